@@ -104,3 +104,8 @@ pub use crate::http_client::{HttpClient, HttpError, InsecureEndpoint, Payload, R
 #[cfg(feature = "reqwest")]
 pub use crate::reqwest_client::ReqwestClient;
 pub use steadfast_model::{InvalidScope, Scopes};
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -250,3 +250,8 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Resource, options.into(), item.into()).into()
 }
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

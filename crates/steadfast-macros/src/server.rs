@@ -4,7 +4,8 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, Ident, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Receiver, Result, Type, TypeReference,
+    Attribute, Error, Ident, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Receiver, ReceiverKind, Result, Type,
+    TypeReference,
 };
 
 use crate::docs;
@@ -28,7 +29,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
 fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream> {
     let mut problems = Problems::default();
     let options = problems.note(ServerOptions::parse(options));
-    if let Some((_, implemented, _)) = &block.trait_ {
+    if let Some((implemented, _)) = &block.trait_ {
         let message = "`#[server]` goes on an `impl` block of the type itself, not of a trait";
         problems.add(Error::new_spanned(implemented, message));
     }
@@ -163,7 +164,13 @@ enum Shape {
 }
 
 fn shape(receiver: &Receiver) -> Shape {
-    match &*receiver.ty {
+    let kind = match &receiver.kind {
+        ReceiverKind::Reference(_, _, Some(_)) => return Shape::Exclusive,
+        ReceiverKind::Reference(..) => return Shape::Reference,
+        ReceiverKind::Typed(_, kind) => kind,
+        _ => return Shape::Other,
+    };
+    match &**kind {
         Type::Reference(TypeReference { mutability: Some(_), .. }) => Shape::Exclusive,
         Type::Reference(TypeReference { elem, .. }) if is_arc(elem) => Shape::ArcReference,
         Type::Reference(_) => Shape::Reference,

@@ -1,7 +1,7 @@
 //! The signature of a function that is a tool, a prompt or a resource.
 
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, FnArg, LitStr, Receiver, Result, ReturnType, Signature, Type, parse_quote};
+use syn::{Attribute, Error, FnArg, LitStr, Receiver, Result, ReturnType, Safety, Signature, Type, parse_quote};
 
 use crate::parameter::{self, Argument, Parameter};
 
@@ -123,7 +123,7 @@ fn arguments(parameters: &[Parameter]) -> impl Iterator<Item = &Argument> {
 
 fn check_qualifiers(kind: Kind, signature: &Signature) -> Result<()> {
     let noun = kind.noun();
-    if let Some(token) = &signature.unsafety {
+    if let Safety::Unsafe(token) = &signature.safety {
         return Err(Error::new(token.span(), format!("a {noun} is called by anyone: it cannot be `unsafe`")));
     }
     if let Some(variadic) = &signature.variadic {

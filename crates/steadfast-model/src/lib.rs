@@ -93,3 +93,8 @@ pub use message::subscription::{ListenResult, SubscriptionFilter, SubscriptionPa
 pub use message::{error, meta, notification, request};
 pub use method::{Availability, Capability, Delivery, Method, Row, Sender};
 pub use revision::Revision;
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

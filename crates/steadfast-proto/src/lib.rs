@@ -27,3 +27,8 @@ pub mod mutant;
 pub mod salvage;
 
 pub use moment::Moment;
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

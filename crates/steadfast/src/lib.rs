@@ -34,27 +34,40 @@
 //!
 //! # Features
 //!
-//! - `macros` (default): [`macro@server`], [`macro@tool`], [`macro@prompt`] and [`macro@resource`].
-//! - `schema-validation` (default): servers check the arguments and structured results of tools whose schemas were
-//!   written by hand, and clients check the structured results of tools that they have listed. Without it schemas are
-//!   sent and read, but nothing is checked against them; a server with a schema beyond the
-//!   [`schema_limits`](crate::server::schema_limits) still cannot be built.
-//! - `http`: Streamable HTTP, as a tower service and as a standalone server: [`transport`]`::http`.
-//! - `http-client`: clients of servers at a URL: [`transport`]`::http_client`.
+//! - `server` (default): servers over stdio, sockets, any reader and writer, and in memory.
+//! - `client` (default): clients over child processes, sockets, any reader and writer. With `server` also of a server in the
+//!   same process.
+//! - `macros` (default, with `server`): [`macro@server`], [`macro@tool`], [`macro@prompt`] and [`macro@resource`].
+//! - `http` (with `server`): servers over Streamable HTTP, as a tower service and as a server of its own:
+//!   [`transport::http`].
+//! - `http-client` (with `client`): clients of servers at a URL: [`transport::http`].
+//! - `legacy-sse`: HTTP+SSE, the deprecated transport of 2024-11-05. With `http` servers can offer it, and with `http-client`
+//!   clients speak it with servers that know no other.
+//! - `schema-validation`: servers check arguments and structured results of tools whose schemas were written by hand, and
+//!   clients check structured results of the tools that they have listed. Without it a tool that needs such a check has a
+//!   [problem](Tool::problem): no server is built with it. Clients take structured results as they are. Tools whose arguments
+//!   and results are types need it on neither side: decoding is the check.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(all(feature = "server", feature = "client")),
+    allow(dead_code, unreachable_pub, unused_imports, reason = "one side alone does not need all that both share")
+)]
 
 // The code that the macros generate also has to work inside this crate's own documentation and tests.
 extern crate self as steadfast;
 
+#[cfg(feature = "client")]
 pub mod client;
 #[allow(hidden_glob_reexports, reason = "`steadfast::error` is not a path that anyone needs")]
 mod error;
 pub mod prelude;
 pub mod runtime;
+#[cfg(feature = "server")]
 pub mod server;
 pub mod transport;
 mod validation;
 
+#[cfg(feature = "server")]
 pub use schemars;
 pub use serde_json;
 pub use steadfast_model as model;
@@ -62,8 +75,10 @@ pub use steadfast_model::*;
 pub use steadfast_proto::Moment;
 pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, Progress};
 
+#[cfg(feature = "client")]
 pub use crate::client::Client;
 pub use crate::error::{Error, ErrorKind, Fault, Outcome};
+#[cfg(feature = "server")]
 pub use crate::server::{
     Context, IntoPrompt, IntoReply, IntoResource, IntoServer, Prompt, Resource, ResourceTemplate, Serve, Server,
     ServerBuilder, Structured, Tool, ToolError,
@@ -72,12 +87,19 @@ pub use crate::server::{
 pub use steadfast_macros::{prompt, resource, server, tool};
 
 /// The result of a tool: any error can be returned with `?`.
+#[cfg(feature = "server")]
 pub type Result<T, E = ToolError> = std::result::Result<T, E>;
 
+#[cfg(feature = "server")]
 #[doc(hidden)]
 pub use crate::server::private as __private;
 
 /// The examples of the README, compiled.
-#[cfg(all(doctest, feature = "macros"))]
+#[cfg(all(doctest, feature = "macros", feature = "client"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The example of the README of this crate.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -2,8 +2,10 @@
 //!
 //! It has no names that users of axum or anyhow have in scope: no `Result`, no `Error`, no `Json`.
 
-pub use crate::{
-    Client, Content, Context, IntoServer, Prompt, PromptMessage, Serve, Server, Structured, Tool, ToolError,
-};
+#[cfg(feature = "client")]
+pub use crate::Client;
+pub use crate::{Content, PromptMessage};
+#[cfg(feature = "server")]
+pub use crate::{Context, IntoServer, Prompt, Serve, Server, Structured, Tool, ToolError};
 #[cfg(feature = "macros")]
 pub use crate::{prompt, resource, server, tool};

@@ -4,7 +4,7 @@ use http::Request;
 use http::header::LOCATION;
 use serde::Deserialize;
 use steadfast_auth::client::{
-    Authorizer, ClientKey, Credential, Error, Grant, IdentityProvider, BoxFuture, PreRegistered, Profile, Secret, Url,
+    Authorizer, BoxFuture, ClientKey, Credential, Error, Grant, IdentityProvider, PreRegistered, Profile, Secret, Url,
     UserAgent, Visit,
 };
 use steadfast_auth::{HttpClient as _, Payload, ReqwestClient};

@@ -1,9 +1,9 @@
 //! Tools that ask the client: its model, and its user by forms of every kind.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::schemars::{self, JsonSchema};
 use steadfast::server::Form;
 use steadfast::{CreateMessageParams, ElicitParams, ElicitResult, FormSchema, SamplingMessage, tool};
 

@@ -1,8 +1,8 @@
 //! Tools and a prompt that ask before they answer: on 2026-07-28, requests that take several rounds.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use steadfast::prelude::*;
-use steadfast::schemars::{self, JsonSchema};
 use steadfast::server::Ask;
 use steadfast::{CreateMessageParams, CreateMessageResult, Prompt, SamplingMessage, tool};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use steadfast::prelude::*;
-use steadfast::schemars::{self, JsonSchema};
 use steadfast::server::tasks::TaskSupport;
 use steadfast::{Error, tool};
 

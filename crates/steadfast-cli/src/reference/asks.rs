@@ -1,9 +1,9 @@
 //! Tools that need input from the client: elicitation, sampling and roots. The same code serves the revisions in which a server
 //! sends requests to its client and those in which the client repeats its request with the input.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use steadfast::prelude::*;
-use steadfast::schemars::{self, JsonSchema};
 use steadfast::{CreateMessageParams, SamplingMessage};
 
 use super::Reference;

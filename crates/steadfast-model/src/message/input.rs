@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::DeserializeOwned;
-use serde::ser::{SerializeMap, Serializer};
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use super::meta::Meta;
 use super::page::EmptyParams;
@@ -17,18 +18,14 @@ use crate::method::Method;
 use crate::setters::setters;
 
 /// A request to the client inside a result: the server needs its response to continue.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "method", content = "params")]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum InputRequest {
     /// Ask the user.
-    #[serde(rename = "elicitation/create")]
     Elicit(ElicitParams),
     /// Ask the model.
-    #[serde(rename = "sampling/createMessage")]
     CreateMessage(CreateMessageParams),
     /// List the roots.
-    #[serde(rename = "roots/list")]
     ListRoots(Option<EmptyParams>),
 }
 
@@ -54,6 +51,26 @@ impl Serialize for InputRequest {
             Self::ListRoots(None) => {}
         }
         map.end()
+    }
+}
+
+/// By way of JSON values, as [`Content`](crate::Content) is: what serde derives has a reader of its own for each type inside.
+impl<'de> Deserialize<'de> for InputRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const METHODS: &[&str] = &["elicitation/create", "sampling/createMessage", "roots/list"];
+        let mut object = JsonObject::deserialize(deserializer)?;
+        let params = object.shift_remove("params");
+        let Some(Value::String(method)) = object.get("method") else {
+            return Err(D::Error::custom("an input request needs a `method` that is a string"));
+        };
+        let needed = |params: Option<Value>| params.ok_or_else(|| D::Error::missing_field("params"));
+        match Method::from_name(method) {
+            Some(Method::Elicit) => serde_json::from_value(needed(params)?).map(Self::Elicit),
+            Some(Method::CreateMessage) => serde_json::from_value(needed(params)?).map(Self::CreateMessage),
+            Some(Method::ListRoots) => serde_json::from_value(params.unwrap_or_default()).map(Self::ListRoots),
+            _ => return Err(D::Error::unknown_variant(method, METHODS)),
+        }
+        .map_err(D::Error::custom)
     }
 }
 
@@ -178,6 +195,30 @@ impl<T: DeserializeOwned> AnyResult<T> {
             Some("input_required") => serde_json::from_str(text).map(Self::InputRequired),
             Some("task") => serde_json::from_str(text).map(|task| Self::Task(Box::new(task))),
             Some(other) => Ok(Self::Other(other.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_input_request_is_read_by_its_method() {
+        let read = |value: Value| serde_json::from_value::<InputRequest>(value);
+        for value in [
+            json!({"method": "elicitation/create", "params": {"mode": "url", "message": "m", "url": "https://a.example"}}),
+            json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 5}}),
+            json!({"method": "roots/list"}),
+        ] {
+            assert_eq!(serde_json::to_value(read(value.clone()).unwrap()).unwrap(), value);
+        }
+        assert_eq!(read(json!({"method": "roots/list", "params": null})).unwrap(), InputRequest::ListRoots(None));
+        assert!(matches!(read(json!({"params": {}, "method": "roots/list"})), Ok(InputRequest::ListRoots(Some(_)))));
+        for wrong in [json!({"method": "ping"}), json!({"method": "elicitation/create"}), json!({}), json!([])] {
+            assert!(read(wrong).is_err());
         }
     }
 }

@@ -47,7 +47,9 @@ pub use connection::opening::Era;
 pub use connection::reconnect::Reconnect;
 #[cfg(feature = "http-client")]
 pub use connection::target::ViaHttp;
-pub use connection::target::{Connector, Target, ViaChild, ViaFunction, ViaMemory, ViaTransport};
+#[cfg(feature = "server")]
+pub use connection::target::ViaMemory;
+pub use connection::target::{Connector, Target, ViaChild, ViaFunction, ViaTransport};
 pub use handlers::server_request::ServerRequest;
 pub use listing::{Items, Listing};
 pub use notifications::changes::{Change, Changes};

@@ -49,10 +49,8 @@ pub use tool::{Tool, ToolBuilder};
 
 pub use crate::validation::limits as schema_limits;
 
-pub(crate) use crate::validation::form::check as check_form;
 #[cfg(feature = "http")]
 pub(crate) use dispatch::ServerService;
-pub(crate) use input::sample::check_tool_uses;
 pub(crate) use registry::{Catalog, Item, LiveCatalog};
 #[cfg(feature = "http")]
 pub(crate) use serve::signals::listen as listen_for_signals;

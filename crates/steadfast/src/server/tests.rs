@@ -168,6 +168,23 @@ fn a_schema_that_is_none_is_a_problem() {
     assert!(tool.problem().unwrap().starts_with("its input schema cannot be used: `properties.a.type`"));
 }
 
+#[cfg(not(feature = "schema-validation"))]
+#[test]
+fn a_schema_that_cannot_be_checked_is_a_problem_that_names_the_feature() {
+    let by_hand = json!({ "type": "object" });
+    let tools = [
+        Tool::new("t").input_schema(by_hand.clone()).handler(|_: JsonObject| async {}),
+        Tool::new("t").output_schema(by_hand).handler(|| async { CallToolResult::text("5") }),
+        Tool::new("t").output::<Add>().handler(|all: JsonObject| async move { all }),
+        Tool::from_definition(Tool::new("t").handler(|| async {}).definition().clone()).handler(|| async {}),
+    ];
+    for tool in tools {
+        let error = Server::builder("s", "1").tool(tool).try_build().unwrap_err().to_string();
+        assert!(error.contains("the feature `schema-validation`"), "{error}");
+    }
+}
+
+#[cfg(feature = "schema-validation")]
 #[test]
 fn a_server_with_a_schema_of_an_unknown_dialect_is_not_built() {
     let schema = json!({ "$schema": "https://example.com/mine", "type": "object" });

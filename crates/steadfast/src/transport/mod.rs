@@ -17,6 +17,7 @@
 //! registered with the runtime that polls first, not with the one in which the transport was made, so that a driver with
 //! a thread and a runtime of its own can take over what others have opened. Some can leave that one for another again.
 
+#[cfg(feature = "client")]
 pub mod child;
 pub(crate) mod fd;
 #[cfg(any(feature = "http", feature = "http-client"))]

@@ -2,13 +2,19 @@
 //!
 //! A schema is compiled once, when its tool is built or first called, in the dialect that it declares: 2020-12 by
 //! default, or 2019-09, draft-07, draft-06 or draft-04. References to other documents are never followed: a schema that
-//! needs one is rejected, and so is one that is too large or could be too costly to check. Without the feature
-//! `schema-validation` schemas are still measured, but all values pass, on both sides.
+//! needs one is rejected, and so is one that is too large or could be too costly to check.
+//!
+//! Without the feature `schema-validation` no schema can be compiled: a server cannot have a tool that needs one, and a client
+//! does not check results. Forms and conversations are checked with and without it.
 
+pub(crate) mod conversation;
+#[cfg(feature = "schema-validation")]
 mod dialect;
+#[cfg(feature = "schema-validation")]
 mod document;
 pub(crate) mod form;
 pub mod limits;
+#[cfg(feature = "schema-validation")]
 mod schema_cost;
 #[cfg(feature = "schema-validation")]
 mod value_size;
@@ -16,16 +22,21 @@ mod value_size;
 use serde_json::Value;
 use steadfast_model::JsonObject;
 
+#[cfg(feature = "schema-validation")]
 use dialect::Dialect;
+#[cfg(feature = "schema-validation")]
 use schema_cost::SchemaCost;
 
 /// A compiled schema.
+#[cfg(feature = "schema-validation")]
 pub(crate) struct Validator {
-    #[cfg(feature = "schema-validation")]
     compiled: jsonschema::Validator,
-    #[cfg(feature = "schema-validation")]
     cost: SchemaCost,
 }
+
+/// There is none without the feature.
+#[cfg(not(feature = "schema-validation"))]
+pub(crate) enum Validator {}
 
 #[cfg(feature = "schema-validation")]
 impl Validator {
@@ -77,24 +88,20 @@ impl Validator {
 }
 
 #[cfg(not(feature = "schema-validation"))]
-#[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "the same face as with the feature")]
 impl Validator {
-    /// Accepts any schema of a known dialect that is within the limits.
-    pub(crate) fn new(schema: &JsonObject) -> Result<Self, String> {
-        let schema = Value::Object(schema.clone());
-        Dialect::of(&schema)?;
-        SchemaCost::of(&schema)?;
-        Ok(Self {})
+    /// Always an error, so that no schema is taken whose promise is not kept.
+    pub(crate) fn new(_schema: &JsonObject) -> Result<Self, String> {
+        Err("values are checked against it by the feature `schema-validation` of the crate `steadfast`, which is off: \
+             turn it on, or use a type (`#[tool]`, `ToolBuilder::input`, `Structured`)"
+            .to_owned())
     }
 
-    /// Accepts any value.
     pub(crate) fn check(&self, _value: &Value) -> Result<(), String> {
-        Ok(())
+        match *self {}
     }
 
-    /// Accepts any content, and none.
     pub(crate) fn check_content(&self, _content: Option<&Value>) -> Result<(), String> {
-        Ok(())
+        match *self {}
     }
 }
 

@@ -249,6 +249,15 @@ mod tests {
         }
     }
 
+    #[cfg(not(feature = "schema-validation"))]
+    #[test]
+    fn without_the_feature_results_are_taken_as_they_are() {
+        let over = Wire { revision: Revision::LATEST, http: false };
+        // Also if the schema could not be read.
+        let known = known(&[tool("a", &json!({"$schema": "https://example.com/mine"}))]);
+        assert!(known.call(over, "a").unwrap().is_none());
+    }
+
     #[test]
     fn the_read_only_and_the_idempotent_hint_make_a_tool_idempotent() {
         let hinted = |annotations| Tool::new("a").with_annotations(annotations);

@@ -234,6 +234,8 @@ impl Connecting {
     /// Does not check the results of tools against their output schemas, for servers whose results or schemas are
     /// wrong. Without this, a tool whose output schema has an unknown dialect, refers to another document or exceeds
     /// the [limits](crate::server::schema_limits) is not called, and the error says why.
+    ///
+    /// Without the feature `schema-validation` no result is checked, as if this were called.
     pub fn unchecked_output(mut self) -> Self {
         self.checks_output = false;
         self

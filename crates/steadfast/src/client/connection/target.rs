@@ -6,13 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use crate::runtime::poll_catching_panics;
+#[cfg(feature = "server")]
 use crate::server::{IntoServer, Serve};
+use crate::transport::Transport;
 use crate::transport::child::Command;
 #[cfg(feature = "http-client")]
 use crate::transport::http::client::HttpTarget;
-use crate::transport::{Transport, memory};
+#[cfg(feature = "server")]
+use crate::transport::memory;
 
 /// The buffer size, in bytes, of the transport between a client and a server in one process.
+#[cfg(feature = "server")]
 const MEMORY_BUFFER: usize = 256 * 1024;
 
 /// What a client can connect to.
@@ -134,6 +138,7 @@ impl std::fmt::Debug for Connector {
 }
 
 /// Marks a [`Target`] that is a server in this process.
+#[cfg(feature = "server")]
 #[derive(Debug)]
 pub struct ViaMemory;
 /// Marks a [`Target`] that is a transport.
@@ -150,6 +155,8 @@ pub struct ViaChild;
 #[derive(Debug)]
 pub struct ViaHttp;
 
+/// Needs the feature `server` beside `client`.
+#[cfg(feature = "server")]
 impl<T: IntoServer> Target<ViaMemory> for T {
     fn connector(self) -> Connector {
         let server = self.into_server();

@@ -8,7 +8,8 @@ use steadfast_model::{
 };
 
 use crate::error::Error;
-use crate::server::{check_form, check_tool_uses};
+use crate::validation::conversation::check_tool_uses;
+use crate::validation::form::check as check_form;
 
 /// The capabilities to declare: those that the program has set, completed by those that its handlers imply, without
 /// those that have no handler.

@@ -92,7 +92,8 @@ impl RoundStore for SealedRoundStore {
                 let opened = self.server.state_keys().open(&self.binding(params), &sealed);
                 let opened = opened.map_err(|why| ErrorObject::invalid_params(why.to_string()))?;
                 // It was opened with our key, so this server wrote it, perhaps in another version.
-                serde_json::from_slice(&opened).map_err(|_| {
+                let read = std::str::from_utf8(&opened).ok().and_then(|text| serde_json::from_str(text).ok());
+                read.ok_or_else(|| {
                     ErrorObject::invalid_params("params.requestState was written by another version of this server")
                 })?
             }

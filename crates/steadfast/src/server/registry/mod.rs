@@ -74,8 +74,11 @@ impl<T: Item> Catalog<T> {
 
     /// A list of items whose keys are known to be different.
     fn of_distinct(list: Vec<CatalogEntry<T>>, next_serial: u64, page_size: usize) -> Self {
-        let mut by_key: Vec<usize> = (0..list.len()).collect();
-        by_key.sort_unstable_by_key(|position| list.get(*position).map(|entry| entry.item.key()));
+        // Sorted by `&str` and not by item, so that this code exists once for all kinds of items.
+        let keys = list.iter().enumerate().map(|(position, entry)| (entry.item.key(), position));
+        let mut by_key: Vec<(&str, usize)> = keys.collect();
+        by_key.sort_unstable();
+        let by_key = by_key.into_iter().map(|(_, position)| position).collect();
         Self { list, by_key, next_serial, page_size: page_size.max(1), first_pages: Default::default() }
     }
 

@@ -14,6 +14,7 @@ mod notifications;
 mod run;
 mod serve;
 mod store;
+mod timestamp;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,6 +30,7 @@ pub(super) use notifications::TaskListener;
 pub(super) use serve::{TaskDecision, begin, serve, task_decision, without_tasks};
 
 use run::run;
+use timestamp::timestamp;
 
 use super::subscriptions::watch::{Change, Watchers};
 
@@ -270,10 +272,6 @@ fn random_id() -> Result<String, String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| format!("random number generator failed: {error}"))?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
-}
-
-fn timestamp(time: SystemTime) -> String {
-    humantime::format_rfc3339_millis(time).to_string()
 }
 
 fn milliseconds(time: Duration) -> Option<u64> {

@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::SystemTime;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use steadfast_model::{
     DetailedTask, ErrorObject, InputRequiredResult, JsonObject, Method, ProgressParams, Revision, TaskStatus, meta,
@@ -109,11 +110,16 @@ fn read(message: Vec<u8>) -> Option<RunResult> {
         params: Option<ProgressParams>,
     }
 
-    let Ok(notification) = serde_json::from_slice::<Notification>(&message) else {
+    let Some(notification) = from_json::<Notification>(&message) else {
         return Some(RunResult::Answer(message));
     };
     let progress = notification.params.filter(|_| notification.method == Method::Progress.name())?;
     progress.message.map(RunResult::Word)
+}
+
+/// Reads what this server wrote, which is UTF-8. From text, as everything else is read: a second reader would be code for nothing.
+fn from_json<T: DeserializeOwned>(message: &[u8]) -> Option<T> {
+    serde_json::from_str(std::str::from_utf8(message).ok()?).ok()
 }
 
 /// Puts the answer of a run into the record.
@@ -125,7 +131,7 @@ fn settle(record: &mut TaskRecord, answer: &[u8]) {
     }
 
     let shown = &mut record.shown;
-    let answer = serde_json::from_slice(answer).unwrap_or(Answer { result: None, error: None });
+    let answer = from_json(answer).unwrap_or(Answer { result: None, error: None });
     let Some(result) = answer.result else {
         let error = answer.error.unwrap_or_else(|| ErrorObject::internal("the handler ended without an answer"));
         return fail(shown, error);

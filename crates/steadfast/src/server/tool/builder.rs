@@ -59,8 +59,9 @@ impl ToolBuilder {
 
     description_setters!(description: "What the tool does and when to use it, for the model.");
 
-    /// The JSON Schema of the arguments: an object. Arguments are checked against it before the handler runs (feature
-    /// `schema-validation`).
+    /// The JSON Schema of the arguments: an object. Arguments are checked against it before the handler runs.
+    /// That needs the feature `schema-validation`: without it the tool has a [problem](Tool::problem), and no server is
+    /// built with it.
     ///
     /// The dialect is 2020-12 unless `$schema` names another: 2019-09, draft-07, draft-06 and draft-04 are supported
     /// too. The schema may not refer to other documents, and must stay within
@@ -103,7 +104,7 @@ impl ToolBuilder {
     }
 
     /// The JSON Schema of the structured content, with the same rules as [`ToolBuilder::input_schema`]. Results are
-    /// checked against it (feature `schema-validation`). A handler that returns [`Structured`](crate::Structured) has
+    /// checked against it, which needs the feature `schema-validation` too. A handler that returns [`Structured`](crate::Structured) has
     /// its own schema.
     pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
@@ -117,7 +118,8 @@ impl ToolBuilder {
     }
 
     /// Derives the schema of the structured content from a type, for a handler that returns a
-    /// [`CallToolResult`](steadfast_model::CallToolResult) or JSON of that shape.
+    /// [`CallToolResult`](steadfast_model::CallToolResult) or JSON of that shape. Results are checked against it, which needs
+    /// the feature `schema-validation`; a handler that returns [`Structured`](crate::Structured) needs neither.
     pub fn output<T: JsonSchema>(mut self) -> Self {
         self.definition.output_schema = Some(schema::of_output::<T>());
         self.schemas.output_by_hand = true;

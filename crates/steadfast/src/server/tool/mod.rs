@@ -32,9 +32,11 @@ pub use builder::ToolBuilder;
 
 /// A tool of a server. Cheap to clone.
 ///
-/// `#[tool]` makes a tool from a function; this makes one without the macro, also at run time:
+/// `#[tool]` makes a tool from a function; this makes one without the macro, also at run time. Schemas that are written by
+/// hand need the feature `schema-validation`:
 ///
-/// ```
+#[cfg_attr(feature = "schema-validation", doc = "```")]
+#[cfg_attr(not(feature = "schema-validation"), doc = "```no_run")]
 /// use serde_json::json;
 /// use steadfast::{JsonObject, Server, Tool};
 ///
@@ -81,7 +83,8 @@ impl Tool {
 
     /// Starts building a tool with an existing definition, for example that of another server's tool.
     ///
-    /// Arguments and results are checked against the schemas of the definition.
+    /// Arguments and results are checked against the schemas of the definition, which needs the feature
+    /// `schema-validation`: without it the tool has a [problem](Tool::problem).
     pub fn from_definition(definition: model::Tool) -> ToolBuilder {
         let schemas = Schemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
         ToolBuilder::new(definition, schemas)

@@ -17,10 +17,12 @@ use super::HttpTarget;
 use super::exchange::{DriverEvent, MessagePost};
 use super::in_flight::InFlightCalls;
 use super::in_flight::delivery::{Delivery, SentRequest};
+#[cfg(feature = "legacy-sse")]
 use super::legacy_sse;
 use super::outgoing::Outgoing;
 use super::request::HttpRequest;
 use super::shared::Shared;
+#[cfg(feature = "legacy-sse")]
 use super::stream::events::Events;
 use super::stream::server_stream::listen;
 use super::task::RequestTask;
@@ -130,7 +132,9 @@ impl<S: Service> HttpDriver<S> {
                 DriverEvent::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
                 DriverEvent::SessionLost if mutant!(KeepLostSession) => {}
                 DriverEvent::SessionLost => self.engine.connection.handle_peer_gone(now),
+                #[cfg(feature = "legacy-sse")]
                 DriverEvent::StreamOpened(events) => self.read_stream(*events),
+                #[cfg(feature = "legacy-sse")]
                 DriverEvent::StreamEnded => self.engine.connection.handle_end_of_input(now),
                 DriverEvent::Lingering(response) => self.linger(response),
             }
@@ -269,6 +273,7 @@ impl<S: Service> HttpDriver<S> {
     }
 
     /// The stream of HTTP+SSE is open: the server says everything on it.
+    #[cfg(feature = "legacy-sse")]
     fn read_stream(&mut self, events: Events) {
         let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.driver.clone());
         self.shared.note_audible();
@@ -306,7 +311,7 @@ impl<S: Service> HttpDriver<S> {
         self.engine.abandon_all();
         self.underway.clear();
         self.lingering.clear();
-        if self.shared.legacy.endpoint().is_none() {
+        if !self.shared.speaks_legacy_sse() {
             // Over HTTP+SSE the stream is the connection: what was said last would not be taken without it.
             self.listening = None;
         }

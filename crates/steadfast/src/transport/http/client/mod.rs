@@ -19,6 +19,7 @@ mod driver;
 mod exchange;
 mod fetch;
 mod in_flight;
+#[cfg(feature = "legacy-sse")]
 mod legacy_sse;
 mod outgoing;
 mod request;

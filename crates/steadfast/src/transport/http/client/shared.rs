@@ -14,6 +14,7 @@ use super::authorize::signing::Signing;
 use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
 use super::in_flight::delivery::Delivery;
+#[cfg(feature = "legacy-sse")]
 use super::legacy_sse::LegacySse;
 use super::request::{HttpRequest, NoResponse};
 use super::session::Session;
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) tool_headers: Arc<dyn ToolHeaders>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) session: Mutex<Session>,
+    #[cfg(feature = "legacy-sse")]
     pub(crate) legacy: LegacySse,
     /// Whether the server is heard when it speaks first, or never will be.
     pub(crate) audible: watch::Sender<bool>,
@@ -48,6 +50,15 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn session(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the connection is a stream of HTTP+SSE.
+    #[cfg_attr(not(feature = "legacy-sse"), allow(clippy::unused_self, reason = "nothing else is spoken"))]
+    pub(crate) fn speaks_legacy_sse(&self) -> bool {
+        #[cfg(feature = "legacy-sse")]
+        return self.legacy.endpoint().is_some();
+        #[cfg(not(feature = "legacy-sse"))]
+        return false;
     }
 
     pub(crate) fn note_audible(&self) {

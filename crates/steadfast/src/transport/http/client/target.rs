@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::authorize::Authorize;
 use super::fetch::network::Network;
 use super::fetch::{Fetch, FetchOnWorkers, ReqwestFetch};
+#[cfg(feature = "legacy-sse")]
 use super::legacy_sse::{LegacySse, LegacySupport};
 use super::reserved::is_reserved;
 use super::shared::Shared;
@@ -46,10 +47,12 @@ pub struct HttpTarget {
     client: Option<reqwest::Client>,
     fetch: Option<Arc<dyn Fetch>>,
     authorize: Option<Arc<dyn Authorize>>,
+    #[cfg(feature = "legacy-sse")]
     only_legacy_sse: bool,
     /// What was wrong with what was asked for, first of all.
     problem: Option<String>,
     pool: Arc<Mutex<Option<reqwest::Client>>>,
+    #[cfg(feature = "legacy-sse")]
     known: Arc<LegacySupport>,
 }
 
@@ -68,9 +71,11 @@ impl HttpTarget {
             client: None,
             fetch: None,
             authorize: None,
+            #[cfg(feature = "legacy-sse")]
             only_legacy_sse: false,
             problem: None,
             pool: Arc::default(),
+            #[cfg(feature = "legacy-sse")]
             known: Arc::default(),
         }
     }
@@ -125,6 +130,7 @@ impl HttpTarget {
 
     /// Speaks HTTP+SSE, the transport of 2024-11-05, without trying anything newer. It need not be said: a server that knows
     /// nothing else is found out by itself, with two requests more.
+    #[cfg(feature = "legacy-sse")]
     pub fn legacy_sse(mut self) -> Self {
         self.only_legacy_sse = true;
         self
@@ -176,6 +182,7 @@ impl HttpTarget {
             tool_headers,
             runtime,
             session: Mutex::default(),
+            #[cfg(feature = "legacy-sse")]
             legacy: LegacySse::new(self.only_legacy_sse, self.known),
             audible: watch::Sender::new(false),
             log: Mutex::default(),

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use super::exchange::ExchangeStream;
+#[cfg(feature = "legacy-sse")]
 use super::legacy_sse::SseStream;
 use super::session::SessionStream;
 
@@ -22,6 +23,7 @@ enum Kind {
     /// The events of one stream of a session.
     Session(Box<SessionStream>),
     /// The stream of a session of 2024-11-05.
+    #[cfg(feature = "legacy-sse")]
     Sse(Box<SseStream>),
 }
 
@@ -42,6 +44,7 @@ impl HttpBody {
         Self(Kind::Session(Box::new(stream)))
     }
 
+    #[cfg(feature = "legacy-sse")]
     pub(crate) fn sse(stream: SseStream) -> Self {
         Self(Kind::Sse(Box::new(stream)))
     }
@@ -69,6 +72,7 @@ impl Body for HttpBody {
             Kind::Full(bytes) => Poll::Ready((!bytes.is_empty()).then(|| std::mem::take(bytes))),
             Kind::Exchange(stream) => stream.poll_next(cx),
             Kind::Session(stream) => stream.poll_next(cx),
+            #[cfg(feature = "legacy-sse")]
             Kind::Sse(stream) => stream.poll_next(cx),
         };
         bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))

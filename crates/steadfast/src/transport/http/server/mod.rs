@@ -26,6 +26,7 @@ mod body;
 mod exchange;
 mod incoming;
 mod keep_alive;
+#[cfg(feature = "legacy-sse")]
 mod legacy_sse;
 mod load;
 mod options;

@@ -45,6 +45,7 @@ pub struct HttpOptions {
     /// Connections at once (`serve_http` only). More wait in the queue of the system.
     pub connections: usize,
     pub(crate) identify: Option<Arc<Identify>>,
+    /// Where HTTP+SSE is served: nowhere without the feature `legacy-sse`.
     pub(crate) legacy_sse: Option<Arc<str>>,
     /// Whose pages are let in, beside those that the guard lets in.
     pub(crate) origins: Vec<String>,
@@ -134,6 +135,7 @@ impl HttpOptions {
     /// let service = HttpService::new(server, HttpOptions::new().legacy_sse("/sse"));
     /// # drop(service);
     /// ```
+    #[cfg(feature = "legacy-sse")]
     pub fn legacy_sse(mut self, path: impl Into<String>) -> Self {
         self.legacy_sse = Some(path.into().into());
         self

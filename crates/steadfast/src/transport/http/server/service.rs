@@ -140,6 +140,7 @@ impl Shared {
             let error = ErrorObject::internal("the service was called outside of a tokio runtime");
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error);
         };
+        #[cfg(feature = "legacy-sse")]
         if self.is_legacy_sse(parts.uri.path()) {
             return self.legacy_sse(runtime, parts, body).await;
         }

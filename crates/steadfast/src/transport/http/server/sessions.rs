@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+#[cfg(feature = "legacy-sse")]
 use super::legacy_sse::{self, SseSession};
 use super::session::{Driver, Session};
 
@@ -12,6 +13,7 @@ pub(crate) enum SessionSlot {
     /// Of Streamable HTTP.
     Streamable(Arc<Session>),
     /// Of HTTP+SSE.
+    #[cfg(feature = "legacy-sse")]
     Sse(Arc<SseSession>),
 }
 
@@ -19,6 +21,7 @@ impl SessionSlot {
     fn id(&self) -> &str {
         match self {
             Self::Streamable(session) => session.id(),
+            #[cfg(feature = "legacy-sse")]
             Self::Sse(session) => session.id(),
         }
     }
@@ -26,6 +29,7 @@ impl SessionSlot {
     fn shut_down(&self) {
         match self {
             Self::Streamable(session) => session.shut_down(),
+            #[cfg(feature = "legacy-sse")]
             Self::Sse(session) => session.shut_down(),
         }
     }
@@ -33,6 +37,7 @@ impl SessionSlot {
     fn end(&self) {
         match self {
             Self::Streamable(session) => session.end(),
+            #[cfg(feature = "legacy-sse")]
             Self::Sse(session) => session.end(),
         }
     }
@@ -70,6 +75,7 @@ impl Sessions {
     }
 
     /// The same for HTTP+SSE: the id of the one is nothing to the other.
+    #[cfg(feature = "legacy-sse")]
     pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<SseSession>> {
         match self.lock().get(id) {
             Some(SessionSlot::Sse(session)) => Some(Arc::clone(session)),
@@ -87,6 +93,7 @@ impl Sessions {
         drop(table);
         match seat {
             SessionSlot::Streamable(session) => Driver::spawn(session, Arc::downgrade(self)),
+            #[cfg(feature = "legacy-sse")]
             SessionSlot::Sse(session) => legacy_sse::Driver::spawn(session, Arc::downgrade(self)),
         }
         Ok(())

@@ -129,14 +129,3 @@ async fn the_result_of_a_call_that_became_a_task_is_checked_too() {
     let error = soon(call).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidOutput, "{error:?}");
 }
-
-#[cfg(not(feature = "schema-validation"))]
-#[tokio::test]
-async fn without_the_feature_nothing_is_held_against_a_schema() {
-    let (client, mut server) = knowing(Era::Modern, schema(), |connecting| connecting).await;
-    for answer in [json!({"structuredContent": 7}), json!({})] {
-        call(&client, &mut server, answer).await.unwrap();
-    }
-    let tool = Tool::new("sum").output_schema(schema()).handler(|| async { "no structured content" });
-    assert!(!tool.call(json!({})).await.unwrap().is_error());
-}

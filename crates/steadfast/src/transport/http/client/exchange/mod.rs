@@ -1,5 +1,6 @@
 //! One message on its way to the server, and what comes back.
 
+#[cfg(feature = "legacy-sse")]
 mod legacy;
 mod refusal;
 
@@ -39,8 +40,10 @@ pub(crate) enum DriverEvent {
     /// The server does not know the session.
     SessionLost,
     /// The stream of HTTP+SSE is open.
+    #[cfg(feature = "legacy-sse")]
     StreamOpened(Box<Events>),
     /// It has ended, and with it the connection.
+    #[cfg(feature = "legacy-sse")]
     StreamEnded,
     /// The rest of a response whose answer has come.
     Lingering(RequestTask),
@@ -114,6 +117,7 @@ impl MessagePost {
     }
 
     async fn post(&mut self, body: Bytes) -> Result<(), CallEnd> {
+        #[cfg(feature = "legacy-sse")]
         if let Some(done) = self.post_legacy(&body).await {
             return done;
         }
@@ -140,6 +144,7 @@ impl MessagePost {
                 self.note_delivered();
                 self.read(response).await
             }
+            #[cfg(feature = "legacy-sse")]
             _ if self.outgoing.method == Some(Method::Initialize) => self.refused_or_legacy(response, body).await,
             _ => self.refused(response).await,
         }
