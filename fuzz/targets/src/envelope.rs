@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use steadfast_proto::envelope::{ResponseBody, Batch, Message, Params, Refusal, RefusalKind, read};
+use steadfast_proto::envelope::{Batch, Message, Params, Refusal, RefusalKind, ResponseBody, read};
 use steadfast_proto::salvage::{FieldScanner, SalvagedFields, Shape};
 
 use crate::members::Members;

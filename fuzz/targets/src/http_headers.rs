@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use steadfast_model::{JsonObject, Method, Revision};
 use steadfast_proto::envelope::{self, Message};
-use steadfast_proto::http::headers::{self, Era, Refused};
+use steadfast_proto::http::headers::{self, Era, HeaderError};
 use steadfast_proto::http::params::MirroredParams;
 use steadfast_proto::http::{Headers, SingleHeader};
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use steadfast_proto::Moment;
-use steadfast_proto::http::resume::{Cursor, EventLog, LogLimits, CursorRead, StreamKey, UnknownEvent};
+use steadfast_proto::http::resume::{Cursor, CursorRead, EventLog, LogLimits, StreamKey, UnknownEvent};
 
 /// Runs the target.
 pub fn run(bytes: &[u8]) {

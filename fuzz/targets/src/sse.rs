@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use steadfast_proto::frame::sse::{SseFrame, Event, Message, SseDecoder, write_comment};
+use steadfast_proto::frame::sse::{Event, Message, SseDecoder, SseFrame, write_comment};
 
 use crate::pieces::Pieces;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use steadfast_model::RequestId;
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{CallKey, Connection, Key, CallEnd};
+use steadfast_proto::connection::{CallEnd, CallKey, Connection, Key};
 
 use super::frame::Frame;
 

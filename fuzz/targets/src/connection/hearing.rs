@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use steadfast_model::{CancelledParams, Method, RequestId, Revision};
-use steadfast_proto::connection::{CallKey, CancelReason, Connection, Event, Key, CallEnd, Request};
+use steadfast_proto::connection::{CallEnd, CallKey, CancelReason, Connection, Event, Key, Request};
 use steadfast_proto::envelope::{self, Batch, Message, Refusal, RefusalKind};
 use steadfast_proto::salvage::Shape;
 
@@ -71,8 +71,8 @@ impl Hearing {
         match message {
             Ok(Message::Response { id, .. }) => id.as_ref(),
             Err(Refusal { salvaged, .. }) => {
-                let may_answer =
-                    salvaged.shape == Shape::Response || (salvaged.shape == Shape::Unknown && self.side == Side::Client);
+                let may_answer = salvaged.shape == Shape::Response
+                    || (salvaged.shape == Shape::Unknown && self.side == Side::Client);
                 salvaged.id.as_ref().filter(|_| may_answer)
             }
             Ok(_) => None,
