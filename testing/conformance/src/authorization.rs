@@ -37,7 +37,7 @@ pub(crate) fn authorizer(
     alone: bool,
     old: bool,
 ) -> Result<Authorizer, Box<dyn std::error::Error>> {
-    let mut profile = Profile::new("Steadfast conformance client").document(DOCUMENT)?.before_metadata(old);
+    let mut profile = Profile::new("Steadfast conformance client").document(DOCUMENT)?.legacy_discovery(old);
     if let Some(id) = &given.client_id {
         profile = profile.registered(PreRegistered::new(id, given.credential()?));
     }
