@@ -85,7 +85,7 @@ async fn an_unread_response_is_not_cached_after_a_change() {
 }
 
 #[tokio::test]
-async fn a_resource_that_has_changed_leaves_the_others_as_they_are() {
+async fn a_changed_resource_invalidates_only_its_own_entry() {
     let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let (_changes, id) = listening(&client, &mut server).await;
     for uri in ["a:1", "a:2"] {

@@ -245,7 +245,7 @@ mod processes {
     }
 
     #[tokio::test]
-    async fn a_program_that_cannot_be_run_is_named() {
+    async fn the_error_names_a_program_that_cannot_be_started() {
         let no_program = std::env::temp_dir();
         for (program, told) in [
             ("steadfast-no-such-program", "there is no program `steadfast-no-such-program`: give its path"),

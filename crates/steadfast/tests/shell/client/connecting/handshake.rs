@@ -9,7 +9,7 @@ use steadfast::{
 use crate::client::*;
 
 #[tokio::test]
-async fn a_client_begins_with_initialize_and_waits_for_its_answer() {
+async fn a_client_starts_with_initialize_and_waits_for_its_response() {
     let (connecting, mut server) = RecordingServer::new();
     let opening = async {
         let first = server.next().await.unwrap();
@@ -158,7 +158,7 @@ async fn capabilities_with_a_handler_are_declared_and_no_others() {
 }
 
 #[tokio::test]
-async fn capabilities_have_the_form_of_the_revision_that_is_offered() {
+async fn capabilities_have_the_form_of_the_offered_revision() {
     for revision in Revision::ALL.into_iter().filter(|revision| !revision.is_modern()) {
         let (_client, server) = RecordingServer::connected(Era::Handshake(revision), with_every_handler).await;
         let declared = &server.received[0]["params"]["capabilities"];

@@ -46,7 +46,7 @@ async fn an_elicitation_without_a_mode_is_a_form_and_its_defaults_are_filled_in(
 }
 
 #[tokio::test]
-async fn a_mode_that_was_not_declared_is_invalid_parameters() {
+async fn an_undeclared_elicitation_mode_is_invalid_params() {
     let forms = ClientCapabilities::new().with_elicitation_form();
     let urls = ClientCapabilities::new().with_elicitation_url();
     for (capabilities, refused, taken) in

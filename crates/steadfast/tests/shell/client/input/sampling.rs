@@ -29,7 +29,7 @@ fn question(more: Value) -> Value {
 }
 
 #[tokio::test]
-async fn tools_that_were_not_declared_are_invalid_parameters() {
+async fn undeclared_sampling_tools_are_invalid_params() {
     let tools = json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]});
     for (capabilities, taken) in
         [(ClientCapabilities::new(), false), (ClientCapabilities::new().with_sampling_tools(), true)]

@@ -69,7 +69,7 @@ async fn each_log_stream_filters_by_its_own_level() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_or_has_no_log_is_an_error_of_the_stream() {
+async fn a_log_stream_of_a_server_without_logging_is_an_error() {
     let (client, mut server) = ManualServer::connect(HANDSHAKE, |connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Info);
     let request = server.asked("logging/setLevel").await;

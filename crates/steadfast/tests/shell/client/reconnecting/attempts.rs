@@ -151,7 +151,7 @@ async fn reconnecting_also_stops_after_a_long_uptime() {
 }
 
 #[tokio::test]
-async fn the_total_time_covers_the_wait_for_a_connection() {
+async fn the_total_timeout_covers_waiting_for_a_connection() {
     let server = FakeServer::willing();
     let client = lost(&server, OnConnect::Hang).await;
     let call = client.call_tool("pay", json!({})).total_timeout(Duration::from_millis(30));

@@ -327,7 +327,7 @@ async fn a_task_that_times_out_has_an_unknown_outcome_and_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_protocol_error_of_a_task_is_the_refusal_of_the_call() {
+async fn a_protocol_error_of_a_task_is_the_error_of_the_call() {
     let tool = Tool::new("no")
         .task(TaskSupport::Required)
         .handler(|| async { Err::<String, _>(ToolError::from(steadfast::Error::invalid_params("no such thing"))) });

@@ -265,7 +265,7 @@ async fn nothing_is_sent_to_an_endpoint_of_another_origin() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_elsewhere_is_not_followed() {
+async fn a_redirect_of_the_legacy_stream_to_another_origin_is_not_followed() {
     let (elsewhere, visits) = raw(|_, _| events(ENDPOINT)).await;
     for demanded in [false, true] {
         let to = elsewhere.clone();
@@ -531,7 +531,7 @@ async fn each_request_is_authorized_for_its_own_url() {
 
 /// Our own server, in every revision that it negotiates.
 #[tokio::test]
-async fn our_own_server_is_spoken_to_and_speaks_back() {
+async fn client_and_server_of_the_library_work_over_legacy_sse() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let talk = Tool::new("talk").handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
@@ -574,7 +574,7 @@ async fn our_own_server_is_spoken_to_and_speaks_back() {
 }
 
 #[tokio::test]
-async fn when_our_own_server_stops_its_calls_have_ended() {
+async fn calls_end_when_a_legacy_sse_server_stops() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let served = Served::with([forever(&begun, &dropped)], HttpOptions::new().legacy_sse("/sse"));
     let client = connect_once(HttpTarget::new(served.url.replace("/mcp", "/sse")), Era::Any).await;

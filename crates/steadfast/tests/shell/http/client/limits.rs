@@ -224,7 +224,7 @@ async fn an_unusable_response_is_not_requested_again() {
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_origin_is_followed_with_everything() {
+async fn a_redirect_within_the_origin_is_followed_with_headers_and_body() {
     for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
         let (url, requests) = raw(move |_, request| {
             if request.path() == "/mcp" {
@@ -284,7 +284,7 @@ async fn a_redirected_request_is_authorized_for_its_new_url() {
 }
 
 #[tokio::test]
-async fn redirects_in_a_circle_come_to_an_end() {
+async fn redirect_loops_end() {
     let (url, requests) =
         raw(|_, request| modern(request, || response("307 Temporary Redirect", &[("location", "/mcp")], ""))).await;
     let client = connect(&url, Era::Modern).await;

@@ -219,7 +219,7 @@ impl Drop for UnreadMessage {
 
 /// L7: as many calls as the limit allows are dropped, at a server that accepts no cancellations.
 #[tokio::test]
-async fn cancellations_that_are_not_taken_are_bounded_in_number() {
+async fn unaccepted_cancellations_are_bounded_in_number() {
     let (untaken, calls) = (InFlight::default(), InFlight::default());
     let (cancelled, called) = (Arc::clone(&untaken), Arc::clone(&calls));
     let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| -> Before {

@@ -15,7 +15,7 @@ fn refusal() -> Value {
 
 /// L2, L10: a response that has ended without the answer is the end of the call.
 #[tokio::test]
-async fn a_json_body_that_is_not_the_answer_ends_the_call() {
+async fn a_json_body_without_the_response_ends_the_call() {
     let rows = [
         (refusal().to_string(), Outcome::Refused),
         (json!({"jsonrpc": "2.0", "id": 4711, "result": {}}).to_string(), Outcome::Unknown),

@@ -47,7 +47,7 @@ fn reports() -> Tool {
 }
 
 #[tokio::test]
-async fn calls_one_by_one_use_one_connection() {
+async fn sequential_calls_use_one_connection() {
     let served = Served::new([echo()]);
     let (url, connections) = counted(&served.url).await;
     let client = connect(&url, Era::Modern).await;
@@ -70,7 +70,7 @@ async fn many_concurrent_calls_of_a_session_succeed_beside_its_stream() {
 }
 
 #[tokio::test]
-async fn a_stream_with_an_answer_does_not_cost_its_connection() {
+async fn a_streamed_response_returns_its_connection_to_the_pool() {
     let served = Served::new([reports()]);
     let (url, connections) = counted(&served.url).await;
     let client = connect(&url, Era::Modern).await;
