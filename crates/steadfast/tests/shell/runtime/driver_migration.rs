@@ -191,7 +191,7 @@ while read -r line; do
 done
 "#;
 
-/// A process is whole wherever its driver is: what it says, how it ends, and that it does.
+/// A process works wherever its driver runs: its output, its exit status, and that it ends.
 #[test]
 fn a_process_with_quick_calls_is_driven_on_the_workers_and_its_exit_is_noticed() {
     workers(2).block_on(async {

@@ -166,7 +166,7 @@ async fn requests_cancelled_while_they_wait_for_the_outbox_leave_nothing() {
     assert!(gone.await.is_some(), "100,000 cancelled requests hold {} MiB", grown() >> 20);
 }
 
-/// Everything in one read is answered before anything is written, whatever it comes to.
+/// All requests of one read are answered before anything is written, whatever the size of the responses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unread_lists_are_bounded() {
     if !alone("server::backpressure::unread_lists_are_bounded") {

@@ -74,7 +74,7 @@ async fn cacheable_results_have_ttl_and_scope_and_others_do_not() {
     ];
     for (method, result) in results().await {
         let kept = KEPT.contains(&method);
-        // Of a task it says something else: how long there will be one.
+        // For a task it means something else: how long the task exists.
         let of_a_task = result["taskId"].is_string();
         assert_eq!(result["ttlMs"].as_u64().is_some(), kept || of_a_task, "{method}: {result}");
         let scope = result["cacheScope"].as_str();

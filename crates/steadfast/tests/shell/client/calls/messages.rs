@@ -39,7 +39,7 @@ async fn a_missing_resource_is_recognised_by_both_error_codes() {
             let refusal = error.refusal().unwrap();
             assert_eq!((error.kind(), refusal.code), (ErrorKind::Refused, code));
             assert_eq!(refusal.is_resource_not_found(), missing, "{code}");
-            // What it says beside the code reaches the caller.
+            // The data beside the code reaches the caller.
             assert_eq!(refusal.data.as_ref().unwrap()["uri"], "a:1");
         }
         server.is_quiet(&client).await;

@@ -78,7 +78,7 @@ async fn a_revision_that_the_server_supports_is_tried_after_a_refusal() {
 
 #[tokio::test]
 async fn without_a_common_revision_connecting_fails_and_closes() {
-    // One that says so when it is asked, one that does not speak the metadata of ours, and one that chooses its own.
+    // One that names its revisions in an error, one that does not know the metadata, and one that chooses its own.
     for way in 0..3 {
         let (connecting, mut server) = RecordingServer::new();
         let opening = async {

@@ -6,7 +6,7 @@ use steadfast::{ClientCapabilities, CreateMessageParams, CreateMessageResult};
 
 use crate::client::*;
 
-/// A client with a model that answers `x`, and what the model is asked.
+/// A client with a model that answers `x`, and the requests to the model.
 async fn with_model(
     capabilities: ClientCapabilities,
 ) -> (Client, RecordingServer, Arc<Mutex<Vec<CreateMessageParams>>>) {

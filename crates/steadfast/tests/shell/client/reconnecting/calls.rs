@@ -57,7 +57,7 @@ async fn a_call_that_is_lost_every_time_is_not_retried_for_ever() {
     assert_eq!(server.asked("tools/call"), [0, 1, 2]);
 }
 
-/// Two tools, of which the server says that one only reads, and the first call is lost.
+/// Two tools, one of which is annotated as read-only, and the first call is lost.
 fn annotated() -> Arc<FakeServer> {
     FakeServer::new(|number, request| match (number, request["method"].as_str()) {
         (0, Some("tools/call")) => Reply::HangUp,

@@ -61,7 +61,7 @@ async fn input_requests_of_a_task_are_answered_by_the_handlers() {
     assert_eq!(result.content[0].as_text(), Some("first?, second?"));
 }
 
-/// A server whose calls all become one task, of which it says this.
+/// A server whose calls all become one task, with this status.
 fn one_task(task: Value) -> (Connecting, Arc<Mutex<Vec<Value>>>) {
     scripted(move |round, _| {
         let mut shown = json!({

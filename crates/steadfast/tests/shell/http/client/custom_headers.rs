@@ -135,7 +135,7 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(Value::Null, |inner, _| json!([inner]))
 }
 
-/// Who answers here reads no message that is so deep; it is its headers that matter.
+/// This server cannot read a message that is so deep; only the headers matter here.
 #[tokio::test]
 async fn arguments_are_mirrored_beside_deep_ones_and_arguments_past_the_depth_limit_are_not_sent() {
     let (url, requests) = raw(|_, request| {
@@ -159,7 +159,7 @@ async fn arguments_are_mirrored_beside_deep_ones_and_arguments_past_the_depth_li
     assert_eq!(requests.lock().unwrap().len(), before);
 }
 
-/// Nobody is asked.
+/// A fetch that must not be called.
 struct Nobody;
 
 impl Fetch for Nobody {

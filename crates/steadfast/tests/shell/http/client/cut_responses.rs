@@ -24,7 +24,7 @@ fn all_told(id: &Value) -> String {
     (0..3).map(|number| told(number, id)).collect()
 }
 
-/// How a body says where it ends.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ends {
     /// With the connection: a cut looks like an end.

@@ -120,7 +120,7 @@ async fn an_expired_session_ends_the_connection_and_the_call_was_not_sent() {
     soon(client.closed()).await;
 }
 
-/// A stream of three events, cut at every byte: what was whole before is not asked for again, and the rest is.
+/// A stream of three events, cut at every byte: events that were complete are not requested again, and the rest is.
 #[tokio::test]
 async fn a_broken_stream_is_resumed_where_it_stopped() {
     let event = |number: usize, id: &Value| {

@@ -123,7 +123,7 @@ async fn a_response_nested_too_deeply_is_not_decoded() {
         limits.depth = DEEPEST;
         let client = soon(Client::connect(&*url).era(Era::Modern).limits(limits).into_future()).await.unwrap();
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-        // What is not read may be a result or an error. Of a refusal that is not read there is still the status.
+        // A message that is not read may be a result or an error. Of an unread error there is still the status.
         let expected = if row == 3 { Outcome::Refused } else { Outcome::Unknown };
         assert_eq!(error.outcome(), expected, "{row}: {error:?}");
         assert_ne!(error.refusal().map(|refusal| refusal.code), Some(-32600), "{row}: {error:?}");
@@ -305,7 +305,7 @@ async fn no_request_follows_a_redirect_to_another_origin() {
             let target = HttpTarget::new(&url).header("authorization", "Bearer t0ken");
             let client = connect_once(target, Era::Modern).await;
             let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-            // The last two say that nothing was begun; the others are also used for what was done.
+            // The last two mean that nothing was started; the others are also used for what was done.
             let begun = !(status.starts_with("307") || status.starts_with("308"));
             let kind = if begun { ErrorKind::Transport } else { ErrorKind::Unsendable };
             assert_eq!(error.kind(), kind, "{status} {location}: {error:?}");

@@ -27,7 +27,7 @@ fn done() -> Value {
     json!({"resultType": "complete", "content": []})
 }
 
-/// A server of the older revisions that asks whether its client is there, and answers its calls.
+/// A server of the older revisions that pings its client, and answers its calls.
 fn curious(request: &ReceivedRequest) -> Vec<u8> {
     older(request, || match &*request.method {
         "GET" => events("id: 1\nretry: 60000\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n\n"),
@@ -132,7 +132,7 @@ async fn a_client_reconnects_no_earlier_than_retry_after_says() {
 async fn in_2026_only_requests_are_posted_and_no_cancellation() {
     let (url, requests) = raw(|_, request| {
         modern(request, || match request.body["params"]["name"].as_str() {
-            // It asks what no server of this revision asks, and goes on.
+            // It sends a request that no server of this revision may send, and continues.
             Some("asks") => {
                 let ping = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"});
                 let answer = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": done()});
@@ -312,7 +312,7 @@ async fn the_body_of_a_400_is_read_before_falling_back() {
     }
 }
 
-/// A token for everything.
+/// The same token for every request.
 #[derive(Clone)]
 struct Token;
 

@@ -52,7 +52,7 @@ async fn a_404_to_the_get_stream_ends_the_connection() {
     soon(client.closed()).await;
 }
 
-/// Who resumes a response learns of it too: the session is begun anew, and what does no harm twice is asked there.
+/// Resuming a response notices it too: a new session is opened, and an idempotent request is retried there.
 #[tokio::test]
 async fn an_unknown_session_while_resuming_is_a_lost_session() {
     let begun = Arc::new(AtomicUsize::new(0));
@@ -89,7 +89,7 @@ async fn a_stream_that_ends_without_a_response_or_event_id_has_an_unknown_outcom
     }
 }
 
-/// A request is answered, or it is not: that it was accepted says nothing.
+/// A 202 is not a response to a request.
 #[tokio::test]
 async fn a_request_that_is_only_accepted_is_not_answered() {
     let (url, _) = raw(|_, request| {

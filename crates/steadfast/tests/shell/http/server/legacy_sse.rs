@@ -53,7 +53,7 @@ impl Client {
         Sent::post(message).at(&self.endpoint).without("accept")
     }
 
-    /// Sends what is taken.
+    /// Sends a message that is accepted.
     async fn send(&self, message: &Value) {
         let response = self.post(message).to(&self.service).await;
         assert_eq!(status(&response), 202);

@@ -13,7 +13,7 @@ use tokio::io::copy_bidirectional;
 use super::tls::{Authority, Secure, all_at_once, together};
 use crate::http::client::*;
 
-/// A proxy that leads to one server, whatever it is asked for.
+/// A proxy that connects to one server, whatever the request names.
 struct Proxy {
     address: SocketAddr,
     /// The head of the first request on each connection.

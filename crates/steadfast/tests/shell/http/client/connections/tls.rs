@@ -20,7 +20,7 @@ use tower_service::Service as _;
 
 use crate::http::client::*;
 
-/// Somebody who vouches for servers.
+/// A certificate authority.
 pub(in crate::http::client) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
