@@ -57,7 +57,7 @@ fn echo() -> Tool {
         .handler(|arguments: JsonObject| async move { arguments["text"].as_str().unwrap_or_default().to_owned() })
 }
 
-/// Begins, says so, and then waits for ever.
+/// Starts, sets `begun`, and then waits for ever.
 fn forever(begun: &Signal, dropped: &Signal) -> Tool {
     let (begun, dropped) = (begun.clone(), dropped.clone());
     Tool::new("forever").handler(move || {

@@ -11,7 +11,7 @@ use steadfast::{ErrorKind, ListRootsResult, Outcome, Revision};
 use crate::support::RawPeer;
 use crate::*;
 
-/// A client of the older revisions, and its server by hand.
+/// A client of the older revisions, and its hand-written server.
 async fn older(
     connecting: impl FnOnce(steadfast::client::Connecting) -> steadfast::client::Connecting,
 ) -> (Client, RawPeer) {
@@ -74,7 +74,7 @@ async fn a_handler_may_drop_the_last_of_its_clients() {
     soon(async { while raw.line().await.is_some() {} }).await;
 }
 
-/// L2: a handler calls the server that asked it, which answers the one inside first.
+/// L2: a handler calls the server whose request it handles, and the server answers the inner call first.
 #[tokio::test]
 async fn a_handler_may_call_the_requesting_server() {
     let own: Arc<Mutex<Option<Client>>> = Arc::default();
@@ -128,7 +128,7 @@ async fn a_callback_that_panics_cancels_only_its_own_call() {
     soon(other).await.unwrap().unwrap();
 }
 
-/// L10: a callback that cancels its own call, or closes its client, has the call end with what is known.
+/// L10: a call whose callback cancels it, or closes its client, ends with the true outcome.
 #[tokio::test]
 async fn a_callback_may_cancel_its_call_and_close_its_client() {
     let (client, mut raw) = older(|connecting| connecting).await;

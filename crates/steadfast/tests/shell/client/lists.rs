@@ -31,7 +31,7 @@ fn everything() -> Server {
 }
 
 #[tokio::test]
-async fn every_list_is_given_whole_and_in_order() {
+async fn every_list_is_complete_and_in_order() {
     for era in [Era::Modern, Era::Handshake(Revision::V2025_06_18)] {
         let client = Client::connect(everything()).era(era).await.unwrap();
         let expected = ["t0", "t1", "t2", "t3", "t4"];

@@ -89,7 +89,7 @@ impl ManualServer {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
     }
 
-    /// Takes the next call, and answers it once it is seen to be what is expected.
+    /// Reads the next request, checks its method, and responds.
     pub(super) async fn serve(&mut self, method: &str, result: Value) {
         let request = self.asked(method).await;
         self.answer(&request, result).await;

@@ -24,7 +24,7 @@ use crate::*;
 const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
 pub(crate) const ERAS: [Era; 2] = [Era::Modern, OLDER];
 
-/// A server that reads and writes by hand.
+/// A hand-written server that records what it receives.
 pub(super) struct RecordingServer {
     raw: RawPeer,
     /// Every message of the client's, in order.
@@ -126,7 +126,7 @@ fn initialized(chosen: &Value) -> Value {
     json!({"protocolVersion": chosen, "capabilities": capabilities(), "serverInfo": {"name": "host", "version": "1"}})
 }
 
-/// What a call came to, for those that are answered by hand.
+/// The result of a call, while `answering` plays the server.
 pub(super) async fn with<T>(
     call: impl Future<Output = Result<T, Error>>,
     answering: impl Future<Output = ()>,

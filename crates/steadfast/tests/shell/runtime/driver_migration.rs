@@ -100,7 +100,7 @@ fn a_call_from_another_thread_is_answered_while_the_workers_are_blocked() {
 
 /// L5, L10: the driver does not go with the runtime whose workers had it.
 #[test]
-fn a_client_outlives_the_workers_that_drove_it() {
+fn a_client_outlives_the_workers_that_polled_its_driver() {
     for runtime in [workers(2), Builder::new_current_thread().enable_all().build().unwrap()] {
         let client = runtime.block_on(async {
             let client = quick().await;
@@ -134,7 +134,7 @@ async fn sequential_and_concurrent_calls_succeed_on_either_driver() {
 
 /// Nobody calls any more, and what comes is still seen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_of_a_server_is_seen_after_calls_in_turn() {
+async fn the_exit_of_a_server_is_noticed_after_sequential_calls() {
     let client = quick_for(200).await;
     in_turn(&client, 200).await;
     soon(client.closed()).await;
@@ -191,7 +191,7 @@ while read -r line; do
 done
 "#;
 
-/// A process is whole wherever its driver is: what it says, how it ends, and that it does.
+/// A process works wherever its driver runs: its output, its exit status, and that it ends.
 #[test]
 fn a_process_with_quick_calls_is_driven_on_the_workers_and_its_exit_is_noticed() {
     workers(2).block_on(async {

@@ -49,7 +49,7 @@ fn a_client_outlives_the_runtime_that_created_it() {
         let late = client.call_tool("any", json!({})).timeout(Duration::from_millis(20));
         let error = soon(late.into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown));
-        // It goes on in a runtime that is not there any more.
+        // It would continue in a runtime that does not exist any more.
         let (_, underway) = client.call_tool("any", json!({})).with_progress();
         assert_eq!(soon(underway).await.unwrap_err().kind(), ErrorKind::Cancelled);
         soon(client.close()).await;
@@ -93,7 +93,7 @@ fn dropping_the_runtime_during_a_connect_closes_the_connection() {
     }
 }
 
-/// A fence that is dropped says nothing, so its request is never answered.
+/// A handler task that is dropped with its runtime reports nothing; its request has to be answered all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dropping_the_runtime_of_handlers_leaves_no_request_without_a_response() {
     let (begun, dropped) = (Signal::default(), Signal::default());

@@ -26,7 +26,7 @@ fn small_outbox() -> Limits {
 
 /// Answers of an open batch fill the room that its other members wait for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_with_answers_beyond_the_outbox_is_answered() {
+async fn a_batch_with_responses_larger_than_the_outbox_is_answered() {
     let large = Tool::new("large").handler(|| async { "x".repeat(20_000) });
     let server = Server::builder("test", "1").tool(large).limits(small_outbox()).build();
     let mut peer = served(server, 4096);
@@ -166,7 +166,7 @@ async fn requests_cancelled_while_they_wait_for_the_outbox_leave_nothing() {
     assert!(gone.await.is_some(), "100,000 cancelled requests hold {} MiB", grown() >> 20);
 }
 
-/// Everything in one read is answered before anything is written, whatever it comes to.
+/// All requests of one read are answered before anything is written, whatever the size of the responses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unread_lists_are_bounded() {
     if !alone("server::backpressure::unread_lists_are_bounded") {

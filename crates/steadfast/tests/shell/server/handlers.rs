@@ -125,7 +125,7 @@ async fn the_context_has_the_client_info() {
 }
 
 #[tokio::test]
-async fn a_large_answer_comes_whole() {
+async fn a_large_response_arrives_whole() {
     let large = Tool::new("large").handler(|| async { "x".repeat(3_000_000) });
     let client = Client::connect(server([large])).await.unwrap();
     let results = futures_join((0..4).map(|_| client.call_tool("large", json!({})).start())).await;
@@ -148,7 +148,7 @@ async fn futures_join<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
 
 /// The same when the line about a panic panics.
 #[tokio::test]
-async fn a_log_subscriber_that_panics_does_not_cost_the_answer() {
+async fn a_log_subscriber_that_panics_does_not_lose_the_response() {
     struct Bad;
     impl tracing::Subscriber for Bad {
         fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {

@@ -44,7 +44,7 @@ async fn list_changes_notify_only_their_subscribers() {
             change(&server, list);
         }
         assert_eq!(peer.line().await["method"], method);
-        // Nothing of the other two came with it, and nothing at all to who does not listen.
+        // No notification of the other two lists came with it, and none at all to a client that did not subscribe.
         for quiet in [&mut peer, &mut deaf] {
             quiet.ask("tools/list", json!({})).await;
             assert!(quiet.before.is_empty(), "{wanted}: {:?}", quiet.before);

@@ -63,7 +63,7 @@ async fn missing_capabilities_are_not_declared() {
 }
 
 #[tokio::test]
-async fn a_list_without_items_is_an_answer() {
+async fn an_empty_list_is_a_result() {
     let server = Server::builder("bare", "1").expect_prompts().expect_resources().build();
     for mut peer in Peer::of_both_eras(&server, json!({})).await {
         for (method, member) in LISTS {
@@ -124,7 +124,7 @@ async fn completions_past_the_limit_are_refused() {
 }
 
 #[tokio::test]
-async fn a_resource_that_cannot_be_read_is_our_failure() {
+async fn a_resource_that_cannot_be_read_is_an_internal_error() {
     let broken = Resource::new("note://1", "broken")
         .handler(|| async { Err::<String, _>(std::io::Error::other("the disk is full")) });
     let server = Server::builder("test", "1").resource(broken).build();

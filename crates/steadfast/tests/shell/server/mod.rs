@@ -23,10 +23,10 @@ use steadfast::transport::memory;
 use crate::support::{LogLines, RawPeer};
 use crate::*;
 
-/// A client that writes and reads by hand, in either era.
+/// A scripted client of either era.
 struct Peer {
     raw: RawPeer,
-    /// What every request says of the client; `None` after a handshake.
+    /// The metadata of every request; `None` after a handshake.
     meta: Option<Value>,
     /// The answer to the handshake.
     opened: Value,

@@ -37,7 +37,7 @@ async fn a_client_is_pinged_at_the_interval_and_dropped_without_a_response() {
 }
 
 #[tokio::test]
-async fn peers_of_a_revision_without_pings_are_not_pinged() {
+async fn no_ping_is_sent_in_a_revision_without_pings() {
     let (raw, clock) = pinging();
     let mut peer = Peer::modern(&server([]), json!({}));
     peer.raw = raw;

@@ -159,7 +159,7 @@ async fn a_prompt_that_fails_is_an_error_and_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_not_waited_for_is_dropped() {
+async fn the_handler_of_a_dropped_prompt_request_is_dropped() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let (begin, drops) = (begun.clone(), dropped.clone());
     let prompt = Prompt::new("slow").handler(move || {
@@ -178,7 +178,7 @@ async fn a_prompt_that_is_not_waited_for_is_dropped() {
 }
 
 #[tokio::test]
-async fn prompts_come_and_go() {
+async fn prompts_are_added_and_removed() {
     let server = Server::builder("test", "1.0.0").expect_prompts().build();
     let (here, there) = memory::pair(1 << 16);
     tokio::spawn(server.clone().serve(there).into_future());
@@ -241,7 +241,7 @@ async fn variables_of_templates_are_completed() {
 }
 
 #[tokio::test]
-async fn a_completer_knows_what_is_filled_in_already() {
+async fn a_completer_gets_the_other_arguments() {
     let context = CompleteContext::new(BTreeMap::from([("city".to_owned(), "Oslo".to_owned())]));
     let params = CompleteParams::new(Reference::prompt("trip"), "mood", "wild").with_context(context);
     for era in [Era::Handshake(Revision::V2025_06_18), Era::Modern] {
@@ -312,7 +312,7 @@ async fn until_answer(peer: &mut RawPeer) -> (Vec<Value>, Value) {
 }
 
 #[tokio::test]
-async fn the_log_level_of_a_connection_is_set_with_an_empty_answer() {
+async fn setting_the_log_level_has_an_empty_result() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let (here, there) = memory::pair(1 << 16);
         tokio::spawn(chatty().serve(there).into_future());

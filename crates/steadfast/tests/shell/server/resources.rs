@@ -82,7 +82,7 @@ async fn resources_are_declared_listed_and_read() {
 }
 
 #[tokio::test]
-async fn a_server_without_resources_does_not_declare_them_unless_they_are_expected() {
+async fn a_server_without_resources_declares_them_only_if_set() {
     let bare = Client::connect(crate::server([])).await.unwrap();
     assert!(bare.server().server_capabilities.resources.is_none());
     let mut raw = served(crate::server([]));

@@ -74,7 +74,7 @@ async fn cacheable_results_have_ttl_and_scope_and_others_do_not() {
     ];
     for (method, result) in results().await {
         let kept = KEPT.contains(&method);
-        // Of a task it says something else: how long there will be one.
+        // For a task it means something else: how long the task exists.
         let of_a_task = result["taskId"].is_string();
         assert_eq!(result["ttlMs"].as_u64().is_some(), kept || of_a_task, "{method}: {result}");
         let scope = result["cacheScope"].as_str();
@@ -83,7 +83,7 @@ async fn cacheable_results_have_ttl_and_scope_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn the_messages_of_errors_are_one_short_sentence() {
+async fn error_messages_are_one_short_sentence() {
     let broken = Tool::new("broken").handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
     let server = Server::builder("test", "1").tool(broken).resource(Resource::new("note://1", "n").text("")).build();
     let long = "x".repeat(5_000);

@@ -84,7 +84,7 @@ async fn tasks_of_2025_are_neither_declared_nor_started() {
 
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
-async fn a_schema_that_names_no_dialect_is_of_2020_12() {
+async fn a_schema_without_a_dialect_is_2020_12() {
     let schema = json!({
         "type": "object",
         "properties": {

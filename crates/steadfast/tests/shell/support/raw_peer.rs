@@ -42,14 +42,14 @@ impl RawPeer {
         }
     }
 
-    /// Waits until something more is there to be read, and takes it. Gives no line out.
+    /// Reads more bytes into the buffer, without returning a line.
     pub(crate) async fn read_some(&mut self) {
         let mut buffer = vec![0; 65536];
         let count = std::future::poll_fn(|cx| self.end.poll_read(cx, &mut buffer)).await.unwrap_or(0);
         self.held.extend_from_slice(&buffer[..count]);
     }
 
-    /// Says no more, and may still read.
+    /// Closes its output, and may still read.
     pub(crate) async fn end_output(&mut self) {
         std::future::poll_fn(|cx| self.end.poll_close(cx)).await.unwrap();
     }

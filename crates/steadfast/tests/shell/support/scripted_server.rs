@@ -9,7 +9,7 @@ use steadfast::prelude::*;
 use steadfast::transport::stream::Stream;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-/// A server that answers `server/discover`, and every other request with what `answer` says of its parameters. Returns the
+/// A server that answers `server/discover`, and every other request with the result of `answer`, given its parameters. Returns the
 /// requests.
 pub(crate) fn scripted(
     answer: impl Fn(usize, &Value) -> Value + Send + 'static,

@@ -30,13 +30,13 @@ pub(crate) static ROW: Row = Row {
 
 const WAYS: [&str; 6] = ["nothing", "half_a_head", "half_a_body", "half_an_event", "comments", "a_byte_now_and_then"];
 
-/// Hangs as the call says, and counts those whose clients have let go.
+/// Hangs in the way that the call names, and counts the connections that clients have closed.
 fn hang(request: &ReceivedRequest, connection: &mut Connection, let_go: &AtomicUsize) {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
     match request.argument("way").as_str() {
         Some("half_a_head") => drop(connection.write(head.as_bytes())),
         Some("half_a_body") => {
-            drop(connection.write(format!("{head}content-length: 99\r\n\r\n{{\"jsonrpc\"").as_bytes()))
+            connection.write(format!("{head}content-length: 99\r\n\r\n{{\"jsonrpc\"").as_bytes());
         }
         Some("half_an_event") => drop(connection.write(format!("{EVENTS}data: {{\"jsonrpc\"").as_bytes())),
         Some("comments") => {

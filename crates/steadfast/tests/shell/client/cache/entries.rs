@@ -91,7 +91,7 @@ async fn results_of_older_revisions_are_not_cached() {
 }
 
 #[tokio::test]
-async fn clients_that_share_a_cache_share_what_is_public_and_nothing_else() {
+async fn clients_that_share_a_cache_share_only_public_entries() {
     let cache = ResponseCache::new();
     let (one, mut first) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
     let (two, mut second) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
@@ -135,7 +135,7 @@ async fn a_closed_client_reads_nothing_from_a_shared_cache() {
 }
 
 #[tokio::test]
-async fn all_pages_of_a_list_are_private_if_one_is() {
+async fn all_pages_of_a_list_are_private_if_one_is_private() {
     for scopes in [["private", "public"], ["public", "private"]] {
         let cache = ResponseCache::new();
         let (one, mut first) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
@@ -153,7 +153,7 @@ async fn all_pages_of_a_list_are_private_if_one_is() {
 }
 
 #[tokio::test]
-async fn an_empty_cursor_is_a_cursor() {
+async fn an_empty_cursor_is_sent() {
     let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let listed = names(&client);
     let mut page = listing(&["one"], HOUR, "public");
@@ -167,7 +167,7 @@ async fn an_empty_cursor_is_a_cursor() {
 }
 
 #[tokio::test]
-async fn a_list_whose_cursor_is_refused_is_fetched_from_its_beginning() {
+async fn a_list_whose_cursor_is_refused_is_fetched_again_from_the_start() {
     let clock = OffsetClock::new();
     let (client, mut server) = ManualServer::modern(|connecting| connecting.with_runtime(clock.shared())).await;
     let listed = names(&client);

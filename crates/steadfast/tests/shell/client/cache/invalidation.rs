@@ -13,7 +13,7 @@ async fn listening(client: &Client, server: &mut ManualServer) -> (Changes, Valu
         .with_tools_list_changed(true)
         .with_resource_subscriptions(vec!["a:1".to_owned(), "a:2".to_owned()]);
     let mut changes = client.changes(filter.clone());
-    // It is asked for when it is first polled, or before.
+    // It is requested when it is first polled, or before.
     let heard = tokio::spawn(async move {
         let heard = changes.next().await.unwrap().unwrap();
         assert!(matches!(heard, Change::Listening(_)));
@@ -85,7 +85,7 @@ async fn an_unread_response_is_not_cached_after_a_change() {
 }
 
 #[tokio::test]
-async fn a_resource_that_has_changed_leaves_the_others_as_they_are() {
+async fn a_changed_resource_invalidates_only_its_own_entry() {
     let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let (_changes, id) = listening(&client, &mut server).await;
     for uri in ["a:1", "a:2"] {
@@ -111,7 +111,7 @@ async fn a_change_invalidates_entries_of_all_clients_that_share_the_cache() {
     let (one, mut first) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
     let (two, mut second) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
     let (_changes, id) = listening(&one, &mut first).await;
-    // The other's listing is on its way when the change is heard.
+    // The other client's list is in flight when the change arrives.
     let listed = names(&two);
     let request = second.asked("tools/list").await;
     tell(&mut first, &id, TOOLS, json!({})).await;

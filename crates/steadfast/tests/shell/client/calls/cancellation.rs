@@ -37,7 +37,7 @@ async fn a_call_with_a_response_is_not_cancelled() {
 }
 
 #[tokio::test]
-async fn a_call_has_a_timeout_of_its_own_and_is_cancelled_when_it_is_over() {
+async fn each_call_has_its_own_timeout_and_is_cancelled_after_it() {
     for era in ERAS {
         let (client, mut server) = RecordingServer::connected(era, |connecting| connecting).await;
         let call = client.call_tool("t", json!({})).timeout(Duration::from_millis(50));

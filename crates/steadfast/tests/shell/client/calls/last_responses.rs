@@ -18,8 +18,8 @@ enum LossNoticedBy {
     ByWriting,
 }
 
-/// A server that answers the calls of `answered`, and dies in the moment between the client's look for what there is to read
-/// and its look whether the server is there.
+/// A server that answers the calls of `answered`, and dies between the client's read and its check whether the server is
+/// connected.
 struct Dying {
     learned: LossNoticedBy,
     received: Vec<u8>,

@@ -27,7 +27,7 @@ async fn a_result_of_an_unknown_type_is_an_error_and_one_without_a_type_is_compl
 }
 
 #[tokio::test]
-async fn a_missing_resource_is_recognised_by_both_codes_and_other_codes_mean_nothing() {
+async fn a_missing_resource_is_recognised_by_both_error_codes() {
     for era in ERAS {
         let (client, mut server) = RecordingServer::connected(era, |connecting| connecting).await;
         for (code, missing) in [(-32002, true), (-32001, false), (-32019, false), (-32042, false), (-32099, false)] {
@@ -39,7 +39,7 @@ async fn a_missing_resource_is_recognised_by_both_codes_and_other_codes_mean_not
             let refusal = error.refusal().unwrap();
             assert_eq!((error.kind(), refusal.code), (ErrorKind::Refused, code));
             assert_eq!(refusal.is_resource_not_found(), missing, "{code}");
-            // What it says beside the code reaches the caller.
+            // The data beside the code reaches the caller.
             assert_eq!(refusal.data.as_ref().unwrap()["uri"], "a:1");
         }
         server.is_quiet(&client).await;
@@ -65,7 +65,7 @@ async fn notifications_are_never_answered() {
 }
 
 #[tokio::test]
-async fn a_client_of_2026_writes_no_answers() {
+async fn a_client_of_2026_sends_no_responses() {
     let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| {
         connecting.on_roots(|| async { Ok(steadfast::ListRootsResult::default()) })
     })
@@ -78,7 +78,7 @@ async fn a_client_of_2026_writes_no_answers() {
 }
 
 #[tokio::test]
-async fn each_call_has_a_progress_token_of_its_own_and_hears_what_comes_under_it() {
+async fn each_call_has_its_own_progress_token() {
     let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
     let heard = Arc::new(Mutex::new(Vec::new()));
     let call = |name: &'static str| {
@@ -109,7 +109,7 @@ async fn each_call_has_a_progress_token_of_its_own_and_hears_what_comes_under_it
 }
 
 #[tokio::test]
-async fn a_tool_that_fails_is_a_result_that_the_caller_can_pass_on() {
+async fn a_tool_error_is_a_result() {
     for era in ERAS {
         let (client, mut server) = RecordingServer::connected(era, |connecting| connecting).await;
         let answering = async {

@@ -49,7 +49,7 @@ async fn every_client_request_has_a_method_and_is_checked_against_the_revision()
             }
         }
         soon(made).await.unwrap();
-        // What the client says by itself, or only when something is under way.
+        // Messages that the client sends by itself, or only during a call.
         let by_itself = ["initialize", "notifications/initialized", "notifications/cancelled"];
         let of_its_own_requests = ["notifications/progress", "notifications/tasks/status"];
         let of_table = Method::ALL.iter().filter(|method| method.from_client_in(revision)).map(|method| method.name());

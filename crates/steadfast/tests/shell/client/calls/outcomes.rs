@@ -76,7 +76,7 @@ async fn input_requests_of_two_handlers_fail_when_the_client_disconnects() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_not_waited_for() {
+async fn connecting_to_an_unresponsive_server_times_out() {
     let (here, _there) = memory::pair(1024);
     let connecting = Client::connect(here).opening_timeout(std::time::Duration::from_millis(20));
     let error = soon(connecting.into_future()).await.unwrap_err();

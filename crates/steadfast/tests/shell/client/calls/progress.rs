@@ -54,7 +54,7 @@ async fn progress_continues_over_the_rounds_of_a_call() {
 }
 
 #[tokio::test]
-async fn dropping_the_stream_leaves_the_call_alone() {
+async fn dropping_the_progress_stream_does_not_cancel_the_call() {
     let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
     let (progress, result) = client.call_tool("build", json!({})).with_progress();
     let call = server.asked("tools/call").await;

@@ -161,7 +161,7 @@ mod processes {
         Command::new("sh").args(["-c", script])
     }
 
-    /// Connects to a process that says nothing and does not leave by itself. It is long dead when a program has ended that did
+    /// Connects to a process that writes nothing and does not exit by itself. It has a time limit, for test programs that do
     /// not wait for it.
     fn mute(started: &Arc<Mutex<Option<u32>>>) -> steadfast::client::Connecting {
         let started = Arc::clone(started);
@@ -245,7 +245,7 @@ mod processes {
     }
 
     #[tokio::test]
-    async fn a_program_that_cannot_be_run_is_named() {
+    async fn the_error_names_a_program_that_cannot_be_started() {
         let no_program = std::env::temp_dir();
         for (program, told) in [
             ("steadfast-no-such-program", "there is no program `steadfast-no-such-program`: give its path"),

@@ -9,7 +9,7 @@ use steadfast::{
 use crate::client::*;
 
 #[tokio::test]
-async fn a_client_begins_with_initialize_and_waits_for_its_answer() {
+async fn a_client_starts_with_initialize_and_waits_for_its_response() {
     let (connecting, mut server) = RecordingServer::new();
     let opening = async {
         let first = server.next().await.unwrap();
@@ -78,7 +78,7 @@ async fn a_revision_that_the_server_supports_is_tried_after_a_refusal() {
 
 #[tokio::test]
 async fn without_a_common_revision_connecting_fails_and_closes() {
-    // One that says so when it is asked, one that does not speak the metadata of ours, and one that chooses its own.
+    // One that names its revisions in an error, one that does not know the metadata, and one that chooses its own.
     for way in 0..3 {
         let (connecting, mut server) = RecordingServer::new();
         let opening = async {
@@ -158,7 +158,7 @@ async fn capabilities_with_a_handler_are_declared_and_no_others() {
 }
 
 #[tokio::test]
-async fn capabilities_have_the_form_of_the_revision_that_is_offered() {
+async fn capabilities_have_the_form_of_the_offered_revision() {
     for revision in Revision::ALL.iter().copied().filter(|revision| !revision.is_stateless()) {
         let (_client, server) = RecordingServer::connected(Era::Handshake(revision), with_every_handler).await;
         let declared = &server.received[0]["params"]["capabilities"];

@@ -105,18 +105,18 @@ async fn the_exit_reason_is_reported_with_inherited_and_null_standard_error() {
     }
 }
 
-/// L10: the close, the total time and a cancellation end the mourning, and what is known stays known. A relative of the process
-/// has the mourners wait.
+/// L10: close, the total timeout and a cancellation end the wait for the exit reason, with the true outcome. A child of the
+/// process delays the exit reason.
 #[tokio::test]
 async fn waiting_for_the_exit_reason_ends_with_the_call() {
-    const MOURNED: &str = r#"
+    const SLOW_EXIT: &str = r#"
 read -r line; id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
 printf '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}\n' "$id"
 read -r line; (trap '' TERM; while :; do sleep 0.01; done) <&- >&- & exit 1
 "#;
     for how in ["close", "cancel", "drop", "total"] {
         let started = Started::default();
-        let client = soon(starting(&started, MOURNED).era(Era::Modern).into_future()).await.unwrap();
+        let client = soon(starting(&started, SLOW_EXIT).era(Era::Modern).into_future()).await.unwrap();
         let mut call = client.call_tool("any", json!({}));
         if how == "total" {
             call = call.total_timeout(Duration::from_millis(300));

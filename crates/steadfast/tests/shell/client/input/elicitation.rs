@@ -6,7 +6,7 @@ use steadfast::{ClientCapabilities, ElicitParams, ElicitResult, ErrorKind};
 
 use crate::client::*;
 
-/// A client whose user answers `content`, and what the user is asked.
+/// A client whose user answers `content`, and the requests that the user sees.
 async fn with_user(
     era: Era,
     capabilities: ClientCapabilities,
@@ -41,12 +41,12 @@ async fn an_elicitation_without_a_mode_is_a_form_and_its_defaults_are_filled_in(
     assert_eq!(answer["result"], json!({"action": "accept", "content": {"name": "Ann", "age": 30}}));
     let asked = asked.lock().unwrap();
     let [ElicitParams::Form(shown)] = &asked[..] else { panic!("{asked:?}") };
-    // The user can be shown what is proposed.
+    // The user can see the defaults.
     assert_eq!(shown.requested_schema.0["properties"]["age"]["default"], 30);
 }
 
 #[tokio::test]
-async fn a_mode_that_was_not_declared_is_invalid_parameters() {
+async fn an_undeclared_elicitation_mode_is_invalid_params() {
     let forms = ClientCapabilities::new().with_elicitation_form();
     let urls = ClientCapabilities::new().with_elicitation_url();
     for (capabilities, refused, taken) in
@@ -97,7 +97,7 @@ async fn a_url_is_neither_fetched_nor_opened_and_the_handler_gets_all_of_it() {
     let address = format!("http://{}/a?b=c#d", listener.local_addr().unwrap());
     let (client, mut server, asked) = with_user(OLDER, ClientCapabilities::new(), json!({})).await;
     assert_eq!(server.ask("elicitation/create", url(&address)).await["result"]["action"], "accept");
-    // That it is done, once and twice, and for something that was never asked.
+    // The completion, once and twice, and for an unknown elicitation.
     for id in ["e1", "e1", "unknown"] {
         server.tell("notifications/elicitation/complete", json!({"elicitationId": id})).await;
     }

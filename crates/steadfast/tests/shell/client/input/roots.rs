@@ -14,7 +14,7 @@ async fn with_roots(era: Era, uri: &'static str) -> (Client, RecordingServer) {
 }
 
 #[tokio::test]
-async fn roots_are_files_and_nothing_else() {
+async fn roots_must_be_file_uris() {
     let (_client, mut server) = with_roots(OLDER, "file:///home/me").await;
     assert_eq!(server.ask("roots/list", json!({})).await["result"]["roots"], json!([{"uri": "file:///home/me"}]));
     for uri in ["https://example.org/", "/home/me", ""] {
@@ -64,7 +64,7 @@ async fn roots_without_a_handler_are_method_not_found_and_failures_internal_erro
 }
 
 #[tokio::test]
-async fn a_ping_is_answered_with_nothing_while_a_handler_runs() {
+async fn a_ping_gets_an_empty_result_while_a_handler_runs() {
     let waits = |connecting: Connecting| connecting.on_roots(std::future::pending::<Result<ListRootsResult, Error>>);
     let (_client, mut server) = RecordingServer::connected(OLDER, waits).await;
     server.raw.send(&json!({"jsonrpc": "2.0", "id": "slow", "method": "roots/list"})).await;

@@ -262,7 +262,7 @@ async fn a_request_state_is_returned_unchanged_and_only_if_present() {
 }
 
 #[tokio::test]
-async fn a_handler_by_the_name_of_its_request_is_declared_and_has_defaults_filled_in() {
+async fn a_handler_registered_by_request_type_is_declared_and_gets_defaults() {
     let answer = |round: usize, _: &Value| match round {
         0 => json!({"resultType": "input_required", "inputRequests": {"e": {"method": "elicitation/create",
             "params": {"message": "Who?", "requestedSchema": {"type": "object", "required": ["name"], "properties": {
@@ -318,7 +318,7 @@ async fn an_input_result_without_requests_is_a_protocol_error_and_a_failing_hand
 }
 
 #[tokio::test]
-async fn only_the_three_that_may_ask_back_do() {
+async fn only_three_methods_may_request_input() {
     let ask = |_: usize, _: &Value| json!({"resultType": "input_required", "requestState": "s"});
     let (connecting, requests) = scripted(ask);
     let client = connecting.await.unwrap();

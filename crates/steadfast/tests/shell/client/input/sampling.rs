@@ -6,7 +6,7 @@ use steadfast::{ClientCapabilities, CreateMessageParams, CreateMessageResult};
 
 use crate::client::*;
 
-/// A client with a model that answers `x`, and what the model is asked.
+/// A client with a model that answers `x`, and the requests to the model.
 async fn with_model(
     capabilities: ClientCapabilities,
 ) -> (Client, RecordingServer, Arc<Mutex<Vec<CreateMessageParams>>>) {
@@ -29,7 +29,7 @@ fn question(more: Value) -> Value {
 }
 
 #[tokio::test]
-async fn tools_that_were_not_declared_are_invalid_parameters() {
+async fn undeclared_sampling_tools_are_invalid_params() {
     let tools = json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]});
     for (capabilities, taken) in
         [(ClientCapabilities::new(), false), (ClientCapabilities::new().with_sampling_tools(), true)]

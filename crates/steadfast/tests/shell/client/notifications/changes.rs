@@ -84,7 +84,7 @@ async fn subscribing_to_a_server_without_notifications_is_an_error_of_the_stream
 }
 
 #[tokio::test]
-async fn on_a_connection_that_is_closed_nothing_is_waited_for() {
+async fn a_change_stream_on_a_closed_connection_ends_at_once() {
     for era in ERAS {
         let client = Client::connect(offering()).era(era).await.unwrap();
         let other = client.clone();

@@ -63,13 +63,13 @@ async fn each_log_stream_filters_by_its_own_level() {
     log(&mut server, "critical", json!(2)).await;
     assert_eq!((next(&mut all).await, next(&mut all).await), (json!(1), json!(2)));
     assert_eq!(next(&mut severe).await, json!(2));
-    // A third that wants less than one of the others does not make the server say less.
+    // A third stream with a higher level than the others does not raise the level at the server.
     let _few = client.logs(LoggingLevel::Emergency);
     assert_eq!(server.asked("logging/setLevel").await["params"]["level"], "debug");
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_or_has_no_log_is_an_error_of_the_stream() {
+async fn a_log_stream_of_a_server_without_logging_is_an_error() {
     let (client, mut server) = ManualServer::connect(HANDSHAKE, |connecting| connecting).await;
     let mut logs = client.logs(LoggingLevel::Info);
     let request = server.asked("logging/setLevel").await;

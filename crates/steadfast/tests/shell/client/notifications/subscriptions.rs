@@ -52,7 +52,7 @@ async fn the_granted_filter_is_reported_to_the_caller() {
 
 /// No later notification could be routed.
 #[tokio::test]
-async fn a_stream_that_is_acknowledged_unreadably_ends_with_an_error() {
+async fn a_malformed_acknowledgement_ends_the_stream_with_an_error() {
     let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
     let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
     let request = server.until("subscriptions/listen").await;

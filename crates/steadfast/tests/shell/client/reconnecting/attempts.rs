@@ -151,7 +151,7 @@ async fn reconnecting_also_stops_after_a_long_uptime() {
 }
 
 #[tokio::test]
-async fn the_total_time_covers_the_wait_for_a_connection() {
+async fn the_total_timeout_covers_waiting_for_a_connection() {
     let server = FakeServer::willing();
     let client = lost(&server, OnConnect::Hang).await;
     let call = client.call_tool("pay", json!({})).total_timeout(Duration::from_millis(30));
@@ -174,7 +174,7 @@ async fn a_connector_that_panics_is_an_error_and_not_a_hang() {
 async fn close_cancels_a_connection_that_is_being_opened() {
     let server = FakeServer::new(|number, request| match number {
         0 => Reply::Result(done(request)),
-        // It is connected to, and says nothing.
+        // It accepts the connection, and sends nothing.
         _ => Reply::Silence,
     });
     let client = lost(&server, OnConnect::Accept).await;
@@ -212,7 +212,7 @@ async fn no_connection_is_opened_for_calls_that_were_dropped() {
     }
     drop(call);
     server.until(|server| server.ended.load(Ordering::SeqCst) == 2).await;
-    // The next one who needs it has one of its own.
+    // The next call opens a connection of its own.
     soon(client.list_tools()).await.unwrap();
     assert_eq!(server.connections(), 3);
 }

@@ -57,7 +57,7 @@ async fn a_call_that_is_lost_every_time_is_not_retried_for_ever() {
     assert_eq!(server.asked("tools/call"), [0, 1, 2]);
 }
 
-/// Two tools, of which the server says that one only reads, and the first call is lost.
+/// Two tools, one of which is annotated as read-only, and the first call is lost.
 fn annotated() -> Arc<FakeServer> {
     FakeServer::new(|number, request| match (number, request["method"].as_str()) {
         (0, Some("tools/call")) => Reply::HangUp,
@@ -70,7 +70,7 @@ fn annotated() -> Arc<FakeServer> {
 }
 
 #[tokio::test]
-async fn annotations_are_believed_if_the_server_is_trusted_and_not_otherwise() {
+async fn tool_annotations_are_used_only_if_the_server_is_trusted() {
     for (trusting, tool, again) in [(true, "look", true), (true, "pay", false), (false, "look", false)] {
         let server = annotated();
         let connecting = if trusting { server.connecting().trust_annotations() } else { server.connecting() };
@@ -113,7 +113,7 @@ async fn settle_reports_refused_and_not_sent() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_its_answer_is_cancelled_from_elsewhere() {
+async fn a_call_that_waits_for_its_response_can_be_cancelled_through_its_handle() {
     let server = FakeServer::new(|_, request| match request["method"].as_str() {
         Some("tools/call") => Reply::Silence,
         _ => Reply::Result(done(request)),

@@ -65,7 +65,7 @@ async fn a_lost_response_is_requested_again_if_the_call_is_idempotent() {
 }
 
 #[tokio::test]
-async fn a_call_whose_headers_are_looked_up_is_cancelled_at_once() {
+async fn a_call_that_refreshes_the_tool_list_is_cancelled_at_once() {
     let (url, requests) = raw(|_, request| {
         modern(request, || {
             if !request.is("tools/call") {

@@ -16,7 +16,7 @@ fn taking_tasks(connecting: Connecting) -> Connecting {
     )
 }
 
-/// A task that is asked for once a minute.
+/// A task that is polled once a minute.
 fn task(name: &str, more: Value) -> Value {
     let mut task = json!({"taskId": name, "status": "working", "createdAt": "2026-07-28T00:00:00Z",
         "lastUpdatedAt": "2026-07-28T00:00:00Z", "ttlMs": null, "pollIntervalMs": 60_000, "resultType": "complete"});
@@ -92,7 +92,7 @@ async fn closing_a_client_cancels_a_task_whose_id_was_not_read() {
     let call = client.call_tool("t", json!({})).start();
     let asked = server.until("tools/call").await;
     server.answer(&asked, task("one", json!({"resultType": "task"}))).await;
-    // Behind it, so it is there.
+    // Sent after it, so it has arrived.
     server.is_quiet(&client).await;
     let ((), cancelled) = soon(async { tokio::join!(client.close(), take_cancellations(&mut server)) }).await;
     assert_eq!(cancelled, ["one"]);
@@ -164,7 +164,7 @@ async fn dropping_more_calls_than_the_limit_cancels_all_their_tasks() {
     drop(client);
 }
 
-/// Who waits for the close may go away: the client is closed, and its server hears of what it follows.
+/// The future of a close may be dropped: the client is closed, and its tasks are cancelled at the server.
 #[tokio::test]
 async fn a_close_that_is_not_awaited_still_cancels_tasks() {
     let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;

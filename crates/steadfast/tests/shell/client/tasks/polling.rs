@@ -19,7 +19,7 @@ fn task(more: Value) -> Value {
 
 #[tokio::test]
 async fn a_task_in_response_to_another_method_is_an_error() {
-    // A request that cannot become one, and a client that did not say that it takes them.
+    // A request that cannot become a task, and a client that did not declare tasks.
     let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
     let answering = async {
         let list = server.until("tools/list").await;
@@ -115,7 +115,7 @@ async fn a_task_whose_call_was_never_polled_is_cancelled_with_it() {
     let call = client.call_tool("t", json!({})).start();
     let asked = server.until("tools/call").await;
     server.answer(&asked, task(json!({"resultType": "task"}))).await;
-    // Behind it, so it is there.
+    // Sent after it, so it has arrived.
     server.is_quiet(&client).await;
     call.canceller().cancel();
     let error = soon(call).await.unwrap_err();
@@ -227,7 +227,7 @@ fn older_task(status: &str) -> Value {
 }
 
 impl RecordingServer {
-    /// Answers a call with a task, and says of it what it says, each time that it is asked.
+    /// Responds to a call with a task, and to each poll with this status.
     async fn run_as_task(&mut self, said: &[&str]) {
         let call = self.until("tools/call").await;
         assert!(call["params"]["task"].is_object(), "{call}");
@@ -359,7 +359,7 @@ async fn dropping_a_call_of_2025_cancels_its_task_if_supported() {
     }
 }
 
-/// In 2025-11-25 what is to become a task is cancelled as one, and in no other way.
+/// In 2025-11-25 a call that becomes a task is cancelled as a task, and not otherwise.
 #[tokio::test]
 async fn a_call_of_2025_that_is_dropped_before_its_task_is_known_is_cancelled_as_a_task() {
     for way in ["dropped", "too late"] {

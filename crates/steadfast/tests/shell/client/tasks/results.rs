@@ -61,7 +61,7 @@ async fn input_requests_of_a_task_are_answered_by_the_handlers() {
     assert_eq!(result.content[0].as_text(), Some("first?, second?"));
 }
 
-/// A server whose calls all become one task, of which it says this.
+/// A server whose calls all become one task, with this status.
 fn one_task(task: Value) -> (Connecting, Arc<Mutex<Vec<Value>>>) {
     scripted(move |round, _| {
         let mut shown = json!({
@@ -327,7 +327,7 @@ async fn a_task_that_times_out_has_an_unknown_outcome_and_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_protocol_error_of_a_task_is_the_refusal_of_the_call() {
+async fn a_protocol_error_of_a_task_is_the_error_of_the_call() {
     let tool = Tool::new("no")
         .task(TaskSupport::Required)
         .handler(|| async { Err::<String, _>(ToolError::from(steadfast::Error::invalid_params("no such thing"))) });

@@ -110,7 +110,7 @@ impl Troubled {
         }
     }
 
-    /// A client of a server that is there, with this in its way.
+    /// A client of a real server, with this fault.
     async fn connect(self, url: &str) -> Client {
         let target = HttpTarget::new(url);
         let target = match self.place {
@@ -184,7 +184,7 @@ async fn a_panic_in_fetch_ends_the_call_as_unknown() {
     }
 }
 
-/// What waits for the handshake does not wait for ever.
+/// A call that waits for the handshake does not wait for ever.
 #[tokio::test]
 async fn a_panic_after_the_handshake_does_not_delay_later_calls() {
     let panics = |_: &FetchRequest, message: &Value| {
@@ -251,7 +251,7 @@ impl Attempt for Asking {
     }
 }
 
-/// Whoever is asked to log in, and does not, is not asked again for the same stream.
+/// After a 401 that is not resolved, the same stream is not requested again.
 #[tokio::test]
 async fn an_unauthorized_event_stream_is_requested_once() {
     let (url, _) = raw(|_, request| older(request, || events("id: 1\nretry: 1\ndata:\n\n"))).await;

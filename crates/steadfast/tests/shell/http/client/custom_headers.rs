@@ -10,7 +10,7 @@ use super::custom_fetch::{LocalFetch, no_delay};
 use super::*;
 
 #[tokio::test]
-async fn a_header_of_the_programs_is_on_every_request() {
+async fn custom_headers_are_on_every_request() {
     let (url, requests) = raw(|_, request| {
         older(request, || {
             if request.method == "POST" {
@@ -36,7 +36,7 @@ async fn a_header_of_the_programs_is_on_every_request() {
 }
 
 #[tokio::test]
-async fn a_header_that_the_protocol_or_the_connection_speaks_by_is_refused() {
+async fn a_header_reserved_by_the_protocol_or_http_is_refused() {
     let (url, requests) = raw(|_, request| modern(request, || response("405 No", &[], ""))).await;
     let taken = [
         "MCP-Session-Id",
@@ -135,9 +135,9 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(Value::Null, |inner, _| json!([inner]))
 }
 
-/// Who answers here reads no message that is so deep; it is its headers that matter.
+/// This server cannot read a message that is so deep; only the headers matter here.
 #[tokio::test]
-async fn an_argument_is_mirrored_however_deep_another_is_and_what_is_too_deep_to_be_read_is_not_sent() {
+async fn arguments_are_mirrored_beside_deep_ones_and_arguments_past_the_depth_limit_are_not_sent() {
     let (url, requests) = raw(|_, request| {
         modern(request, || {
             let city = json!({"type": "string", "x-mcp-header": "City"});
@@ -159,7 +159,7 @@ async fn an_argument_is_mirrored_however_deep_another_is_and_what_is_too_deep_to
     assert_eq!(requests.lock().unwrap().len(), before);
 }
 
-/// Nobody is asked.
+/// A fetch that must not be called.
 struct Nobody;
 
 impl Fetch for Nobody {
@@ -169,7 +169,7 @@ impl Fetch for Nobody {
 }
 
 #[tokio::test]
-async fn settings_that_undo_each_other_are_refused_before_anything_is_sent() {
+async fn contradictory_settings_are_refused_before_a_request_is_sent() {
     let authority = Authority::new();
     let target = || HttpTarget::new("http://127.0.0.1:1/mcp");
     let rows = [

@@ -24,7 +24,7 @@ fn all_told(id: &Value) -> String {
     (0..3).map(|number| told(number, id)).collect()
 }
 
-/// How a body says where it ends.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ends {
     /// With the connection: a cut looks like an end.
@@ -53,7 +53,7 @@ fn id_of_the_call() -> Value {
 }
 
 #[tokio::test]
-async fn a_stream_of_a_session_is_resumed_once_it_can_be_and_unknown_before() {
+async fn a_cut_session_stream_is_resumed_after_its_first_event_id() {
     let whole = all_told(&id_of_the_call()).into_bytes();
     let resumable = told(0, &Value::Null).len();
     for ends in [Ends::Closed, Ends::Chunked] {
@@ -94,7 +94,7 @@ async fn a_stream_of_a_session_is_resumed_once_it_can_be_and_unknown_before() {
 }
 
 #[tokio::test]
-async fn a_stream_of_2026_that_is_cut_is_unknown_wherever_it_is() {
+async fn a_cut_stream_of_2026_has_an_unknown_outcome() {
     for ends in [Ends::Closed, Ends::Chunked] {
         let length = all_told(&id_of_the_call()).len();
         for at in (0..=length).rev() {
@@ -119,7 +119,7 @@ async fn a_stream_of_2026_that_is_cut_is_unknown_wherever_it_is() {
 }
 
 #[tokio::test]
-async fn a_plain_answer_that_is_cut_is_unknown_in_its_head_and_in_its_body() {
+async fn a_cut_json_response_has_an_unknown_outcome() {
     let answer = |request: &ReceivedRequest| json_answer(request, &json!({"resultType": "complete", "content": []}));
     let length = {
         let request =
@@ -185,7 +185,7 @@ async fn a_call_times_out_during_retry_after() {
 
 /// It would be as impossible the next time.
 #[tokio::test]
-async fn a_stream_whose_last_event_cannot_be_named_in_a_header_is_not_resumed() {
+async fn a_stream_whose_event_id_is_not_a_valid_header_is_not_resumed() {
     let (url, requests) = raw(|_, request| {
         older(request, || match &*request.method {
             "GET" => response("405 Method Not Allowed", &[], ""),

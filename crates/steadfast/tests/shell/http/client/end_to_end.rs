@@ -125,7 +125,7 @@ async fn a_call_that_outlives_its_server_has_an_unknown_outcome() {
         }
         tokio::spawn(served.stop());
         let error = soon(call).await.unwrap_err();
-        // The server says that it shuts down, if it can.
+        // The server reports that it shuts down, if it can.
         assert!(matches!(error.outcome(), Outcome::Refused | Outcome::Unknown), "{era:?} {error:?}");
     }
 }

@@ -69,7 +69,7 @@ async fn a_redirect_to_another_origin_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_know_the_probe_is_of_the_older_ones() {
+async fn a_server_that_refuses_the_probe_gets_a_handshake() {
     for status in ["400 Bad Request", "404 Not Found", "405 Method Not Allowed", "415 Unsupported Media Type"] {
         let (url, requests) = raw(move |_, request| {
             if request.is("server/discover") {
@@ -120,9 +120,9 @@ async fn an_expired_session_ends_the_connection_and_the_call_was_not_sent() {
     soon(client.closed()).await;
 }
 
-/// A stream of three events, cut at every byte: what was whole before is not asked for again, and the rest is.
+/// A stream of three events, cut at every byte: events that were complete are not requested again, and the rest is.
 #[tokio::test]
-async fn a_stream_that_breaks_off_anywhere_is_resumed_where_it_stopped() {
+async fn a_broken_stream_is_resumed_where_it_stopped() {
     let event = |number: usize, id: &Value| {
         let data = match number {
             0 => return "id: e0\nretry: 1\ndata:\n\n".to_owned(),
@@ -188,7 +188,7 @@ async fn server_messages_arrive_on_the_get_stream() {
 }
 
 #[tokio::test]
-async fn a_session_is_ended_when_its_client_is() {
+async fn closing_a_client_deletes_its_session() {
     let (url, requests) = raw(|_, request| older(request, || response("405 No", &[], ""))).await;
     let client = connect(&url, OLDER).await;
     // The DELETE is sent before close returns: a program may exit right after it.

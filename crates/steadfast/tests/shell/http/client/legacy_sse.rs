@@ -16,7 +16,7 @@ use super::custom_fetch::{FullBody, respond};
 use super::end_to_end::Served;
 use super::*;
 
-/// What a server by hand says on its stream. Without the sender, the stream ends.
+/// The stream of a hand-written server. Without the sender, the stream ends.
 #[derive(Clone, Default)]
 struct Stream(Arc<Mutex<Option<mpsc::UnboundedSender<String>>>>);
 
@@ -41,7 +41,7 @@ impl Stream {
     }
 }
 
-/// A server by hand: its stream is at `/sse`, and messages are taken at `/messages`.
+/// A hand-written server: its stream is at `/sse`, and messages are accepted at `/messages`.
 struct Old {
     url: String,
     requests: Arc<Mutex<Vec<ReceivedRequest>>>,
@@ -49,8 +49,8 @@ struct Old {
 }
 
 impl Old {
-    /// With what the stream begins with, the status of a POST to the stream, and what is done with messages but those of
-    /// the handshake: the status is the answer to the POST.
+    /// Takes the first bytes of the stream, the status of a POST to the stream, and a function for messages after the
+    /// handshake, which returns the status of their POST.
     async fn new(
         first: impl Into<String>,
         refusal: &'static str,
@@ -265,7 +265,7 @@ async fn nothing_is_sent_to_an_endpoint_of_another_origin() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_elsewhere_is_not_followed() {
+async fn a_redirect_of_the_legacy_stream_to_another_origin_is_not_followed() {
     let (elsewhere, visits) = raw(|_, _| events(ENDPOINT)).await;
     for demanded in [false, true] {
         let to = elsewhere.clone();
@@ -291,7 +291,7 @@ async fn a_stream_without_an_endpoint_event_is_not_legacy_and_the_first_error_is
         let old = Old::new(first, "405 Method Not Allowed", echoes).await;
         let stream = old.stream.clone();
         let ending = tokio::spawn(async move {
-            // The last one does not come to its end otherwise.
+            // The last one does not end otherwise.
             while stream.0.lock().unwrap().is_none() {
                 tokio::task::yield_now().await;
             }
@@ -399,7 +399,7 @@ async fn an_oversized_event_ends_the_connection_and_its_calls() {
     soon(client.closed()).await;
 }
 
-/// A server by hand that is as near as can be, and knows how much of its stream was taken.
+/// A server inside of this process that counts how much of its stream was read.
 #[derive(Clone, Default)]
 struct Counting {
     stream: Arc<Mutex<Option<mpsc::UnboundedSender<Bytes>>>>,
@@ -531,7 +531,7 @@ async fn each_request_is_authorized_for_its_own_url() {
 
 /// Our own server, in every revision that it negotiates.
 #[tokio::test]
-async fn our_own_server_is_spoken_to_and_speaks_back() {
+async fn client_and_server_of_the_library_work_over_legacy_sse() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let talk = Tool::new("talk").handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
@@ -574,7 +574,7 @@ async fn our_own_server_is_spoken_to_and_speaks_back() {
 }
 
 #[tokio::test]
-async fn when_our_own_server_stops_its_calls_have_ended() {
+async fn calls_end_when_a_legacy_sse_server_stops() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let served = Served::with([forever(&begun, &dropped)], HttpOptions::new().legacy_sse("/sse"));
     let client = connect_once(HttpTarget::new(served.url.replace("/mcp", "/sse")), Era::Any).await;

@@ -123,7 +123,7 @@ async fn a_response_nested_too_deeply_is_not_decoded() {
         limits.depth = DEEPEST;
         let client = soon(Client::connect(&*url).era(Era::Modern).limits(limits).into_future()).await.unwrap();
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-        // What is not read may be a result or an error. Of a refusal that is not read there is still the status.
+        // A message that is not read may be a result or an error. Of an unread error there is still the status.
         let expected = if row == 3 { Outcome::Refused } else { Outcome::Unknown };
         assert_eq!(error.outcome(), expected, "{row}: {error:?}");
         assert_ne!(error.refusal().map(|refusal| refusal.code), Some(-32600), "{row}: {error:?}");
@@ -224,7 +224,7 @@ async fn an_unusable_response_is_not_requested_again() {
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_origin_is_followed_with_everything() {
+async fn a_redirect_within_the_origin_is_followed_with_headers_and_body() {
     for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
         let (url, requests) = raw(move |_, request| {
             if request.path() == "/mcp" {
@@ -284,7 +284,7 @@ async fn a_redirected_request_is_authorized_for_its_new_url() {
 }
 
 #[tokio::test]
-async fn redirects_in_a_circle_come_to_an_end() {
+async fn redirect_loops_end() {
     let (url, requests) =
         raw(|_, request| modern(request, || response("307 Temporary Redirect", &[("location", "/mcp")], ""))).await;
     let client = connect(&url, Era::Modern).await;
@@ -305,7 +305,7 @@ async fn no_request_follows_a_redirect_to_another_origin() {
             let target = HttpTarget::new(&url).header("authorization", "Bearer t0ken");
             let client = connect_once(target, Era::Modern).await;
             let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
-            // The last two say that nothing was begun; the others are also used for what was done.
+            // The last two mean that nothing was started; the others are also used for what was done.
             let begun = !(status.starts_with("307") || status.starts_with("308"));
             let kind = if begun { ErrorKind::Transport } else { ErrorKind::Unsendable };
             assert_eq!(error.kind(), kind, "{status} {location}: {error:?}");

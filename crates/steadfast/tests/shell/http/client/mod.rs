@@ -28,7 +28,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::*;
 
-/// A request as it came.
+/// A request as the server received it.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
@@ -158,7 +158,7 @@ async fn connect_once(target: HttpTarget, era: Era) -> Client {
     soon(Client::connect(target).era(era).reconnect(Reconnect::never()).into_future()).await.unwrap()
 }
 
-/// A server by hand: `serve` gets each request, and the connection that it came on.
+/// A hand-written server: `serve` gets each request, and its connection.
 async fn by_hand<A>(serve: impl Fn(ReceivedRequest, TcpStream) -> A + Send + Sync + 'static) -> String
 where
     A: Future<Output = ()> + Send,

@@ -142,7 +142,7 @@ impl Slow {
     }
 }
 
-/// A server that hears of the cancellation first ignores it, and works on.
+/// A server that reads the cancellation first ignores it, and runs the request.
 #[tokio::test]
 async fn a_cancellation_does_not_overtake_its_request() {
     let slow = Slow::new().await;
@@ -154,7 +154,7 @@ async fn a_cancellation_does_not_overtake_its_request() {
     assert_eq!(calls, ["tools/call", "tools/call", "tools/call", CANCELLED], "two fences, the call, and its end");
 }
 
-/// A server that answers in JSON says nothing before its answer.
+/// A server that responds in JSON sends nothing before its response.
 #[tokio::test]
 async fn a_request_without_a_response_is_cancelled_after_a_second() {
     let slow = Slow::new().await;
@@ -219,7 +219,7 @@ impl Drop for UnreadMessage {
 
 /// L7: as many calls as the limit allows are dropped, at a server that accepts no cancellations.
 #[tokio::test]
-async fn cancellations_that_are_not_taken_are_bounded_in_number() {
+async fn unaccepted_cancellations_are_bounded_in_number() {
     let (untaken, calls) = (InFlight::default(), InFlight::default());
     let (cancelled, called) = (Arc::clone(&untaken), Arc::clone(&calls));
     let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| -> Before {
@@ -343,7 +343,7 @@ async fn reluctant(arrived: &Arrived, answer: &Arc<Notify>) -> String {
     .await
 }
 
-/// Otherwise the second would never hear anything.
+/// Otherwise the second stream would never get a notification.
 #[tokio::test]
 async fn an_unsubscribe_is_not_overtaken_by_a_new_subscribe() {
     let (arrived, answer) = (Arrived::new(), Arc::new(Notify::new()));
@@ -405,7 +405,7 @@ async fn a_dropped_client_does_not_wait_for_unsubscribing() {
     left.await.expect("the session is kept by somebody who waits");
 }
 
-/// L5: in 2025-11-25 what is to become a task is cancelled when it has become one.
+/// L5: in 2025-11-25 a call that becomes a task is cancelled once the task is known.
 #[tokio::test]
 async fn a_dropped_call_is_read_to_its_end_and_its_task_cancelled() {
     let (asked, answer, arrived) = (Signal::default(), Arc::new(Notify::new()), Arrived::new());

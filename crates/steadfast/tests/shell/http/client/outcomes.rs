@@ -15,7 +15,7 @@ fn refusal() -> Value {
 
 /// L2, L10: a response that has ended without the answer is the end of the call.
 #[tokio::test]
-async fn a_json_body_that_is_not_the_answer_ends_the_call() {
+async fn a_json_body_without_the_response_ends_the_call() {
     let rows = [
         (refusal().to_string(), Outcome::Refused),
         (json!({"jsonrpc": "2.0", "id": 4711, "result": {}}).to_string(), Outcome::Unknown),
@@ -52,7 +52,7 @@ async fn an_error_without_an_id_on_a_stream_is_the_outcome_of_its_post() {
     assert_eq!(error.refusal().map(|refusal| refusal.code), Some(-32600), "{error:?}");
 }
 
-/// L10: 303 says that it was done, and where to look; 302 is used for the same. Only 307 and 308 ask for it again.
+/// L10: 303 means that it was done, and where to look; 302 is used for the same. Only 307 and 308 ask for a repeated request.
 #[tokio::test]
 async fn a_303_redirect_is_not_reported_as_not_sent() {
     for status in ["301 Moved", "302 Found", "303 See Other"] {

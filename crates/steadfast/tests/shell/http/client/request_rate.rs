@@ -105,7 +105,7 @@ async fn resuming_a_stream_without_a_response_is_rate_limited() {
     assert!(gets <= 20, "{gets} requests in two seconds");
 }
 
-/// A message that is too long is passed over, not fetched again for ever.
+/// A message that is too long is skipped, not fetched again for ever.
 #[tokio::test]
 async fn an_oversized_event_is_not_fetched_again_for_ever() {
     let long = "x".repeat(20_000);

@@ -27,7 +27,7 @@ fn done() -> Value {
     json!({"resultType": "complete", "content": []})
 }
 
-/// A server of the older revisions that asks whether its client is there, and answers its calls.
+/// A server of the older revisions that pings its client, and answers its calls.
 fn curious(request: &ReceivedRequest) -> Vec<u8> {
     older(request, || match &*request.method {
         "GET" => events("id: 1\nretry: 60000\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n\n"),
@@ -76,7 +76,7 @@ async fn session_and_revision_headers_are_on_every_request_after_the_first() {
 }
 
 #[tokio::test]
-async fn an_answer_is_taken_as_json_and_from_a_stream() {
+async fn a_response_is_accepted_as_json_and_as_a_stream() {
     for era in ERAS {
         for stream in [false, true] {
             let (url, _) = raw(move |_, request| {
@@ -132,7 +132,7 @@ async fn a_client_reconnects_no_earlier_than_retry_after_says() {
 async fn in_2026_only_requests_are_posted_and_no_cancellation() {
     let (url, requests) = raw(|_, request| {
         modern(request, || match request.body["params"]["name"].as_str() {
-            // It asks what no server of this revision asks, and goes on.
+            // It sends a request that no server of this revision may send, and continues.
             Some("asks") => {
                 let ping = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"});
                 let answer = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": done()});
@@ -298,7 +298,7 @@ async fn the_name_header_has_the_tool_resource_prompt_or_task() {
 }
 
 #[tokio::test]
-async fn a_bad_request_is_read_before_anything_older_is_tried() {
+async fn the_body_of_a_400_is_read_before_falling_back() {
     for code in [-32020, -32021, -32022] {
         let (url, requests) = raw(move |_, request| {
             let error = json!({"code": code, "message": "no", "data": {"supported": ["2099-01-01"]}});
@@ -312,7 +312,7 @@ async fn a_bad_request_is_read_before_anything_older_is_tried() {
     }
 }
 
-/// A token for everything.
+/// The same token for every request.
 #[derive(Clone)]
 struct Token;
 
@@ -330,7 +330,7 @@ impl Attempt for Token {
 }
 
 #[tokio::test]
-async fn the_token_is_in_the_header_of_every_request_and_in_no_url() {
+async fn the_token_is_in_a_header_of_every_request_and_never_in_the_url() {
     let (url, requests) = raw(|_, request| curious(request)).await;
     let connecting = Client::connect(HttpTarget::new(&url).authorize(Token)).era(OLDER);
     let client = soon(connecting.into_future()).await.unwrap();

@@ -20,7 +20,7 @@ fn without_session(request: &ReceivedRequest, answer: impl FnOnce() -> Vec<u8>) 
 }
 
 #[tokio::test]
-async fn a_server_without_sessions_and_without_a_stream_is_not_taken_for_one_that_forgot_us() {
+async fn a_refused_get_stream_without_a_session_is_not_a_lost_session() {
     for status in ["404 Not Found", "405 Method Not Allowed", "400 Bad Request", "200 OK"] {
         let asked = Signal::default();
         let get = asked.clone();
@@ -43,7 +43,7 @@ async fn a_server_without_sessions_and_without_a_stream_is_not_taken_for_one_tha
 }
 
 #[tokio::test]
-async fn a_stream_that_does_not_know_the_session_ends_the_connection() {
+async fn a_404_to_the_get_stream_ends_the_connection() {
     let (url, _) = raw(|_, request| {
         older(request, || if request.method == "GET" { response("404 Not Found", &[], "") } else { nothing(request) })
     })
@@ -52,9 +52,9 @@ async fn a_stream_that_does_not_know_the_session_ends_the_connection() {
     soon(client.closed()).await;
 }
 
-/// Who resumes a response learns of it too: the session is begun anew, and what does no harm twice is asked there.
+/// Resuming a response notices it too: a new session is opened, and an idempotent request is retried there.
 #[tokio::test]
-async fn a_session_that_is_unknown_where_a_response_is_resumed_is_lost() {
+async fn an_unknown_session_while_resuming_is_a_lost_session() {
     let begun = Arc::new(AtomicUsize::new(0));
     let sessions = Arc::clone(&begun);
     let (url, _) = raw(move |_, request| {
@@ -76,7 +76,7 @@ async fn a_session_that_is_unknown_where_a_response_is_resumed_is_lost() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_without_an_answer_and_cannot_be_resumed_is_unknown() {
+async fn a_stream_that_ends_without_a_response_or_event_id_has_an_unknown_outcome() {
     for body in ["", ": nothing\n\n", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n"] {
         let (url, requests) = raw(move |_, request| {
             older(request, || if request.method == "GET" { response("405 No", &[], "") } else { events(body) })
@@ -89,7 +89,7 @@ async fn a_stream_that_ends_without_an_answer_and_cannot_be_resumed_is_unknown()
     }
 }
 
-/// A request is answered, or it is not: that it was accepted says nothing.
+/// A 202 is not a response to a request.
 #[tokio::test]
 async fn a_request_that_is_only_accepted_is_not_answered() {
     let (url, _) = raw(|_, request| {
@@ -124,7 +124,7 @@ async fn an_error_status_without_a_body_is_a_refusal() {
 
 /// Some servers answer it with a stream on which they go on to speak.
 #[tokio::test]
-async fn a_handshake_is_done_when_it_is_accepted_and_not_when_its_response_ends() {
+async fn the_handshake_is_complete_once_initialized_is_accepted() {
     let url = by_hand(|request, mut stream| async move {
         if request.is("notifications/initialized") {
             let _ = stream.write_all(&events(": welcome\n\n")).await;
@@ -175,7 +175,7 @@ async fn a_burst_of_messages_does_not_stall_what_follows() {
 
 /// L7: a server that asks and does not take the answers is not read from, until it does.
 #[tokio::test]
-async fn a_server_that_does_not_take_our_answers_is_not_listened_to() {
+async fn a_server_that_does_not_accept_responses_is_not_read_from() {
     let blocked = Signal::default();
     let signal = blocked.clone();
     let url = by_hand(move |request, mut stream| {

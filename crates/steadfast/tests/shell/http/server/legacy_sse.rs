@@ -53,7 +53,7 @@ impl Client {
         Sent::post(message).at(&self.endpoint).without("accept")
     }
 
-    /// Sends what is taken.
+    /// Sends a message that is accepted.
     async fn send(&self, message: &Value) {
         let response = self.post(message).to(&self.service).await;
         assert_eq!(status(&response), 202);
@@ -90,7 +90,7 @@ async fn the_first_event_is_an_endpoint_that_cannot_be_guessed() {
 }
 
 #[tokio::test]
-async fn answers_travel_on_the_stream_in_every_older_revision() {
+async fn responses_are_sent_on_the_stream_in_every_older_revision() {
     let service = legacy([echo()]);
     for revision in revisions() {
         let mut client = Client::open(&service, revision).await;
@@ -101,7 +101,7 @@ async fn answers_travel_on_the_stream_in_every_older_revision() {
 }
 
 #[tokio::test]
-async fn progress_and_log_messages_go_before_the_answer() {
+async fn progress_and_log_messages_precede_the_response() {
     let tool = Tool::new("talk").handler(|ctx: Context| async move {
         ctx.log(steadfast::LoggingLevel::Warning, "mind the step");
         ctx.progress(0.5, "half way");
@@ -289,7 +289,7 @@ async fn an_invalid_message_is_refused_in_the_response_of_its_post() {
 }
 
 #[tokio::test]
-async fn an_id_in_flight_is_not_taken_twice() {
+async fn an_id_in_flight_is_refused() {
     let gate = Signal::default();
     let service = legacy([gated(&gate)]);
     let mut client = Client::open(&service, "2024-11-05").await;
@@ -443,7 +443,7 @@ async fn a_client_that_closes_its_socket_has_closed_its_stream() {
 
 /// L7: the limit of the service holds for requests of the old transport too.
 #[tokio::test]
-async fn requests_of_the_old_transport_count_while_they_run() {
+async fn legacy_requests_count_towards_the_request_limit() {
     let mut limits = steadfast::Limits::default();
     limits.in_flight = 2;
     let running = Signal::default();

@@ -94,7 +94,7 @@ async fn a_name_in_base64_is_decoded_before_it_is_compared() {
 }
 
 #[tokio::test]
-async fn names_of_headers_may_be_written_in_any_case() {
+async fn header_names_are_case_insensitive() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

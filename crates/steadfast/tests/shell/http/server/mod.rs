@@ -180,7 +180,7 @@ impl Events {
         messages
     }
 
-    /// Whether nothing more is there right now.
+    /// Whether nothing more can be read right now.
     async fn is_silent(&mut self) -> bool {
         let frame = std::future::poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut self.body.frame()).poll(cx))).await;
         frame.is_pending()
@@ -222,7 +222,7 @@ fn cases() -> Vec<&'static str> {
     vec!["2025-03-26", "2025-06-18", "2025-11-25"]
 }
 
-/// Says who is calling in progress and in the log, and waits to be let go.
+/// Sends its argument `who` as progress and as a log message, and waits to be released.
 fn talker(gate: &Signal) -> Tool {
     let gate = gate.clone();
     Tool::new("talk").handler(move |arguments: JsonObject, ctx: Context| {
@@ -237,7 +237,7 @@ fn talker(gate: &Signal) -> Tool {
     })
 }
 
-/// Who a message is about.
+/// The `who` that a message is about.
 fn about(message: &Value) -> &str {
     let places = ["/params/message", "/params/data", "/result/content/0/text"];
     places.iter().find_map(|place| message.pointer(place)?.as_str()).unwrap_or_default()

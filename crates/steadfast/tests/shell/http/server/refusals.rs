@@ -65,7 +65,7 @@ async fn each_fault_of_a_modern_request_has_its_status_and_code() {
 }
 
 #[tokio::test]
-async fn a_mirrored_argument_passes_in_plain_text_and_in_base64() {
+async fn a_mirrored_argument_is_accepted_in_plain_text_and_in_base64() {
     let service = service([regional()]);
     for value in ["eu", "=?base64?ZXU=?=", "  eu "] {
         let sent = Sent::modern(1, "tools/call", json!({"name": "regional", "arguments": {"region": "eu"}}));

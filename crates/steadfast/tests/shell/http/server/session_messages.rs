@@ -7,7 +7,7 @@ fn get(session: &str) -> Sent {
 }
 
 #[tokio::test]
-async fn a_body_is_one_message_where_there_are_no_batches() {
+async fn a_batch_is_refused_in_revisions_without_batches() {
     let service = service([echo()]);
     let session = open(&service, "2025-11-25").await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
@@ -20,7 +20,7 @@ async fn a_body_is_one_message_where_there_are_no_batches() {
 }
 
 #[tokio::test]
-async fn an_answer_of_the_client_is_accepted_without_a_body() {
+async fn a_response_of_the_client_is_accepted_with_202() {
     let tool = Tool::new("roots").handler(|ctx: Context| async move {
         let roots = ctx.roots().await?;
         Ok::<_, ToolError>(roots.roots.len())
@@ -57,7 +57,7 @@ async fn notifications_and_responses_that_are_refused_have_an_error_status() {
 }
 
 #[tokio::test]
-async fn each_stream_has_what_is_about_its_request_and_the_get_stream_has_the_rest() {
+async fn each_stream_has_messages_of_its_request_and_the_get_stream_has_the_rest() {
     let gate = Signal::default();
     let server = server([talker(&gate)]);
     let service = HttpService::new(server.clone(), HttpOptions::new());
@@ -109,7 +109,7 @@ async fn a_retry_event_precedes_closing_the_connection_of_an_open_stream() {
 }
 
 #[tokio::test]
-async fn without_a_revision_in_its_headers_a_request_has_that_of_its_session() {
+async fn a_request_without_a_revision_header_uses_that_of_its_session() {
     let service = service([echo()]);
     let batch = json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]);
     for (revision, taken) in [("2025-03-26", 200), ("2025-06-18", 400), ("2025-11-25", 400)] {

@@ -51,7 +51,7 @@ async fn requests_without_a_valid_session_are_refused() {
 }
 
 #[tokio::test]
-async fn an_initialize_that_fails_opens_nothing() {
+async fn a_failed_initialize_opens_no_session() {
     let service = service([]);
     let response = Sent::post(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize"})).to(&service).await;
     assert_eq!((status(&response), header(&response, "mcp-session-id"), service.sessions()), (400, "", 0));
@@ -75,7 +75,7 @@ async fn deleting_a_session_stops_its_handlers_and_ends_its_streams() {
 }
 
 #[tokio::test]
-async fn a_call_that_ran_when_its_session_was_deleted_is_not_taken_for_one_that_was_never_begun() {
+async fn a_call_that_ran_when_its_session_was_deleted_gets_an_error_and_not_404() {
     for revision in cases() {
         let (begun, dropped) = (Signal::default(), Signal::default());
         let service = service([forever(&begun, &dropped)]);
@@ -96,7 +96,7 @@ async fn a_call_that_ran_when_its_session_was_deleted_is_not_taken_for_one_that_
 }
 
 #[tokio::test]
-async fn deleting_a_session_answers_for_its_calls_on_their_streams() {
+async fn deleting_a_session_sends_errors_on_the_streams_of_its_calls() {
     let gate = Signal::default();
     let service = service([gated(&gate)]);
     for revision in cases() {
@@ -165,7 +165,7 @@ async fn older_revisions_get_no_event_id_before_the_response() {
 }
 
 #[tokio::test]
-async fn resuming_gives_what_comes_after_the_id_and_nothing_of_another_stream() {
+async fn resuming_sends_only_later_events_of_the_same_stream() {
     let gate = Signal::default();
     let server = server([gated(&gate)]);
     let service = HttpService::new(server.clone(), HttpOptions::new());
@@ -190,7 +190,7 @@ async fn resuming_gives_what_comes_after_the_id_and_nothing_of_another_stream() 
 }
 
 #[tokio::test]
-async fn ids_that_cannot_be_resumed_from_are_refused() {
+async fn unknown_event_ids_are_refused() {
     let service = service([]);
     let session = open(&service, "2025-11-25").await;
     let other = open(&service, "2025-11-25").await;
@@ -213,7 +213,7 @@ async fn an_event_id_of_another_session_is_unknown() {
 }
 
 #[tokio::test]
-async fn requests_of_all_sessions_count_and_a_cancellation_makes_room() {
+async fn the_request_limit_covers_all_sessions_and_a_cancellation_frees_a_slot() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let mut limits = steadfast::Limits::default();
     limits.in_flight = 2;
@@ -298,7 +298,7 @@ async fn hanging_up_does_not_cancel() {
 }
 
 #[tokio::test]
-async fn an_id_in_flight_is_refused_in_the_answer_of_its_own_post() {
+async fn an_id_in_flight_is_refused_in_the_response_of_its_own_post() {
     let gate = Signal::default();
     let service = service([gated(&gate)]);
     let session = open(&service, "2025-11-25").await;
@@ -344,7 +344,7 @@ async fn a_batch_is_answered_with_an_array() {
 }
 
 #[tokio::test]
-async fn a_batch_of_nothing_is_refused_in_its_own_response() {
+async fn an_empty_batch_is_refused_in_its_own_response() {
     let service = service([]);
     for revision in cases() {
         let session = open(&service, revision).await;
@@ -355,7 +355,7 @@ async fn a_batch_of_nothing_is_refused_in_its_own_response() {
 }
 
 #[tokio::test]
-async fn large_answers_at_once_do_not_push_each_other_out() {
+async fn concurrent_large_responses_do_not_evict_each_other() {
     let tool = Tool::new("large").handler(|ctx: Context| async move {
         ctx.progress(0.5, "so that it is a stream");
         tokio::task::yield_now().await;
@@ -475,7 +475,7 @@ fn patient() -> HttpOptions {
 
 /// What a handler waits for in the drain window, it can only get if it is taken.
 #[tokio::test]
-async fn answers_and_cancellations_are_taken_while_the_service_drains() {
+async fn responses_and_cancellations_are_accepted_while_the_service_drains() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let asks = Tool::new("asks").handler(|ctx: Context| async move {
         let roots = ctx.roots().await?;

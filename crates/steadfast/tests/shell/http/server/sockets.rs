@@ -271,9 +271,9 @@ async fn a_connection_without_a_request_yet_is_answered_while_the_server_drains(
     soon(stopping).await.unwrap();
 }
 
-/// A client that is asked something answers on another connection, which it may have to open first.
+/// A client responds to an input request on another connection, which it may have to open first.
 #[tokio::test]
-async fn an_answer_is_taken_on_a_new_connection_while_the_server_drains() {
+async fn a_response_is_accepted_on_a_new_connection_while_the_server_drains() {
     let asks = Tool::new("asks").handler(|ctx: Context| async move {
         let roots = ctx.roots().await?;
         Ok::<_, steadfast::Error>(format!("{} roots", roots.roots.len()))

@@ -5,7 +5,7 @@ use steadfast::Limits;
 use super::*;
 
 #[tokio::test]
-async fn an_answer_alone_is_json() {
+async fn a_response_without_other_messages_is_json() {
     let response = Sent::modern(7, "tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
     let response = response.to(&service([echo()])).await;
     assert_eq!((status(&response), header(&response, "content-type")), (200, "application/json"));
@@ -93,7 +93,7 @@ async fn a_notification_is_accepted_and_has_no_effect() {
 }
 
 #[tokio::test]
-async fn a_shutdown_answers_for_a_handler_that_does_not_end() {
+async fn a_shutdown_sends_an_error_for_a_handler_that_does_not_end() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let mut limits = steadfast::Limits::default();
     limits.drain_window = Duration::from_millis(1);

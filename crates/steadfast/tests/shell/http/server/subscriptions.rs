@@ -21,7 +21,7 @@ fn listen(id: i64, notifications: Value) -> Sent {
     knowing_tasks(id, "subscriptions/listen", json!({"notifications": notifications}))
 }
 
-/// Opens a stream, and gives what its acknowledgement says, which comes first.
+/// Opens a subscription, and returns its acknowledgement, which comes first.
 async fn open(service: &HttpService, sent: Sent) -> (Events, Value) {
     let mut events = Events::of(sent.to(service).await);
     let first = events.message().await.unwrap();

@@ -96,7 +96,7 @@ async fn a_shield_continues_when_its_handler_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_shield_gives_its_value() {
+async fn a_shield_returns_its_value() {
     let tool = Tool::new("value").handler(|ctx: Context| async move { ctx.shield(async { 7 }).await });
     let client = Client::connect(server([tool])).await.unwrap();
     assert_eq!(text(&client.call_tool("value", json!({})).await.unwrap()), "7");
@@ -167,7 +167,7 @@ async fn the_end_of_the_connection_stops_handlers_and_runs_cleanups() {
 }
 
 #[tokio::test]
-async fn a_shutdown_drains() {
+async fn a_shutdown_lets_running_calls_finish() {
     let (begun, go) = (Signal::default(), Signal::default());
     let signals = (begun.clone(), go.clone());
     let tool = Tool::new("last").handler(move || {

@@ -12,7 +12,7 @@ const KINDS: [(&str, &str); 5] = [
     ("roots", "roots/list"),
 ];
 
-/// A tool for each thing that a client can be asked for.
+/// A tool for each kind of input.
 fn curious() -> Server {
     let form = Tool::new("form").handler(|ctx: Context| async move {
         ctx.elicit::<bool>("?").await?;
@@ -38,7 +38,7 @@ fn curious() -> Server {
     server([form, url, sample, tools, roots])
 }
 
-/// What has to be declared before each can be asked for, alone.
+/// The capability that each kind of input needs, alone.
 fn needed(kind: &str) -> Value {
     match kind {
         "form" => json!({"elicitation": {"form": {}}}),

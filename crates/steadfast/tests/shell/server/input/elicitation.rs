@@ -489,7 +489,7 @@ async fn a_hand_written_form_is_checked() {
 }
 
 #[tokio::test]
-async fn on_the_older_wires_the_client_is_called() {
+async fn in_older_revisions_input_is_requested_by_calls_to_the_client() {
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25] {
         let client = Client::connect(server([three_at_once(), greet()]))
             .era(Era::Handshake(revision))
@@ -513,7 +513,7 @@ async fn on_the_older_wires_the_client_is_called() {
 }
 
 #[tokio::test]
-async fn a_url_has_a_name_of_its_own_in_the_revision_that_wants_one() {
+async fn a_url_elicitation_has_an_id_in_the_revision_that_needs_one() {
     let visit = Tool::new("visit").handler(|ctx: Context| async move {
         ctx.elicit_url("Log in", "https://example.org/login").await?;
         Ok::<_, ToolError>("went")
@@ -544,7 +544,7 @@ async fn an_older_client_without_the_capability_gets_a_readable_error() {
 }
 
 #[tokio::test]
-async fn prompts_and_resources_ask_too() {
+async fn prompts_and_resources_can_request_input() {
     let prompt = steadfast::server::Prompt::new("about").handler(|ctx: Context| async move {
         Ok::<_, ToolError>(format!("Talk about {}.", ctx.elicit::<String>("What?").key("topic").await?))
     });
@@ -567,7 +567,7 @@ async fn prompts_and_resources_ask_too() {
 }
 
 #[tokio::test]
-async fn prompts_and_resources_that_need_something_are_refused_before_they_run() {
+async fn prompts_and_resources_with_a_missing_capability_are_refused_before_they_run() {
     use steadfast::server::{Prompt, Resource, ResourceTemplate};
     let prompt = Prompt::new("about").needs(Need::Sampling).handler(|| async { "ran" });
     let resource = Resource::new("note://1", "note").needs(Need::Sampling).handler(|| async { "ran" });

@@ -79,7 +79,7 @@ async fn no_input_key_is_used_twice_in_a_request() {
 }
 
 #[tokio::test]
-async fn only_calls_prompts_and_resources_are_answered_with_questions() {
+async fn only_calls_prompts_and_resources_can_request_input() {
     let prompt = Prompt::new("p")
         .argument("x", "", true)
         .complete("x", |_: String, _: CompleteContext, ctx: Context| async move {

@@ -100,7 +100,7 @@ async fn an_error_names_the_urls_that_have_to_be_visited_first() {
     assert!(questions.iter().all(|question| question["mode"] == "url" && question["url"].is_string()), "{error}");
     assert_eq!(questions[0]["elicitationId"], "pay-1");
     assert!(questions[1]["elicitationId"].as_str().is_some_and(|id| id.len() > 15), "{error}");
-    // Where no URL can be asked for, or by another way, it is another error.
+    // For a client without URL elicitation, or in another form, it is another error.
     let mut plain = Peer::handshake(&server, json!({"elicitation": {"form": {}}})).await;
     let mut modern = Peer::modern(&server, urls());
     for refused in [plain.call("visit", json!({})).await, modern.call("visit", json!({})).await] {

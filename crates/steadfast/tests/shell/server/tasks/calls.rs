@@ -274,7 +274,7 @@ async fn input_before_a_task_starts_is_known_to_it() {
     assert_eq!(shown["result"]["content"][0]["text"], "Hello, Ada!", "{shown}");
 }
 
-/// A store that keeps a task at once, and says so when it is let.
+/// A store that saves a task at once, and returns only when the test lets it.
 struct Slow {
     kept: std::sync::Arc<MemoryTasks>,
     name: std::sync::Arc<std::sync::Mutex<Option<String>>>,

@@ -46,7 +46,7 @@ async fn update(peer: &mut Peer, task: &str, responses: Value) -> Value {
     peer.ask("tasks/update", json!({"taskId": task, "inputResponses": responses})).await
 }
 
-/// A result without what says who the server is.
+/// A result without the server info.
 fn bare(answer: &Value) -> Value {
     let mut result = answer["result"].clone();
     result.as_object_mut().unwrap().remove("_meta");
@@ -140,7 +140,7 @@ async fn an_update_has_an_empty_result_and_unknown_input_responses_are_ignored()
     let task = begin(&mut peer, "words").await;
     let first = settled(&mut peer, &task).await;
     let key = first["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
-    // Never asked, then answered already, then superseded.
+    // Never requested, then answered already, then superseded.
     let never = update(&mut peer, &task, json!({"never": accept("x")})).await;
     assert_eq!(bare(&never), json!({"resultType": "complete"}), "{never}");
     assert_eq!(settled(&mut peer, &task).await["inputRequests"], first["inputRequests"]);

@@ -109,7 +109,7 @@ async fn subscribing_to_an_ended_task_notifies_its_status() {
 }
 
 #[tokio::test]
-async fn progress_of_a_task_is_its_message_and_nothing_else() {
+async fn progress_of_a_task_is_its_status_message() {
     let reporting = Tool::new("reporting").task(TaskSupport::Required).handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
         std::future::pending::<()>().await;
@@ -158,7 +158,7 @@ async fn a_client_without_the_tasks_extension_cannot_subscribe_to_tasks() {
 }
 
 #[tokio::test]
-async fn resources_and_tasks_have_one_limit() {
+async fn subscriptions_to_resources_and_tasks_share_a_limit() {
     let mut limits = Limits::default();
     limits.subscribed = 2;
     let mut raw = served(Server::builder("test", "1").tool(greeting()).limits(limits).build());

@@ -11,7 +11,7 @@ use super::tls::{all_at_once, together};
 use crate::http::client::end_to_end::Served;
 use crate::http::client::*;
 
-/// Another way to a server, which counts those who take it.
+/// A relay to a server, which counts its connections.
 async fn counted(url: &str) -> (String, Arc<AtomicUsize>) {
     let server: SocketAddr = url.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -47,7 +47,7 @@ fn reports() -> Tool {
 }
 
 #[tokio::test]
-async fn calls_one_by_one_use_one_connection() {
+async fn sequential_calls_use_one_connection() {
     let served = Served::new([echo()]);
     let (url, connections) = counted(&served.url).await;
     let client = connect(&url, Era::Modern).await;
@@ -70,7 +70,7 @@ async fn many_concurrent_calls_of_a_session_succeed_beside_its_stream() {
 }
 
 #[tokio::test]
-async fn a_stream_with_an_answer_does_not_cost_its_connection() {
+async fn a_streamed_response_returns_its_connection_to_the_pool() {
     let served = Served::new([reports()]);
     let (url, connections) = counted(&served.url).await;
     let client = connect(&url, Era::Modern).await;
@@ -107,7 +107,7 @@ async fn clients_of_one_target_share_its_connections() {
         soon(client.close()).await;
     }
     assert_eq!(connections.load(Ordering::SeqCst), 1);
-    // What is reached in another way is another target.
+    // The same server at another address is another target.
     let other = target.clone().no_proxy();
     let client = soon(Client::connect(other).era(Era::Modern).into_future()).await.unwrap();
     one_by_one(&client, "echo", 1).await;

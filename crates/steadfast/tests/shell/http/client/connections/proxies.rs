@@ -13,7 +13,7 @@ use tokio::io::copy_bidirectional;
 use super::tls::{Authority, Secure, all_at_once, together};
 use crate::http::client::*;
 
-/// A proxy that leads to one server, whatever it is asked for.
+/// A proxy that connects to one server, whatever the request names.
 struct Proxy {
     address: SocketAddr,
     /// The head of the first request on each connection.
@@ -77,7 +77,7 @@ async fn call(target: HttpTarget) -> Result<(), steadfast::Error> {
 }
 
 #[tokio::test]
-async fn requests_go_through_the_proxy_that_is_named() {
+async fn requests_use_the_configured_proxy() {
     let (server, requests) = any_name().await;
     let proxy = Proxy::to(server).await;
     for url in ["http://steadfast.invalid/mcp".to_owned(), format!("http://{server}/mcp")] {
@@ -145,7 +145,7 @@ const DIRECTLY: &str = "STEADFAST_TEST_DIRECTLY";
 
 #[tokio::test]
 #[ignore = "the child process of the tests below"]
-async fn the_child_makes_a_call() {
+async fn child_process_that_makes_a_call() {
     let Ok(url) = std::env::var(URL) else { return };
     let mut target = HttpTarget::new(url);
     if std::env::var(DIRECTLY).is_ok() {
@@ -157,7 +157,7 @@ async fn the_child_makes_a_call() {
 /// Whether a child with these variables could make its call.
 async fn in_a_child(url: String, variables: &[(&str, String)]) -> bool {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "http::client::connections::proxies::the_child_makes_a_call", "--ignored"]);
+    child.args(["--exact", "http::client::connections::proxies::child_process_that_makes_a_call", "--ignored"]);
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD", DIRECTLY] {
         child.env_remove(name).env_remove(name.to_lowercase());
     }
@@ -192,7 +192,7 @@ async fn the_https_proxy_of_the_environment_gets_a_connect_request() {
 }
 
 #[tokio::test]
-async fn this_machine_is_reached_without_the_proxy_of_the_environment() {
+async fn localhost_is_reached_without_the_proxy_of_the_environment() {
     let (server, _) = any_name().await;
     let proxy = Proxy::to(server).await;
     for host in ["127.0.0.1", "localhost"] {

@@ -20,7 +20,7 @@ use tower_service::Service as _;
 
 use crate::http::client::*;
 
-/// Somebody who vouches for servers.
+/// A certificate authority.
 pub(in crate::http::client) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -102,7 +102,7 @@ impl Secure {
 const BOTH: &[&str] = &["h2", "http/1.1"];
 
 #[tokio::test]
-async fn a_server_whose_authority_is_trusted_is_spoken_to() {
+async fn a_server_with_a_trusted_certificate_is_accepted() {
     let authority = Authority::new();
     let secure = Secure::new(&authority, "127.0.0.1", BOTH, [echo()]).await;
     for certificate in [authority.pem().into_bytes(), authority.0.der().to_vec()] {
@@ -165,7 +165,7 @@ pub(in crate::http::client) async fn all_at_once(client: &Client, count: usize) 
 }
 
 #[tokio::test]
-async fn http_2_is_spoken_where_it_is_offered_and_all_calls_share_a_connection() {
+async fn http_2_is_negotiated_and_all_calls_share_a_connection() {
     let authority = Authority::new();
     let secure = Secure::new(&authority, "127.0.0.1", BOTH, [together(64)]).await;
     let target = HttpTarget::new(secure.url()).trust_certificate(authority.pem());
@@ -178,7 +178,7 @@ async fn http_2_is_spoken_where_it_is_offered_and_all_calls_share_a_connection()
 
 /// The stream on which the server speaks first is one of many on its connection.
 #[tokio::test]
-async fn a_session_and_its_stream_share_a_connection_of_http_2() {
+async fn a_session_and_its_stream_share_an_http_2_connection() {
     let authority = Authority::new();
     let secure = Secure::new(&authority, "127.0.0.1", BOTH, [together(8)]).await;
     let target = HttpTarget::new(secure.url()).trust_certificate(authority.pem());
@@ -190,7 +190,7 @@ async fn a_session_and_its_stream_share_a_connection_of_http_2() {
 }
 
 #[tokio::test]
-async fn http_1_is_spoken_where_nothing_else_is_offered() {
+async fn http_1_is_used_where_only_it_is_offered() {
     let authority = Authority::new();
     for protocols in [&["http/1.1"][..], &[]] {
         let secure = Secure::new(&authority, "127.0.0.1", protocols, [together(8)]).await;
