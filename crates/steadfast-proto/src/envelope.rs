@@ -5,6 +5,7 @@
 //! A message that cannot be taken becomes a [`Refusal`], which knows the error to answer with and, if it can be read,
 //! the id to answer under.
 
+mod owned;
 mod params;
 
 use std::borrow::Cow;
@@ -12,6 +13,7 @@ use std::ops::Range;
 
 use steadfast_model::{ErrorObject, RequestId};
 
+pub use owned::Envelope;
 pub use params::{OwnedParams, Params};
 
 use crate::json::{self, Fault, Walker};
@@ -153,6 +155,26 @@ pub fn read(bytes: &[u8], deepest: usize) -> Result<Message<'_>, Refusal> {
 
 /// Reads one message from text, such as a member of a batch.
 pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
+    scan(text, deepest)?.classify(text)
+}
+
+/// What the pass over the text of a message finds.
+#[derive(Debug, Clone)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every message is an object, and a box would be an allocation each"
+)]
+enum Layout {
+    /// An object with these members.
+    Object(Found),
+    /// An array of this length.
+    Array(usize),
+    /// Another JSON value.
+    Scalar,
+}
+
+/// The one pass over the text: checks the grammar and the nesting, and finds the members.
+fn scan(text: &str, deepest: usize) -> Result<Layout, Refusal> {
     let fault = |fault| {
         let kind = match fault {
             Fault::Syntax(at) => RefusalKind::NotJson(at),
@@ -162,10 +184,7 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
     };
     let mut walker = Walker::new(text, deepest);
     match walker.peek() {
-        Some(b'{') => {
-            let found = Found::walk(&mut walker, text).map_err(fault)?;
-            found.classify(text)
-        }
+        Some(b'{') => Found::walk(&mut walker, text).map(Layout::Object).map_err(fault),
         Some(b'[') => {
             let mut length = 0;
             let whole = walker.elements(|walker| {
@@ -173,11 +192,25 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
                 walker.value(1).map(drop)
             });
             whole.and_then(|()| walker.end()).map_err(fault)?;
-            Ok(Message::Batch(Batch { text, length }))
+            Ok(Layout::Array(length))
         }
         _ => {
             walker.value(0).and_then(|_| walker.end()).map_err(fault)?;
-            Err(Refusal { kind: RefusalKind::NotAMessage("a message is a JSON object"), salvaged: Salvaged::default() })
+            Ok(Layout::Scalar)
+        }
+    }
+}
+
+impl Layout {
+    /// The message in this text, which is the one that was scanned.
+    fn classify(self, text: &str) -> Result<Message<'_>, Refusal> {
+        match self {
+            Self::Object(found) => found.classify(text),
+            Self::Array(length) => Ok(Message::Batch(Batch { text, length })),
+            Self::Scalar => {
+                let kind = RefusalKind::NotAMessage("a message is a JSON object");
+                Err(Refusal { kind, salvaged: Salvaged::default() })
+            }
         }
     }
 }
@@ -187,7 +220,7 @@ fn salvaging(bytes: &[u8], kind: RefusalKind) -> Refusal {
 }
 
 /// The members of a message's object, as ranges of its text.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Found {
     version: Option<Range<usize>>,
     id: Option<Range<usize>>,

@@ -14,6 +14,7 @@ use steadfast_model::{
 
 use super::event::{Event, Peer, ProtocolWarning};
 use super::outbound::Call;
+use super::outbox::TransmitKind;
 use super::{CallKey, CallRefused, Connection, Stage};
 use crate::encode::{self, Answer};
 use crate::envelope::Params;
@@ -422,7 +423,8 @@ impl Connection {
         if self.stage == Stage::Opening {
             self.stage = Stage::Ready;
         }
-        self.outbox.push(encode::notification(Method::Initialized.name(), None), None);
+        let body = encode::notification(Method::Initialized.name(), None);
+        self.outbox.push(TransmitKind::Notification(Method::Initialized), body, None);
         self.initialized = true;
         self.events.push_back(Event::Opened(peer));
         self.release_calls();

@@ -46,14 +46,14 @@ pub use handshake::{ClientHello, Hello, ServerHello};
 pub use key::{CallKey, Key};
 pub use limits::Limits;
 pub use outbound::{Call, CallRefused};
-pub use outbox::Transmit;
+pub use outbox::{Transmit, TransmitKind};
 pub use progress::Progress;
 pub use statistics::Statistics;
 
 use crate::Moment;
 use crate::coverage::{self, Effect, Input};
 use crate::encode;
-use crate::envelope::{self, Message, Refusal, RefusalKind};
+use crate::envelope::{self, Envelope, Message, Refusal, RefusalKind};
 use crate::salvage::{Salvaged, Shape};
 use batch::{BatchKey, Batches};
 use handshake::ModernPeer;
@@ -227,7 +227,19 @@ impl Connection {
         if self.input_ended || self.stage.is_closed() {
             return;
         }
-        match envelope::read(bytes, self.limits.depth) {
+        self.handle_parsed(now, envelope::read(bytes, self.limits.depth));
+    }
+
+    /// The same for a message that the transport has parsed, within the limits of this connection.
+    pub fn handle_envelope(&mut self, now: Moment, envelope: &Envelope) {
+        if self.input_ended || self.stage.is_closed() {
+            return;
+        }
+        self.handle_parsed(now, envelope.message());
+    }
+
+    fn handle_parsed(&mut self, now: Moment, parsed: Result<Message<'_>, Refusal>) {
+        match parsed {
             Ok(message) => return self.handle_read(now, message),
             Err(_) if crate::mutant!(CloseOnBadBytes) => self.close(CloseCause::PeerClosed),
             Err(refusal) => self.refuse(refusal, None),
@@ -430,7 +442,8 @@ impl Connection {
             if self.notices.len() >= 64 && self.notices.len().is_power_of_two() {
                 self.notices.retain(|_, ticket| self.outbox.holds(*ticket));
             }
-            let ticket = self.outbox.push(encode::notification(method.name(), params), None);
+            let body = encode::notification(method.name(), params);
+            let ticket = self.outbox.push(TransmitKind::Notification(method), body, None);
             self.notices.insert(notice, ticket);
         }
         true
@@ -538,7 +551,7 @@ impl Connection {
                 if crate::mutant!(AnswerOvertakes) {
                     return self.outbox.push_first(body);
                 }
-                self.outbox.push(body, about);
+                self.outbox.push(TransmitKind::Response, body, about);
             }
         }
     }

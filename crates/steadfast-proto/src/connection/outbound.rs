@@ -20,7 +20,7 @@ use super::Connection;
 use super::event::{CallEnd, Event, ProtocolWarning};
 use super::handshake::Hello;
 use super::key::{CallKey, Key};
-use super::outbox::Ticket;
+use super::outbox::{Ticket, TransmitKind};
 use super::timer::Purpose;
 use crate::Moment;
 use crate::coverage::{self, Input};
@@ -214,8 +214,12 @@ impl Connection {
         let id = RequestId::from(self.outbound.next_id);
         let body = encode::request(&id, call.method.name(), call.params.as_deref());
         let ready = self.initialized || matches!(*self.hello, Hello::Client(_)) || call.method == Method::Ping;
-        let state =
-            if ready { Sending::Queued(self.outbox.push_call(body, key, call.parent)) } else { Sending::Held(body) };
+        let state = if ready {
+            let kind = TransmitKind::Request { call: key, id: id.clone(), method: call.method };
+            Sending::Queued(self.outbox.push(kind, body, call.parent))
+        } else {
+            Sending::Held(body)
+        };
         let timeout = call.timeout.map(|timeout| (timeout, now + timeout));
         let total = call.total_timeout.map(|total| now + total);
         if let Some((_, when)) = timeout {
@@ -255,7 +259,8 @@ impl Connection {
         for (key, waiting) in &mut self.outbound.calls {
             if let Sending::Held(body) = &mut waiting.state {
                 let body = std::mem::take(body);
-                waiting.state = Sending::Queued(self.outbox.push_call(body, *key, waiting.parent));
+                let kind = TransmitKind::Request { call: *key, id: waiting.id.clone(), method: waiting.method };
+                waiting.state = Sending::Queued(self.outbox.push(kind, body, waiting.parent));
             }
         }
     }
@@ -424,7 +429,7 @@ impl Connection {
     /// Ends a call that is given up. Gives it back if an answer to it would matter.
     fn end_given_up(&mut self, call: CallKey, reason: Option<&str>, outcome: fn(bool) -> CallEnd) -> Option<Waiting> {
         let waiting = self.end_call(call)?;
-        let sent = self.give_up(&waiting, reason);
+        let sent = self.give_up(call, &waiting, reason);
         self.events.push_back(Event::CallEnded { call, outcome: outcome(sent) });
         Some(waiting).filter(|waiting| sent && waiting.expects_late_answer)
     }
@@ -441,13 +446,14 @@ impl Connection {
     }
 
     /// Takes a call back, or tells the peer that nobody waits for it. Returns whether it was sent.
-    fn give_up(&mut self, waiting: &Waiting, reason: Option<&str>) -> bool {
+    fn give_up(&mut self, call: CallKey, waiting: &Waiting, reason: Option<&str>) -> bool {
         let sent = self.withdraw(waiting);
         if (sent || crate::mutant!(CancelTheUnsent)) && waiting.cancellable && !self.stage.is_closed() {
             let mut params = CancelledParams::new(waiting.id.clone());
             params.reason = reason.map(str::to_owned);
             let revision = self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision);
-            self.outbox.push_ours(encode::notification_of(revision, Method::Cancelled, &params), waiting.parent);
+            let body = encode::notification_of(revision, Method::Cancelled, &params);
+            self.outbox.push(TransmitKind::Cancellation { call }, body, waiting.parent);
         }
         sent
     }

@@ -8,7 +8,7 @@ use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, ProgressParams
 
 use super::Connection;
 use super::key::Key;
-use super::outbox::Ticket;
+use super::outbox::{Ticket, TransmitKind};
 use super::timer::Purpose;
 use crate::coverage::Input;
 use crate::{Moment, encode};
@@ -104,8 +104,11 @@ impl Connection {
         }
         let mut params = LoggingMessageParams::new(level, data);
         params.logger = logger;
-        let ticket =
-            outbox.push(encode::notification_of(inbound.peer.revision, Method::LoggingMessage, &params), Some(key));
+        let ticket = outbox.push(
+            TransmitKind::Notification(Method::LoggingMessage),
+            encode::notification_of(inbound.peer.revision, Method::LoggingMessage, &params),
+            Some(key),
+        );
         inbound.logs.push(ticket);
     }
 }
@@ -142,7 +145,7 @@ impl Connection {
                 let _ = self.outbox.replace(ticket, body);
                 ticket
             }
-            _ => self.outbox.push(body, Some(key)),
+            _ => self.outbox.push(TransmitKind::Notification(Method::Progress), body, Some(key)),
         };
         if let Some(inbound) = self.running_mut(key) {
             inbound.progress.ticket = Some(ticket);

@@ -245,6 +245,11 @@ fn plain(value: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(value))
 }
 
+/// The protocol version that `_meta` names, if it is a string.
+pub fn protocol_version<'a>(params: &Params<'a>) -> Option<Cow<'a, str>> {
+    version_in_body(params).flatten()
+}
+
 /// What the body says of its revision: nothing; something that is no text; or a text.
 #[allow(clippy::option_option)]
 fn version_in_body<'a>(params: &Params<'a>) -> Option<Option<Cow<'a, str>>> {
