@@ -4,6 +4,7 @@
 //! ids and method names only: `params` stays text until a handler decodes it. A message that cannot be read becomes a
 //! [`Refusal`] with the error to answer with and, if it could be read, the id of the message.
 
+mod owned;
 mod params;
 
 use std::borrow::Cow;
@@ -11,6 +12,7 @@ use std::ops::Range;
 
 use steadfast_model::{ErrorObject, RequestId};
 
+pub use owned::Envelope;
 pub use params::{OwnedParams, Params};
 
 use crate::json::{self, Fault, Walker};
@@ -152,6 +154,26 @@ pub fn read(bytes: &[u8], deepest: usize) -> Result<Message<'_>, Refusal> {
 
 /// Reads one message from text, such as a message of a batch.
 pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
+    scan(text, deepest)?.classify(text)
+}
+
+/// What the pass over the text of a message finds.
+#[derive(Debug, Clone)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every message is an object, and a box would be an allocation each"
+)]
+enum Layout {
+    /// An object with these members.
+    Object(Members),
+    /// An array of this length.
+    Array(usize),
+    /// Another JSON value.
+    Scalar,
+}
+
+/// The one pass over the text: checks the grammar and the nesting, and finds the members.
+fn scan(text: &str, deepest: usize) -> Result<Layout, Refusal> {
     let fault = |fault| {
         let kind = match fault {
             Fault::Syntax(at) => RefusalKind::NotJson(at),
@@ -161,10 +183,7 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
     };
     let mut walker = Walker::new(text, deepest);
     match walker.peek() {
-        Some(b'{') => {
-            let members = Members::walk(&mut walker, text).map_err(fault)?;
-            members.classify(text)
-        }
+        Some(b'{') => Members::walk(&mut walker, text).map(Layout::Object).map_err(fault),
         Some(b'[') => {
             let mut length = 0;
             let whole = walker.elements(|walker| {
@@ -172,14 +191,25 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
                 walker.value(1).map(drop)
             });
             whole.and_then(|()| walker.end()).map_err(fault)?;
-            Ok(Message::Batch(Batch { text, length }))
+            Ok(Layout::Array(length))
         }
         _ => {
             walker.value(0).and_then(|_| walker.end()).map_err(fault)?;
-            Err(Refusal {
-                kind: RefusalKind::NotAMessage("a message must be a JSON object"),
-                salvaged: SalvagedFields::default(),
-            })
+            Ok(Layout::Scalar)
+        }
+    }
+}
+
+impl Layout {
+    /// The message in this text, which is the one that was scanned.
+    fn classify(self, text: &str) -> Result<Message<'_>, Refusal> {
+        match self {
+            Self::Object(members) => members.classify(text),
+            Self::Array(length) => Ok(Message::Batch(Batch { text, length })),
+            Self::Scalar => {
+                let kind = RefusalKind::NotAMessage("a message must be a JSON object");
+                Err(Refusal { kind, salvaged: SalvagedFields::default() })
+            }
         }
     }
 }
@@ -189,7 +219,7 @@ fn salvaging(bytes: &[u8], kind: RefusalKind) -> Refusal {
 }
 
 /// The members of a message's object, as ranges of its text.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Members {
     version: Option<Range<usize>>,
     id: Option<Range<usize>>,

@@ -56,7 +56,8 @@ impl Connection {
             (late.get(&key), id).hash(&mut hasher);
         }
         for transmit in self.outbox.iter() {
-            (&transmit.body, transmit.call.and_then(|call| calls.get(&call))).hash(&mut hasher);
+            // The rest of its kind follows from the body.
+            (&transmit.body, transmit.call().and_then(|call| calls.get(&call))).hash(&mut hasher);
         }
         for (key, open) in self.batches.iter() {
             (key, open.waiting, &open.answers).hash(&mut hasher);

@@ -43,7 +43,7 @@ pub use event::{CallEnd, CancelReason, CloseCause, Event, Peer, ProtocolWarning,
 pub use handshake::{ClientHello, Hello, ServerHello};
 pub use key::{CallKey, Key};
 pub use limits::Limits;
-pub use outbox::Transmit;
+pub use outbox::{Transmit, TransmitKind};
 pub use request::Progress;
 pub use statistics::Statistics;
 

@@ -5,6 +5,7 @@ use steadfast_model::Method;
 
 use super::{Connection, Event, ProtocolWarning};
 use crate::Moment;
+use crate::connection::outbox::TransmitKind;
 use crate::coverage::Input;
 use crate::encode;
 use crate::envelope::Params;
@@ -33,7 +34,8 @@ impl Connection {
             if self.queued_notifications.len() >= 64 && self.queued_notifications.len().is_power_of_two() {
                 self.queued_notifications.retain(|_, ticket| self.outbox.holds(*ticket));
             }
-            let ticket = self.outbox.push(encode::notification(method.name(), params), None);
+            let body = encode::notification(method.name(), params);
+            let ticket = self.outbox.push(TransmitKind::Notification(method), body, None);
             self.queued_notifications.insert(notification, ticket);
         }
         true

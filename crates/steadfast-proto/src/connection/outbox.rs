@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use steadfast_model::{Method, RequestId};
+
 use super::key::{CallKey, Key};
 
 /// Identifies one queued frame.
@@ -14,16 +16,68 @@ pub(super) struct Ticket(u64);
 /// A message for the writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transmit {
-    /// One JSON-RPC message, or a batch of answers, without a delimiter.
+    /// One JSON-RPC message, or a batch of responses, without a delimiter.
     pub body: Vec<u8>,
-    /// Set if it is a call of ours: tell the connection with `handle_call_sent` when its first byte is written.
-    pub call: Option<CallKey>,
+    /// What the body is, so that a transport need not parse it to find out.
+    pub kind: TransmitKind,
     /// The request of the peer's that it belongs to: whose answer, progress or log message it is, or whose handler makes the
     /// call. Of an array of answers, the request that ended last. A message that was refused as it came belongs to none: its
     /// answer is there when `handle_message` returns.
     pub about: Option<Key>,
-    /// A call of ours, or what is said of one: nothing that the peer sent has caused it.
-    ours: bool,
+}
+
+impl Transmit {
+    /// The call whose request this is. Report it with `handle_call_sent` when the first byte of the body is written.
+    pub fn call(&self) -> Option<CallKey> {
+        self.kind.call()
+    }
+
+    /// Whether a call of ours caused it, and not something that the peer sent.
+    fn is_ours(&self) -> bool {
+        matches!(self.kind, TransmitKind::Request { .. } | TransmitKind::Cancellation { .. })
+    }
+}
+
+/// What a queued message is. Servers send responses and notifications for the most part: these need no allocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransmitKind {
+    /// A request of ours.
+    Request {
+        /// The call that waits for the response.
+        call: CallKey,
+        /// The id under which the peer responds.
+        id: RequestId,
+        /// Its method.
+        method: Method,
+    },
+    /// `notifications/cancelled`: the peer need not respond to this call any more.
+    Cancellation {
+        /// The call that was cancelled.
+        call: CallKey,
+    },
+    /// Any other notification.
+    Notification(Method),
+    /// A response, a batch of responses, or an error that has no id to name its request by.
+    Response,
+}
+
+impl TransmitKind {
+    /// The call whose request this is.
+    pub fn call(&self) -> Option<CallKey> {
+        match *self {
+            Self::Request { call, .. } => Some(call),
+            Self::Cancellation { .. } | Self::Notification(_) | Self::Response => None,
+        }
+    }
+
+    /// The method of a request or notification.
+    pub fn method(&self) -> Option<Method> {
+        match *self {
+            Self::Request { method, .. } | Self::Notification(method) => Some(method),
+            Self::Cancellation { .. } => Some(Method::Cancelled),
+            Self::Response => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -63,29 +117,16 @@ impl Outbox {
         self.bytes == 0 && !self.in_transit
     }
 
-    /// A frame that the peer has caused.
-    pub(super) fn push(&mut self, body: Vec<u8>, about: Option<Key>) -> Ticket {
-        self.push_frame(Transmit { body, ours: false, call: None, about })
-    }
-
-    /// A call.
-    pub(super) fn push_call(&mut self, body: Vec<u8>, call: CallKey, about: Option<Key>) -> Ticket {
-        self.push_frame(Transmit { body, ours: true, call: Some(call), about })
-    }
-
-    /// A frame about a call of ours.
-    pub(super) fn push_ours(&mut self, body: Vec<u8>, about: Option<Key>) {
-        self.push_frame(Transmit { body, ours: true, call: None, about });
-    }
-
-    fn push_frame(&mut self, transmit: Transmit) -> Ticket {
+    /// Queues a message.
+    pub(super) fn push(&mut self, kind: TransmitKind, body: Vec<u8>, about: Option<Key>) -> Ticket {
+        let transmit = Transmit { body, kind, about };
         let ticket = Ticket(self.first + self.queue.len() as u64);
         if self.shut {
             // The next ticket may be the same, and holds nothing either.
             return ticket;
         }
         self.bytes += transmit.body.len();
-        if transmit.ours {
+        if transmit.is_ours() {
             self.our_bytes += transmit.body.len();
         }
         self.queue.push_back(Some(transmit));
@@ -95,7 +136,7 @@ impl Outbox {
     /// A fault put in on purpose: the frame goes before all others.
     #[cfg(mutants)]
     pub(super) fn push_first(&mut self, body: Vec<u8>) {
-        self.push(body, None);
+        self.push(TransmitKind::Response, body, None);
         self.queue.rotate_right(1);
     }
 
@@ -127,7 +168,7 @@ impl Outbox {
         let Some(transmit) = slot.take() else { return false };
         self.forget_bytes(&transmit);
         self.taken_back += 1;
-        self.taken_back_counted += usize::from(!transmit.ours);
+        self.taken_back_counted += usize::from(!transmit.is_ours());
         if self.taken_back == self.queue.len() {
             self.first += self.queue.len() as u64;
             self.queue.clear();
@@ -189,7 +230,7 @@ impl Outbox {
 
     fn forget_bytes(&mut self, transmit: &Transmit) {
         self.bytes -= transmit.body.len();
-        if transmit.ours {
+        if transmit.is_ours() {
             self.our_bytes -= transmit.body.len();
         }
     }
@@ -204,6 +245,10 @@ impl Outbox {
 mod tests {
     use super::*;
 
+    fn push(outbox: &mut Outbox, body: &[u8]) -> Ticket {
+        outbox.push(TransmitKind::Response, body.to_vec(), None)
+    }
+
     fn drain(outbox: &mut Outbox) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| outbox.pop()).map(|transmit| transmit.body).collect()
     }
@@ -211,9 +256,9 @@ mod tests {
     #[test]
     fn replacing_keeps_the_position_and_withdrawing_keeps_the_order() {
         let mut outbox = Outbox::default();
-        let first = outbox.push(b"a".to_vec(), None);
-        let second = outbox.push(b"bb".to_vec(), None);
-        outbox.push(b"c".to_vec(), None);
+        let first = push(&mut outbox, b"a");
+        let second = push(&mut outbox, b"bb");
+        push(&mut outbox, b"c");
         assert_eq!(outbox.replace(first, b"AAA".to_vec()), Ok(()));
         assert!(outbox.withdraw(second));
         assert!(!outbox.withdraw(second));
@@ -225,9 +270,9 @@ mod tests {
     #[test]
     fn the_ticket_of_a_sent_frame_has_no_effect() {
         let mut outbox = Outbox::default();
-        let first = outbox.push(b"a".to_vec(), None);
+        let first = push(&mut outbox, b"a");
         outbox.pop();
-        outbox.push(b"b".to_vec(), None);
+        push(&mut outbox, b"b");
         assert!(!outbox.holds(first));
         assert!(!outbox.withdraw(first));
         assert_eq!(outbox.replace(first, b"x".to_vec()), Err(b"x".to_vec()));
@@ -237,10 +282,26 @@ mod tests {
     #[test]
     fn the_outbox_is_flushed_when_the_writer_reports_it() {
         let mut outbox = Outbox::default();
-        outbox.push(b"a".to_vec(), None);
+        push(&mut outbox, b"a");
         outbox.pop();
         assert!(!outbox.is_flushed());
         outbox.mark_flushed();
         assert!(outbox.is_flushed());
+    }
+
+    /// What the peer caused is bounded; a client that makes many calls is not held up by that bound.
+    #[test]
+    fn requests_and_their_cancellations_are_not_counted_as_caused_by_the_peer() {
+        let mut outbox = Outbox::default();
+        let call = CallKey::new(7);
+        let request = TransmitKind::Request { call, id: RequestId::from(1), method: Method::CallTool };
+        outbox.push(request, b"request".to_vec(), None);
+        outbox.push(TransmitKind::Cancellation { call }, b"cancelled".to_vec(), None);
+        assert_eq!((outbox.bytes(), outbox.caused_bytes()), (16, 0));
+        outbox.push(TransmitKind::Notification(Method::Progress), b"progress".to_vec(), None);
+        push(&mut outbox, b"response");
+        assert_eq!((outbox.bytes(), outbox.caused_bytes()), (32, 16));
+        let calls: Vec<_> = std::iter::from_fn(|| outbox.pop()).map(|transmit| transmit.call()).collect();
+        assert_eq!(calls, [Some(call), None, None, None]);
     }
 }

@@ -1,12 +1,13 @@
 //! Messages of the peer: read, counted, and handed to the part of the connection that they concern.
 
 use super::handshake::Hello;
+use super::outbox::TransmitKind;
 use super::request::BatchKey;
 use super::{CloseCause, Connection, Key, ProtocolWarning};
 use crate::Moment;
 use crate::coverage::{self, Effect, Input};
 use crate::encode;
-use crate::envelope::{self, Message, Refusal, RefusalKind};
+use crate::envelope::{self, Envelope, Message, Refusal, RefusalKind};
 use crate::salvage::{SalvagedFields, Shape};
 
 /// Inputs.
@@ -16,7 +17,19 @@ impl Connection {
         if self.input_ended || self.stage.is_closed() {
             return;
         }
-        match envelope::read(bytes, self.limits.depth) {
+        self.handle_parsed(now, envelope::read(bytes, self.limits.depth));
+    }
+
+    /// The same for a message that the transport has parsed, within the limits of this connection.
+    pub fn handle_envelope(&mut self, now: Moment, envelope: &Envelope) {
+        if self.input_ended || self.stage.is_closed() {
+            return;
+        }
+        self.handle_parsed(now, envelope.message());
+    }
+
+    fn handle_parsed(&mut self, now: Moment, parsed: Result<Message<'_>, Refusal>) {
+        match parsed {
             Ok(message) => return self.handle_read(now, message),
             Err(_) if crate::mutant!(CloseOnBadBytes) => self.close(CloseCause::PeerClosed),
             Err(refusal) => self.refuse(refusal, None),
@@ -144,7 +157,7 @@ impl Connection {
                 if crate::mutant!(AnswerOvertakes) {
                     return self.outbox.push_first(body);
                 }
-                self.outbox.push(body, about);
+                self.outbox.push(TransmitKind::Response, body, about);
             }
         }
     }

@@ -83,7 +83,7 @@ impl World {
     fn wire(&mut self) -> Vec<Value> {
         let mut messages = Vec::new();
         while let Some(transmit) = self.connection.poll_transmit() {
-            if let Some(call) = transmit.call {
+            if let Some(call) = transmit.call() {
                 self.connection.handle_call_sent(call);
             }
             messages.push(serde_json::from_slice(&transmit.body).unwrap());
@@ -1114,6 +1114,59 @@ fn a_client_sends_initialized_after_initialize() {
     assert_eq!(world.wire()[0]["method"], "notifications/initialized");
     world.say(&json!({"jsonrpc":"2.0","id":1,"method":"roots/list"}));
     assert_eq!(world.started.len(), 1);
+}
+
+#[test]
+fn each_message_of_a_client_says_what_it_is() {
+    let mut world = client();
+    let connection = &mut world.connection;
+    let initialize = Call::new(Method::Initialize, None);
+    connection.initialize(world.now, CallKey::new(0), initialize, Revision::V2025_11_25).unwrap();
+    let request = connection.poll_transmit().unwrap();
+    let (id, method) = (RequestId::from(1), Method::Initialize);
+    assert_eq!(request.kind, TransmitKind::Request { call: CallKey::new(0), id, method });
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},
+        "serverInfo":{"name":"s","version":"1"}}}));
+    let connection = &mut world.connection;
+    assert_eq!(connection.poll_transmit().unwrap().kind, TransmitKind::Notification(Method::Initialized));
+    connection.call(world.now, CallKey::new(7), Call::new(Method::ListTools, None)).unwrap();
+    assert_eq!(connection.poll_transmit().unwrap().call(), Some(CallKey::new(7)));
+    connection.cancel_call(world.now, CallKey::new(7), None);
+    let cancellation = connection.poll_transmit().unwrap();
+    assert_eq!(cancellation.kind, TransmitKind::Cancellation { call: CallKey::new(7) });
+    assert_eq!((cancellation.call(), cancellation.kind.method()), (None, Some(Method::Cancelled)));
+    world.say(&json!({"jsonrpc":"2.0","id":5,"method":"ping"}));
+    assert_eq!(world.connection.poll_transmit().unwrap().kind, TransmitKind::Response);
+}
+
+#[test]
+fn an_envelope_is_handled_as_its_bytes_are() {
+    use crate::envelope::Envelope;
+
+    let result = r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}"#;
+    for bytes in [result, r#"{"jsonrpc":"2.0","id":2,"result":{"#, r#"{"jsonrpc":"2.0","id":9,"result":{}}"#, "no JSON"]
+    {
+        let ended = [false, true].map(|parsed| {
+            let mut world = client();
+            let initialize = Call::new(Method::Initialize, None);
+            world.connection.initialize(world.now, CallKey::new(0), initialize, Revision::V2025_11_25).unwrap();
+            world.wire();
+            world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25",
+                "capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}));
+            world.connection.call(world.now, CallKey::new(7), Call::new(Method::ListTools, None)).unwrap();
+            world.wire();
+            if parsed {
+                let depth = world.connection.limits.depth;
+                world.connection.handle_envelope(world.now, &Envelope::read(bytes.into(), depth));
+                world.listen();
+            } else {
+                world.raw(bytes.as_bytes());
+            }
+            let (now, messages) = (world.now, world.wire());
+            (world.ended, messages, world.connection.fingerprint(now))
+        });
+        assert_eq!(ended[0], ended[1], "{bytes}");
+    }
 }
 
 #[test]

@@ -124,3 +124,30 @@ fn scalars_are_not_messages() {
         assert!(matches!(refused(text).0, RefusalKind::NotAMessage(_)), "{text}");
     }
 }
+
+#[test]
+fn an_envelope_says_what_reading_its_bytes_says() {
+    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#, "[".repeat(20), "]".repeat(20));
+    for bytes in [
+        br#"{"jsonrpc":"2.0","id":"a","method":"tools\/call","params":{"n\u0061me":"x","b":1}}"#.as_slice(),
+        br#"{"jsonrpc":"2.0","method":"notifications/progress"}"#,
+        br#"{"jsonrpc":"2.0","id":7,"result":{"a":[1]}}"#,
+        br#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"no"}}"#,
+        br#"{"jsonrpc":"2.0","id":7,"result":1,"error":2}"#,
+        br#"[{"jsonrpc":"2.0","id":7,"result":1},2]"#,
+        br#"{"jsonrpc":"1.0","id":7,"result":1}"#,
+        br#"{"jsonrpc":"2.0","id":7,"id":8,"result":1}"#,
+        br#"{"jsonrpc":"2.0","id":7,"method":"m","params":[1]}"#,
+        deep.as_bytes(),
+        b"5",
+        b"",
+        b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"\xff\"}",
+        br#"{"jsonrpc":"2.0","id":7,"result":"#,
+    ] {
+        let envelope = Envelope::read(bytes.to_vec(), 16);
+        let text = String::from_utf8_lossy(bytes);
+        for _ in 0..2 {
+            assert_eq!(format!("{:?}", envelope.message()), format!("{:?}", read(bytes, 16)), "{text}");
+        }
+    }
+}

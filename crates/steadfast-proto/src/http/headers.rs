@@ -247,6 +247,11 @@ fn plain(value: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(value))
 }
 
+/// The protocol version in `_meta`, if it is a string.
+pub fn protocol_version<'a>(params: &Params<'a>) -> Option<Cow<'a, str>> {
+    version_in_body(params).flatten()
+}
+
 /// The revision in the body: absent, not a string, or a string.
 #[allow(clippy::option_option)]
 fn version_in_body<'a>(params: &Params<'a>) -> Option<Option<Cow<'a, str>>> {

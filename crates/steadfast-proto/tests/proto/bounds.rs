@@ -40,7 +40,7 @@ fn started(connection: &mut Connection) -> Vec<Key> {
 fn wire(connection: &mut Connection) -> Vec<Value> {
     let mut messages = Vec::new();
     while let Some(transmit) = connection.poll_transmit() {
-        if let Some(call) = transmit.call {
+        if let Some(call) = transmit.call() {
             connection.handle_call_sent(call);
         }
         messages.push(serde_json::from_slice(&transmit.body).unwrap());

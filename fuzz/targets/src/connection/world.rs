@@ -247,7 +247,7 @@ impl World {
             assert!(!self.closed && !self.write_failed, "written when nobody reads any more");
             let frames = Frame::read(&transmit.body);
             for frame in &frames {
-                match (transmit.call, frame.method.as_deref()) {
+                match (transmit.call(), frame.method.as_deref()) {
                     (Some(call), _) => self.calls.wrote(call, frame),
                     (None, Some("notifications/cancelled")) => self.wrote_cancelled(&frame.params()),
                     (None, _) => self.ledger.wrote(frame),

@@ -142,7 +142,7 @@ impl End {
             return None;
         }
         let transmit = self.connection.poll_transmit()?;
-        let call = transmit.call.map(|call| self.call_number(call));
+        let call = transmit.call().map(|call| self.call_number(call));
         self.note(trace, Observation::Sent { message: Message::read(&transmit.body), call });
         self.settle(trace);
         Some(Frame { body: transmit.body, call })

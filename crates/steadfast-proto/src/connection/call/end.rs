@@ -4,6 +4,7 @@ use steadfast_model::{CancelledParams, Method};
 
 use super::{OutboundCall, OutboundCalls, SendState};
 use crate::Moment;
+use crate::connection::outbox::TransmitKind;
 use crate::connection::timer::Purpose;
 use crate::connection::{CallEnd, CallKey, Connection, Event, Key};
 use crate::coverage::Input;
@@ -111,7 +112,7 @@ impl Connection {
         outcome: fn(bool) -> CallEnd,
     ) -> Option<OutboundCall> {
         let waiting = self.end_call(call)?;
-        let sent = self.withdraw_or_cancel(&waiting, reason);
+        let sent = self.withdraw_or_cancel(call, &waiting, reason);
         self.events.push_back(Event::CallEnded { call, outcome: outcome(sent) });
         Some(waiting).filter(|waiting| sent && waiting.expects_late_answer)
     }
@@ -127,13 +128,14 @@ impl Connection {
     }
 
     /// Withdraws a call, or sends a cancellation to the peer. Returns whether it was sent.
-    fn withdraw_or_cancel(&mut self, waiting: &OutboundCall, reason: Option<&str>) -> bool {
+    fn withdraw_or_cancel(&mut self, call: CallKey, waiting: &OutboundCall, reason: Option<&str>) -> bool {
         let sent = self.withdraw(waiting);
         if (sent || crate::mutant!(CancelTheUnsent)) && waiting.cancellable && !self.stage.is_closed() {
             let mut params = CancelledParams::new(waiting.id.clone());
             params.reason = reason.map(str::to_owned);
             let revision = self.revision();
-            self.outbox.push_ours(encode::notification_of(revision, Method::Cancelled, &params), waiting.parent);
+            let body = encode::notification_of(revision, Method::Cancelled, &params);
+            self.outbox.push(TransmitKind::Cancellation { call }, body, waiting.parent);
         }
         sent
     }

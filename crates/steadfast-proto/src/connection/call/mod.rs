@@ -24,7 +24,7 @@ use steadfast_model::{Capability, Method, ProgressToken, RequestId, Revision};
 use super::Connection;
 use super::handshake::Hello;
 use super::key::{CallKey, Key};
-use super::outbox::Ticket;
+use super::outbox::{Ticket, TransmitKind};
 use super::timer::Purpose;
 use crate::Moment;
 use crate::coverage::{self, Input};
@@ -204,7 +204,8 @@ impl Connection {
         let body = encode::request(&id, call.method.name(), call.params.as_deref());
         let ready = self.initialized || matches!(*self.hello, Hello::Client(_)) || call.method == Method::Ping;
         let state = if ready {
-            SendState::Queued(self.outbox.push_call(body, key, call.parent))
+            let kind = TransmitKind::Request { call: key, id: id.clone(), method: call.method };
+            SendState::Queued(self.outbox.push(kind, body, call.parent))
         } else {
             SendState::Held(body)
         };
@@ -248,7 +249,8 @@ impl Connection {
         for (key, waiting) in &mut self.outbound.calls {
             if let SendState::Held(body) = &mut waiting.state {
                 let body = std::mem::take(body);
-                waiting.state = SendState::Queued(self.outbox.push_call(body, *key, waiting.parent));
+                let kind = TransmitKind::Request { call: *key, id: waiting.id.clone(), method: waiting.method };
+                waiting.state = SendState::Queued(self.outbox.push(kind, body, waiting.parent));
             }
         }
     }

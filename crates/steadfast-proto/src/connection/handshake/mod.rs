@@ -20,6 +20,7 @@ pub(in crate::connection) use metadata::{RequestContext, StatelessClient};
 use super::event::{Event, Peer};
 use super::{Call, CallKey, CallRefused, Connection, Stage};
 use crate::Moment;
+use crate::connection::outbox::TransmitKind;
 use crate::encode::{self, Answer};
 use crate::envelope::Params;
 
@@ -198,7 +199,8 @@ impl Connection {
         if self.stage == Stage::Opening {
             self.stage = Stage::Ready;
         }
-        self.outbox.push(encode::notification(Method::Initialized.name(), None), None);
+        let body = encode::notification(Method::Initialized.name(), None);
+        self.outbox.push(TransmitKind::Notification(Method::Initialized), body, None);
         self.initialized = true;
         self.events.push_back(Event::Opened(peer));
         self.send_held_calls();

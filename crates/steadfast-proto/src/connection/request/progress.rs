@@ -9,7 +9,7 @@ use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, ProgressParams
 
 use crate::connection::Connection;
 use crate::connection::key::Key;
-use crate::connection::outbox::Ticket;
+use crate::connection::outbox::{Ticket, TransmitKind};
 use crate::connection::timer::Purpose;
 use crate::coverage::Input;
 use crate::{Moment, encode};
@@ -105,8 +105,11 @@ impl Connection {
         }
         let mut params = LoggingMessageParams::new(level, data);
         params.logger = logger;
-        let ticket =
-            outbox.push(encode::notification_of(inbound.peer.revision, Method::LoggingMessage, &params), Some(key));
+        let ticket = outbox.push(
+            TransmitKind::Notification(Method::LoggingMessage),
+            encode::notification_of(inbound.peer.revision, Method::LoggingMessage, &params),
+            Some(key),
+        );
         inbound.logs.push(ticket);
     }
 }
@@ -143,7 +146,7 @@ impl Connection {
                 let _ = self.outbox.replace(ticket, body);
                 ticket
             }
-            _ => self.outbox.push(body, Some(key)),
+            _ => self.outbox.push(TransmitKind::Notification(Method::Progress), body, Some(key)),
         };
         if let Some(inbound) = self.running_mut(key) {
             inbound.progress.ticket = Some(ticket);

@@ -11,6 +11,7 @@ use steadfast_model::{CancelledParams, ErrorObject, ListenResult, Method, meta};
 use crate::connection::event::CancelReason;
 use crate::connection::handshake::Hello;
 use crate::connection::key::Key;
+use crate::connection::outbox::TransmitKind;
 use crate::connection::{CloseCause, Connection};
 use crate::coverage::Input;
 use crate::encode::{self, Answer};
@@ -34,7 +35,11 @@ impl Connection {
             executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id)).filter(|entry| entry.key == key);
         let Some(entry) = entry else {
             if crate::mutant!(TellTheCancelled) {
-                outbox.push(encode::notification(method.name(), Some(params)), None);
+                outbox.push(
+                    TransmitKind::Notification(method),
+                    encode::notification(method.name(), Some(params)),
+                    None,
+                );
             }
             return false;
         };
@@ -63,7 +68,11 @@ impl Connection {
             self.statistics.dropped_notifications += 1;
             return false;
         }
-        let ticket = outbox.push(encode::notification(method.name(), Some(params)), Some(key));
+        let ticket = outbox.push(
+            TransmitKind::Notification(method),
+            encode::notification(method.name(), Some(params)),
+            Some(key),
+        );
         entry.queued_notifications.insert(notification, ticket);
         entry.acknowledged |= method == Method::SubscriptionAcknowledged;
         true
@@ -118,7 +127,8 @@ impl Connection {
         self.end_answered(key, answer);
         if !self.single_request && !crate::mutant!(EndSilently) {
             let cancelled = CancelledParams::new(id);
-            self.outbox.push(encode::notification_of(revision, Method::Cancelled, &cancelled), Some(key));
+            let body = encode::notification_of(revision, Method::Cancelled, &cancelled);
+            self.outbox.push(TransmitKind::Notification(Method::Cancelled), body, Some(key));
         }
     }
 }

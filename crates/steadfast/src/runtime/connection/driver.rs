@@ -290,7 +290,7 @@ impl Output {
                 }
                 return;
             };
-            if let Some(call) = transmit.call {
+            if let Some(call) = transmit.call() {
                 self.calls.push_back((self.bytes.len(), call));
             }
             if self.bytes.is_empty() && transmit.body.len() >= CHUNK / 2 {

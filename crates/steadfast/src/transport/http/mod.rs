@@ -1,4 +1,4 @@
-//! Streamable HTTP: servers behind one endpoint (feature `http`), and clients of a URL (feature `http-client`).
+//! Streamable HTTP: servers at one endpoint (feature `http`), and clients of a URL (feature `http-client`).
 
 #[cfg(feature = "http-client")]
 pub(crate) mod client;

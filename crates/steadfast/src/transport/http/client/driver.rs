@@ -1,25 +1,25 @@
-//! The driver: one future that owns the engine and the tasks that carry its messages.
+//! The driver: one future that owns the engine and the tasks that send its messages.
 
-use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::HeaderMap;
 use steadfast_model::Method;
-use steadfast_proto::connection::{CallEnd, Hello, Limits, Transmit};
+use steadfast_proto::connection::{CallEnd, Hello, Limits, Transmit, TransmitKind};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Level;
 
 use super::HttpTarget;
 use super::exchange::{DriverEvent, MessagePost};
-use super::in_flight::InFlightCalls;
+use super::in_flight::InFlight;
 use super::in_flight::delivery::{Delivery, SentRequest};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse;
-use super::outgoing::Outgoing;
+use super::mirrored_headers::mirrored_headers;
 use super::request::HttpRequest;
 use super::shared::Shared;
 #[cfg(feature = "legacy-sse")]
@@ -29,47 +29,34 @@ use super::task::RequestTask;
 use super::tool_headers::ToolHeaders;
 use crate::runtime::{ConnectionEnd, Engine, Mailbox, Runtime, Service, Timer};
 
-/// So many messages of the server's wait to be looked at; those behind them wait in their sockets.
-const WAITING: usize = 64;
+/// How many events of tasks the driver queues. Messages beyond that stay in their sockets.
+const EVENT_QUEUE: usize = 64;
 
-/// So many messages that want no answer are on their way at once; those behind them wait in the connection.
-const MOST_MESSAGES: usize = 64;
-
-/// So many cancellations are on their way at once. A server that has not taken the oldest of them by then does not care.
-const MOST_CANCELLATIONS: usize = 1_024;
-
-/// So many responses are read to their end at once behind the answers in them.
-const MOST_LINGERING: usize = 16;
-
-/// How many turns a driver takes before it lets another one on its thread have some.
+/// How many turns the driver takes before it yields to others on its thread.
 const TURNS: usize = 32;
 
-/// How long the server may take to hear what was said last, and that the session has ended.
-const LEAVING: Duration = Duration::from_secs(2);
+/// How long closing waits until the server has accepted the last messages and the end of the session.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Drives one client of a server at a URL.
 pub(crate) struct HttpDriver<S> {
     engine: Engine<S>,
     shared: Arc<Shared>,
-    incoming: mpsc::Receiver<DriverEvent>,
+    events: mpsc::Receiver<DriverEvent>,
     /// For the tasks.
-    driver: mpsc::Sender<DriverEvent>,
-    /// What is told in the place of tasks that could not. There is one word a task.
-    last_words: mpsc::UnboundedReceiver<DriverEvent>,
-    last_word: mpsc::UnboundedSender<DriverEvent>,
-    /// The calls that are on their way.
-    underway: InFlightCalls,
-    /// What else is: answers, notifications, and the goodbye. They end by themselves, and are seen to.
-    messages: Vec<RequestTask>,
-    /// Cancellations, behind the calls that were given up. Nothing waits behind them.
-    cancellations: VecDeque<RequestTask>,
-    /// A message has to arrive before any other. This ends when it has, or never will.
-    held: Option<oneshot::Receiver<()>>,
-    /// The stream on which the server speaks by itself; over HTTP+SSE, all that it says.
-    listening: Option<RequestTask>,
-    lingering: VecDeque<RequestTask>,
-    /// How it ended, and how long the server has to hear of it.
-    leaving: Option<(ConnectionEnd, Box<dyn Timer>)>,
+    event_sender: mpsc::Sender<DriverEvent>,
+    /// Reports of tasks that panicked or were dropped by their runtime. Unbounded, because they are sent from destructors; each
+    /// task sends at most one.
+    failures: mpsc::UnboundedReceiver<DriverEvent>,
+    failure_sender: mpsc::UnboundedSender<DriverEvent>,
+    in_flight: InFlight,
+    /// While this is set, nothing is sent: the server has to have `notifications/initialized` before any other message. Resolves
+    /// when that was delivered, or never will be.
+    barrier: Option<oneshot::Receiver<()>>,
+    /// Reads the stream of messages that the server sends by itself; over HTTP+SSE, of all its messages.
+    server_stream: Option<RequestTask>,
+    /// Set while the driver closes: how the connection ended, and when to stop waiting for the server.
+    closing: Option<(ConnectionEnd, Box<dyn Timer>)>,
 }
 
 impl<S: Service> HttpDriver<S> {
@@ -82,271 +69,244 @@ impl<S: Service> HttpDriver<S> {
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
         let shared = Arc::new(target.resolve(tool_headers, &limits, Arc::clone(&runtime))?);
-        let (driver, incoming) = mpsc::channel(WAITING);
-        let (last_word, last_words) = mpsc::unbounded_channel();
+        let (event_sender, events) = mpsc::channel(EVENT_QUEUE);
+        let (failure_sender, failures) = mpsc::unbounded_channel();
         let mut engine = Engine::new(service, hello, limits, runtime);
         engine.track_ended_calls();
         Ok(Self {
             engine,
             shared,
-            incoming,
-            driver,
-            last_words,
-            last_word,
-            underway: InFlightCalls::default(),
-            messages: Vec::new(),
-            cancellations: VecDeque::new(),
-            held: None,
-            listening: None,
-            lingering: VecDeque::new(),
-            leaving: None,
+            events,
+            event_sender,
+            failures,
+            failure_sender,
+            in_flight: InFlight::default(),
+            barrier: None,
+            server_stream: None,
+            closing: None,
         })
     }
 
-    /// The way to this driver.
+    /// Sends commands to this driver.
     pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
         &self.engine.mailbox
     }
 
-    /// Tells when the server is heard whenever it speaks.
+    /// Becomes true when the stream of messages that the server sends by itself is open, or will not be opened.
     pub(crate) fn audible(&self) -> watch::Receiver<bool> {
         self.shared.audible.subscribe()
     }
 
-    /// Tells when the connection takes no more calls.
+    /// Becomes true when the connection accepts no more calls.
     pub(crate) fn refuses_calls(&mut self) -> watch::Receiver<bool> {
         self.engine.refuses_calls()
     }
 
-    /// Takes what the tasks have to tell, unless the server leaves too much of what it caused unread. Returns whether there was
-    /// anything.
-    fn hear(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut heard = false;
+    /// Handles the events of the tasks, unless too much output waits that the server has caused and not read. Returns whether
+    /// there was any.
+    fn handle_events(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut handled = false;
         while self.wants_input() {
-            let Some(incoming) = self.next_incoming(cx) else { break };
-            heard = true;
+            let Some(event) = self.next_event(cx) else { break };
+            handled = true;
             let now = self.engine.runtime.now();
-            match incoming {
+            match event {
                 DriverEvent::Message(message) if mutant!(LoseWhatWasRead) && message.len() % 8 == 0 => {}
-                DriverEvent::Message(message) => self.engine.connection.handle_message(now, &message),
-                DriverEvent::Ended(call, outcome) => self.engine.connection.handle_call_ended(call, outcome),
+                DriverEvent::Message(message) => self.engine.connection.handle_envelope(now, &message),
+                DriverEvent::CallEnded(call, end) => self.engine.connection.handle_call_ended(call, end),
                 DriverEvent::SessionLost if mutant!(KeepLostSession) => {}
                 DriverEvent::SessionLost => self.engine.connection.handle_peer_gone(now),
                 #[cfg(feature = "legacy-sse")]
-                DriverEvent::StreamOpened(events) => self.read_stream(*events),
+                DriverEvent::LegacyStreamOpened(events) => self.read_legacy_stream(*events),
                 #[cfg(feature = "legacy-sse")]
-                DriverEvent::StreamEnded => self.engine.connection.handle_end_of_input(now),
-                DriverEvent::Lingering(response) => self.linger(response),
+                DriverEvent::LegacyStreamEnded => self.engine.connection.handle_end_of_input(now),
+                DriverEvent::ResponseTail(tail) => self.in_flight.insert_tail(tail),
             }
             self.engine.process_events();
         }
-        heard
+        handled
     }
 
-    /// What a task has told; behind all of that, what is told in the place of one that could not.
-    fn next_incoming(&mut self, cx: &mut Context<'_>) -> Option<DriverEvent> {
-        if let Poll::Ready(Some(incoming)) = self.incoming.poll_recv(cx) {
-            return Some(incoming);
+    /// The next event of a task; when there is none, the next report of a task that failed.
+    fn next_event(&mut self, cx: &mut Context<'_>) -> Option<DriverEvent> {
+        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+            return Some(event);
         }
-        match self.last_words.poll_recv(cx) {
-            Poll::Ready(word) => word,
+        match self.failures.poll_recv(cx) {
+            Poll::Ready(failure) => failure,
             Poll::Pending => None,
         }
     }
 
-    /// Begins a task. If it does not come to its end, its last word is told in its place.
-    fn begin(
+    /// Spawns a task. If it panics or its runtime drops it, the driver handles `failure` in its place.
+    fn spawn(
         &self,
         task: impl Future<Output = ()> + Send + 'static,
-        last_word: impl FnOnce() -> Option<DriverEvent> + Send + 'static,
+        failure: impl FnOnce() -> Option<DriverEvent> + Send + 'static,
     ) -> RequestTask {
-        let (driver, shared) = (self.last_word.clone(), Arc::clone(&self.shared));
-        let otherwise = move || {
-            let why = "what makes it panicked, or its runtime is gone";
-            shared.log(Level::ERROR, "a request to the server did not come to its end", why);
-            if let Some(word) = last_word() {
-                // If the driver is gone, so is whoever waited.
-                let _ = driver.send(word);
+        let (failures, shared) = (self.failure_sender.clone(), Arc::clone(&self.shared));
+        let on_failure = move || {
+            let why = "the HTTP client panicked, or its runtime shut down";
+            shared.log(Level::ERROR, "a request to the server did not finish", why);
+            if let Some(event) = failure() {
+                // Fails only if the driver is gone, and then no caller waits.
+                let _ = failures.send(event);
             }
         };
-        RequestTask::begin(&*self.engine.runtime, task, otherwise)
+        RequestTask::spawn(&*self.engine.runtime, task, on_failure)
     }
 
-    /// Once it ends there is nothing to wait for: what comes is looked at, or comes to nothing.
+    /// A connection that drains has nothing to wait for: it handles or ignores whatever still comes.
     fn wants_input(&self) -> bool {
         let connection = &self.engine.connection;
         connection.wants_input() || connection.is_draining()
     }
 
-    /// Hands what the connection gives to tasks. Returns whether there was anything.
-    fn send(&mut self) -> bool {
+    /// Sends the messages that the connection has queued. Returns whether there was any.
+    fn send_queued(&mut self) -> bool {
         let mut sent = false;
-        // What stays with the connection is bounded there, and a call that is given up there was never sent.
-        while self.held.is_none() && !self.is_full() {
+        // The connection bounds what stays queued there, and a call that is cancelled there was never sent.
+        while self.barrier.is_none() && !self.in_flight.is_full() {
             let Some(transmit) = self.engine.connection.poll_transmit() else { break };
             sent = true;
-            let outgoing = match (Outgoing::of(&transmit.body, &*self.shared.tool_headers), transmit.call) {
-                (Ok(outgoing), _) => outgoing,
-                // Without its headers it would be refused, and for another reason.
-                (Err(why), Some(call)) => {
-                    self.engine.connection.handle_call_ended(call, CallEnd::Unsendable(why));
-                    continue;
-                }
-                // Messages that want no answer are not mirrored.
-                (Err(_), None) => Outgoing::default(),
-            };
-            // Giving up the response says it, and what is not a session's has nobody to tell.
+            // Before the revision is known, only its `_meta` can tell whether a request is a modern one.
             let modern = self.engine.connection.peer().is_none_or(|peer| peer.revision.is_stateless());
-            if outgoing.method == Some(Method::Cancelled) && modern {
-                continue;
-            }
-            self.carry(transmit, outgoing);
+            let mirrored = match transmit.kind {
+                // Closing the response is the cancellation, and there is no session to cancel anything else in.
+                TransmitKind::Cancellation { .. } | TransmitKind::Notification(Method::Cancelled) if modern => continue,
+                TransmitKind::Request { method, call, .. } if modern => {
+                    match mirrored_headers(method, &transmit.body, &*self.shared.tool_headers) {
+                        Ok(mirrored) => mirrored,
+                        Err(why) => {
+                            self.engine.connection.handle_call_ended(call, CallEnd::Unsendable(why));
+                            continue;
+                        }
+                    }
+                }
+                _ => None,
+            };
+            self.post(transmit, mirrored);
         }
         self.engine.connection.handle_flushed();
         sent
     }
 
-    fn carry(&mut self, transmit: Transmit, outgoing: Outgoing) {
+    /// Spawns the task that sends a message.
+    fn post(&mut self, transmit: Transmit, mirrored: Option<HeaderMap>) {
+        let Transmit { body, kind, .. } = transmit;
         let mut delivered = None;
-        if outgoing.method == Some(Method::Initialized) {
-            // A server may refuse what comes before it.
-            let (arrives, held) = oneshot::channel();
-            (delivered, self.held) = (Some(arrives), Some(held));
+        if kind == TransmitKind::Notification(Method::Initialized) {
+            // A server may refuse messages that overtake this one.
+            let (sender, barrier) = oneshot::channel();
+            (delivered, self.barrier) = (Some(sender), Some(barrier));
             self.shared.session().revision = self.engine.connection.peer().map(|peer| peer.revision);
         }
-        let Transmit { body, call, .. } = transmit;
+        let call = kind.call();
         if let Some(call) = call {
-            // From here on the server may see it. If it turns out that it cannot have, the task says so.
+            // From here on the server may see it. If it turns out that it cannot have, the task reports that.
             self.engine.connection.handle_call_sent(call);
         }
-        let given_up = outgoing.cancels.as_ref().and_then(|id| self.underway.take_out(id));
-        let (id, delivery) = (outgoing.id.clone(), Delivery::new());
-        let exchange = MessagePost {
+        let cancelled = match kind {
+            TransmitKind::Cancellation { call } => self.in_flight.take_call(call),
+            _ => None,
+        };
+        let follows_request = cancelled.is_some();
+        let delivery = Delivery::new();
+        let post = MessagePost {
             shared: Arc::clone(&self.shared),
-            outgoing,
-            call,
+            kind,
+            mirrored,
             delivery: Arc::clone(&delivery),
             delivered,
-            driver: self.driver.clone(),
+            driver: self.event_sender.clone(),
         };
-        let last_word = exchange.last_word();
-        let behind = given_up.is_some();
-        let task = self.begin(exchange.run(body, given_up), last_word);
+        let failure = post.failure();
+        let task = self.spawn(post.run(body, cancelled), failure);
         match call {
-            Some(call) => self.underway.insert(call, id, SentRequest { task, delivery }),
-            None if behind => {
-                make_room(&mut self.cancellations, MOST_CANCELLATIONS);
-                self.cancellations.push_back(task);
-            }
-            None => self.messages.push(task),
+            Some(call) => self.in_flight.insert_call(call, SentRequest { task, delivery }),
+            None if follows_request => self.in_flight.insert_cancellation(task),
+            None => self.in_flight.insert_message(task),
         }
     }
 
-    /// Whether the connection has to keep messages that want no answer.
-    fn is_full(&self) -> bool {
-        self.messages.len() >= MOST_MESSAGES
-    }
-
-    /// Goes on if what had to arrive first has arrived. That is not behind what the server says meanwhile: too much of it is not
-    /// taken before it is answered, and nothing is answered before this. Returns whether it has.
-    fn release(&mut self, cx: &mut Context<'_>) -> bool {
-        let arrived = self.held.as_mut().is_some_and(|held| Pin::new(held).poll(cx).is_ready());
-        if arrived {
-            self.held = None;
-            self.listen();
+    /// Lifts the barrier if `notifications/initialized` was delivered. The barrier is a channel of its own, not an event: events
+    /// may not be handled while much output waits, and no output is sent before the barrier is lifted. Returns whether it was
+    /// lifted.
+    fn poll_barrier(&mut self, cx: &mut Context<'_>) -> bool {
+        let delivered = self.barrier.as_mut().is_some_and(|barrier| Pin::new(barrier).poll(cx).is_ready());
+        if delivered {
+            self.barrier = None;
+            self.open_server_stream();
         }
-        arrived
+        delivered
     }
 
-    /// Opens the stream on which the server speaks by itself.
-    fn listen(&mut self) {
-        if self.listening.is_none() && self.shared.session().revision.is_some() {
-            let listening = listen(Arc::clone(&self.shared), self.driver.clone());
+    /// Opens the stream of messages that the server sends by itself.
+    fn open_server_stream(&mut self) {
+        if self.server_stream.is_none() && self.shared.session().revision.is_some() {
+            let listening = listen(Arc::clone(&self.shared), self.event_sender.clone());
             let shared = Arc::clone(&self.shared);
-            // Nothing will be heard, and nobody is to wait for it.
-            let unheard = move || {
+            // Nothing will be received on it, so nothing may wait for it to open.
+            let failure = move || {
                 shared.note_audible();
                 None
             };
-            self.listening = Some(self.begin(listening, unheard));
+            self.server_stream = Some(self.spawn(listening, failure));
         }
     }
 
-    /// The stream of HTTP+SSE is open: the server says everything on it.
+    /// Reads the stream of HTTP+SSE, on which the server sends all its messages.
     #[cfg(feature = "legacy-sse")]
-    fn read_stream(&mut self, events: Events) {
-        let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.driver.clone());
+    fn read_legacy_stream(&mut self, events: Events) {
+        let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.event_sender.clone());
         self.shared.note_audible();
-        self.listening = Some(self.begin(reading, || Some(DriverEvent::StreamEnded)));
+        self.server_stream = Some(self.spawn(reading, || Some(DriverEvent::LegacyStreamEnded)));
     }
 
-    fn linger(&mut self, response: RequestTask) {
-        make_room(&mut self.lingering, MOST_LINGERING);
-        self.lingering.push_back(response);
-    }
-
-    /// Forgets the tasks that are over, and is woken by the others.
-    fn reap(&mut self, cx: &mut Context<'_>) {
-        self.reap_messages(cx);
-        self.lingering.retain(|response| response.poll_over(cx).is_pending());
-    }
-
-    fn reap_messages(&mut self, cx: &mut Context<'_>) {
-        self.messages.retain(|message| message.poll_over(cx).is_pending());
-        self.cancellations.retain(|message| message.poll_over(cx).is_pending());
-    }
-
-    /// Gives up the responses of calls that nobody waits for. While the connection has to keep what is to be said of them, those
-    /// stay that have not arrived: it must not arrive before them.
-    fn give_up(&mut self) {
-        let (full, now, ended) = (self.is_full(), self.engine.runtime.now(), self.engine.take_ended_calls());
+    /// Aborts the calls that have ended, because nothing awaits their responses. While cancellations wait in the connection, calls
+    /// that are being delivered stay: a cancellation must not arrive before its request.
+    fn abort_ended_calls(&mut self) {
+        let (full, now, ended) = (self.in_flight.is_full(), self.engine.runtime.now(), self.engine.take_ended_calls());
         let connection = &self.engine.connection;
-        self.underway.give_up(ended, |call, sent| {
-            connection.expects_late_answer(call) || (full && sent.is_settling(now)) || mutant!(KeepResponses)
+        self.in_flight.abort_ended(ended, |call, request| {
+            connection.expects_late_answer(call) || (full && request.is_being_delivered(now)) || mutant!(KeepResponses)
         });
     }
 
-    /// Begins to leave: what was said is still carried, and a session is ended.
-    fn leave(&mut self, ended: ConnectionEnd) {
+    /// Begins to close: messages in flight are still delivered, and a session is ended.
+    fn close(&mut self, ended: ConnectionEnd) {
         self.engine.abandon_all();
-        self.underway.clear();
-        self.lingering.clear();
+        self.in_flight.abort_responses();
         if !self.shared.speaks_legacy_sse() {
-            // Over HTTP+SSE the stream is the connection: what was said last would not be taken without it.
-            self.listening = None;
+            // Over HTTP+SSE the stream is the connection: without it the server would not accept the last messages.
+            self.server_stream = None;
         }
         if self.shared.session().id.is_some() {
             let shared = Arc::clone(&self.shared);
-            let wanted = HttpRequest { method: http::Method::DELETE, ..HttpRequest::default() };
-            // A server may not let its sessions be ended, and it may be gone.
-            let goodbye = async move { drop(shared.send(wanted).await) };
-            self.messages.push(self.begin(goodbye, || None));
+            let delete = HttpRequest { method: http::Method::DELETE, ..HttpRequest::default() };
+            // The response does not matter: servers may refuse to end sessions, and the server may be gone.
+            let deleting = async move { drop(shared.send(delete).await) };
+            let task = self.spawn(deleting, || None);
+            self.in_flight.insert_message(task);
         }
         let runtime = &self.engine.runtime;
         let mut timer = runtime.timer();
-        timer.reset(Some(runtime.now() + LEAVING));
-        self.leaving = Some((ended, timer));
+        timer.reset(Some(runtime.now() + CLOSE_TIMEOUT));
+        self.closing = Some((ended, timer));
     }
 
-    /// Ready when the server has heard all of it, or has had the time to.
-    fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
-        // Their ends are what is waited for, and nothing is left to be told.
-        while self.next_incoming(cx).is_some() {}
-        self.reap_messages(cx);
-        let said = self.messages.is_empty() && self.cancellations.is_empty();
-        let Some((ended, timer)) = &mut self.leaving else { return Poll::Pending };
-        if said || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
-    }
-}
-
-/// The oldest makes room for one more.
-fn make_room(task: &mut VecDeque<RequestTask>, most: usize) {
-    if task.len() >= most {
-        task.pop_front();
+    /// Ready when the last messages were delivered, or have had the time to be.
+    fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
+        // Events have no effect any more; they are taken so that the tasks that send them can end.
+        while self.next_event(cx).is_some() {}
+        self.in_flight.reap(cx);
+        let delivered = self.in_flight.is_delivered();
+        let Some((ended, timer)) = &mut self.closing else { return Poll::Pending };
+        if delivered || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
     }
 }
 
-// Nothing in it is pinned in place.
+// No field is pinned.
 impl<S> Unpin for HttpDriver<S> {}
 
 impl<S: Service> Future for HttpDriver<S> {
@@ -354,28 +314,28 @@ impl<S: Service> Future for HttpDriver<S> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         let driver = &mut *self;
-        if driver.leaving.is_some() {
-            return driver.poll_left(cx);
+        if driver.closing.is_some() {
+            return driver.poll_closed(cx);
         }
         for _ in 0..TURNS {
             let mut progressed = driver.engine.run_commands_and_timer(cx);
-            driver.reap(cx);
-            progressed |= driver.hear(cx);
+            driver.in_flight.reap(cx);
+            progressed |= driver.handle_events(cx);
             driver.engine.process_events();
-            progressed |= driver.release(cx);
-            // What was sent has to be looked after, and may have made room for more.
-            progressed |= driver.send();
+            progressed |= driver.poll_barrier(cx);
+            // New tasks have to be reaped too, and sending may have made room for more messages: progress means another turn.
+            progressed |= driver.send_queued();
             driver.engine.process_events();
-            driver.give_up();
+            driver.abort_ended_calls();
             if let Some(ended) = driver.engine.ended() {
-                driver.leave(ended);
-                return driver.poll_left(cx);
+                driver.close(ended);
+                return driver.poll_closed(cx);
             }
             if !driver.engine.prepare_sleep(cx, 0, progressed) {
                 return Poll::Pending;
             }
         }
-        // Others on this thread have their turn.
+        // Yields to others on this thread.
         cx.waker().wake_by_ref();
         Poll::Pending
     }

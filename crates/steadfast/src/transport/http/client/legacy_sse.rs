@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   GET  the URL       --> 200, a stream of events:  endpoint: where to POST to
-//!                                                    message:  whatever the server has to say
-//!   POST the endpoint  --> 202; what it comes to is on the stream
+//!                                                    message:  any message of the server
+//!   POST the endpoint  --> 202; the response is on the stream
 //! ```
 //!
 //! The stream is the connection, as a socket would be: its end is the end of every call, and nothing is resumed. It is opened
-//! for `initialize`, if the target says so or if the server refuses the POST that newer servers take.
+//! for `initialize`, if the target asks for it or if the server refuses the POST that newer servers accept.
 //!
 //! **Invariant:** nothing is sent to an endpoint of another origin than the server's URL.
 
@@ -24,44 +24,44 @@ use tracing::Level;
 
 use super::exchange::DriverEvent;
 use super::fetch::FetchResponse;
-use super::request::{HttpRequest, NoResponse};
+use super::request::{HttpRequest, RequestError};
 use super::shared::Shared;
 use super::stream::events::{Events, StreamEvent, is_events};
 use crate::runtime::timeout::timeout_at;
 
-/// How long a server may take to say where to POST to. One that says nothing is of another kind, and its refusal is what
-/// is told.
-const ENDPOINT: Duration = Duration::from_secs(5);
+/// How long a server may take to name the endpoint. A server that does not name one has another kind of stream there, and the
+/// call ends with the server's refusal of the POST.
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What was found out about a server, for all who connect to it by one target.
+/// Whether a server is known to need HTTP+SSE. Shared by all connections of one target.
 #[derive(Default)]
 pub(crate) struct LegacySupport {
-    /// It has refused what is newer.
-    speaks_legacy_sse: AtomicBool,
+    /// The server has refused Streamable HTTP.
+    needs_legacy_sse: AtomicBool,
 }
 
-/// Whether this transport is spoken on a connection.
+/// Whether a connection uses HTTP+SSE.
 pub(crate) struct LegacySse {
-    /// Nothing else may be tried.
-    only: bool,
+    /// Streamable HTTP is not tried.
+    required: bool,
     known: Arc<LegacySupport>,
     /// Where to POST to, once the stream is open.
     endpoint: OnceLock<Url>,
 }
 
 impl LegacySse {
-    pub(crate) fn new(only: bool, known: Arc<LegacySupport>) -> Self {
-        Self { only, known, endpoint: OnceLock::new() }
+    pub(crate) fn new(required: bool, known: Arc<LegacySupport>) -> Self {
+        Self { required, known, endpoint: OnceLock::new() }
     }
 
-    /// Whether nothing else may be tried.
-    pub(crate) fn is_demanded(&self) -> bool {
-        self.only
+    /// Whether Streamable HTTP is not tried.
+    pub(crate) fn is_required(&self) -> bool {
+        self.required
     }
 
-    /// Whether it is to be tried first.
-    pub(crate) fn is_expected(&self) -> bool {
-        self.only || self.known.speaks_legacy_sse.load(Ordering::Relaxed)
+    /// Whether HTTP+SSE is tried first.
+    pub(crate) fn is_tried_first(&self) -> bool {
+        self.required || self.known.needs_legacy_sse.load(Ordering::Relaxed)
     }
 
     /// Where to POST to, once the stream is open.
@@ -69,94 +69,94 @@ impl LegacySse {
         self.endpoint.get()
     }
 
-    fn note(&self, endpoint: Url) {
-        self.known.speaks_legacy_sse.store(true, Ordering::Relaxed);
-        // There is one stream a connection: a second handshake finds the first one's endpoint, and opens none.
+    fn note_endpoint(&self, endpoint: Url) {
+        self.known.needs_legacy_sse.store(true, Ordering::Relaxed);
+        // There is one stream per connection: a second handshake finds the endpoint of the first and opens no other stream.
         let _ = self.endpoint.set(endpoint);
     }
 
-    /// A server that spoke it may have learned something newer.
+    /// The server does not have HTTP+SSE any more: it may have been updated.
     pub(crate) fn forget(&self) {
-        self.known.speaks_legacy_sse.store(false, Ordering::Relaxed);
+        self.known.needs_legacy_sse.store(false, Ordering::Relaxed);
     }
 }
 
-/// Whether a POST of `initialize` was refused as servers of this transport do. One that answers with an error that only newer
-/// servers know is not one of them.
-pub(crate) fn is_refusal_of_its_kind(status: StatusCode, error: Option<&ErrorObject>) -> bool {
+/// Whether this refusal of `initialize` is what a server of HTTP+SSE would respond. A server that responds with an error code of a
+/// newer revision is not one.
+pub(crate) fn is_legacy_refusal(status: StatusCode, error: Option<&ErrorObject>) -> bool {
     let newer = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION, code::METHOD_NOT_FOUND];
     let is_newer = error.is_some_and(|error| newer.contains(&error.code));
     let refused = matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
     refused && !is_newer
 }
 
-/// Why there is no stream.
+/// Why the stream was not opened.
 pub(crate) enum OpenStreamError {
-    NoResponse(NoResponse),
-    /// The server says no.
+    NoResponse(RequestError),
+    /// The server responded with another status.
     Refused(FetchResponse),
-    /// It is not the stream of this transport.
-    NotIt(String),
-    /// It is, and what it names must not be used.
-    Elsewhere(String),
+    /// There is no stream of HTTP+SSE at the URL.
+    NotLegacy(String),
+    /// The stream names an endpoint that must not be used.
+    BadEndpoint(String),
 }
 
-/// Opens the stream, and takes note of its endpoint.
+/// Opens the stream and stores its endpoint.
 pub(crate) async fn open(shared: &Shared) -> Result<Events, OpenStreamError> {
     let response = shared.send(HttpRequest::default()).await.map_err(OpenStreamError::NoResponse)?;
     if !response.status().is_success() {
         return Err(OpenStreamError::Refused(response));
     }
     if !is_events(&response) {
-        return Err(OpenStreamError::NotIt("what the server has at its URL is not a stream of events".to_owned()));
+        return Err(OpenStreamError::NotLegacy("there is no event stream at the URL of the server".to_owned()));
     }
-    let mut events = Events::new(response, shared.longest);
-    let named = first(shared, &mut events).await.map_err(OpenStreamError::NotIt)?;
-    shared.legacy.note(endpoint_of(&shared.url, &named).map_err(OpenStreamError::Elsewhere)?);
+    let mut events = Events::new(response, shared.max_message_bytes);
+    let named = read_endpoint(shared, &mut events).await.map_err(OpenStreamError::NotLegacy)?;
+    shared.legacy.note_endpoint(endpoint_of(&shared.url, &named).map_err(OpenStreamError::BadEndpoint)?);
     Ok(events)
 }
 
-/// The first event, which names the endpoint.
-async fn first(shared: &Shared, events: &mut Events) -> Result<Vec<u8>, String> {
-    let until = shared.runtime.now() + ENDPOINT;
+/// Reads the first event, which names the endpoint.
+async fn read_endpoint(shared: &Shared, events: &mut Events) -> Result<Vec<u8>, String> {
+    let until = shared.runtime.now() + ENDPOINT_TIMEOUT;
     let first = timeout_at(&*shared.runtime, Some(until), events.event()).await;
-    match first.unwrap_or_else(|| Err("the server does not name one".to_owned())) {
+    match first.unwrap_or_else(|| Err("the server did not name it in time".to_owned())) {
         Ok(SseFrame::Message(event)) if event.name == "endpoint" => Ok(event.data),
-        Ok(_) => Err("the stream does not begin with an endpoint".to_owned()),
-        Err(why) => Err(format!("the stream has no endpoint: {why}")),
+        Ok(_) => Err("the event stream does not begin with an endpoint event".to_owned()),
+        Err(why) => Err(format!("the event stream names no endpoint: {why}")),
     }
 }
 
-/// The endpoint that a server names, if it is one of its own.
+/// The URL of the endpoint, if it has the origin of the server.
 fn endpoint_of(server: &Url, named: &[u8]) -> Result<Url, String> {
     let named = std::str::from_utf8(named).map_err(|_| "the endpoint is not a URL".to_owned())?;
     let mut endpoint = server.join(named.trim()).map_err(|_| "the endpoint is not a URL".to_owned())?;
     if endpoint.origin() != server.origin() {
         let origin = endpoint.origin().ascii_serialization();
-        return Err(format!("the server names an endpoint of another origin ({origin}), where nothing is sent"));
+        return Err(format!("the server names an endpoint of another origin ({origin}), which is not used"));
     }
-    // Who we are is for the server to read, and not for it to say.
-    let secrets = (server.username().to_owned(), server.password().map(str::to_owned));
-    let kept = endpoint.set_username(&secrets.0).and_then(|()| endpoint.set_password(secrets.1.as_deref()));
-    kept.map_err(|()| "the endpoint is not a URL".to_owned())?;
+    // The credentials are those of the server's URL, whatever the server writes.
+    let (username, password) = (server.username().to_owned(), server.password().map(str::to_owned));
+    let set = endpoint.set_username(&username).and_then(|()| endpoint.set_password(password.as_deref()));
+    set.map_err(|()| "the endpoint is not a URL".to_owned())?;
     endpoint.set_fragment(None);
     Ok(endpoint)
 }
 
-const ENDED: &str = "the stream of the server has ended, and the connection with it";
+const ENDED: &str = "the event stream of the server has ended, and the connection with it";
 
-/// Reads the stream to its end, which is that of the connection.
+/// Reads the stream to its end, which is the end of the connection.
 pub(crate) async fn read(shared: Arc<Shared>, mut events: Events, driver: mpsc::Sender<DriverEvent>) {
     loop {
         match events.next().await {
             StreamEvent::Message(message) => {
-                if driver.send(DriverEvent::Message(message)).await.is_err() {
+                if driver.send(DriverEvent::Message(shared.parse(message))).await.is_err() {
                     return;
                 }
             }
             StreamEvent::TooLong => {
-                // It may be an answer, and whose is not known. Nobody is to wait for it.
-                let why = format!("a message is longer than {} bytes", shared.longest);
+                // It may be a response, and to which request is not known. No caller may wait for it.
+                let why = format!("a message is longer than {} bytes", shared.max_message_bytes);
                 shared.log(Level::WARN, ENDED, &why);
                 break;
             }
@@ -166,8 +166,8 @@ pub(crate) async fn read(shared: Arc<Shared>, mut events: Events, driver: mpsc::
             }
         }
     }
-    // If the driver is gone, so is whoever waited.
-    let _ = driver.send(DriverEvent::StreamEnded).await;
+    // Fails only if the driver is gone.
+    let _ = driver.send(DriverEvent::LegacyStreamEnded).await;
 }
 
 #[cfg(test)]
@@ -209,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn who_we_are_is_not_for_the_server_to_say() {
+    fn credentials_are_those_of_the_servers_url() {
         let url = endpoint("http://me:mine@a.example/sse", "http://you:yours@a.example/messages").unwrap();
         assert_eq!(url, "http://me:mine@a.example/messages");
     }
 
     #[test]
-    fn only_some_refusals_are_of_its_kind() {
-        for (status, code, its) in [
+    fn only_some_refusals_are_those_of_legacy_servers() {
+        for (status, code, legacy) in [
             (400, None, true),
             (404, None, true),
             (405, None, true),
@@ -229,7 +229,7 @@ mod tests {
         ] {
             let status = StatusCode::from_u16(status).unwrap();
             let error = code.map(|code| ErrorObject::new(code, "no"));
-            assert_eq!(is_refusal_of_its_kind(status, error.as_ref()), its, "{status} {code:?}");
+            assert_eq!(is_legacy_refusal(status, error.as_ref()), legacy, "{status} {code:?}");
         }
     }
 }

@@ -1,18 +1,24 @@
-//! Streamable HTTP, the client's side: each message is a POST of its own, and the answer comes back in its response.
+//! Streamable HTTP, client side: each message is a POST of its own, and the server responds in the HTTP response.
 //!
 //! ```text
 //!   Client --mailbox--> driver --POST (a task each)--> server
 //!                         ^                              |
-//!                         +------- messages, ends -------+
+//!                         +----- messages, failures -----+
 //! ```
 //!
-//! The driver owns the engine. A task carries each message: it tells the driver what came, or how it failed,
-//! and above all whether the server may have seen it (law L10). In the older revisions the server names a session, the driver
-//! opens the stream on which the server speaks first, and a response that breaks off is resumed where it stopped. Since
-//! 2026-07-28 there is none of that: giving up the response is the cancellation.
+//! The driver owns the engine. A task sends each message and reports to the driver what the server sent back, or how the request
+//! failed and whether the server may have seen it (law L10). In the older revisions the server opens a session, the driver
+//! opens a stream for the messages that the server sends by itself, and a response that breaks off is resumed where it stopped.
+//! 2026-07-28 has none of these: closing the response cancels the request.
 //!
-//! Servers that know nothing newer than HTTP+SSE, the transport of 2024-11-05, are found out and spoken to by the same driver
+//! What a message is (method, id, call) comes with it from the connection ([`TransmitKind`]), and a message of the server is
+//! parsed once, by the task that reads it ([`Envelope`]).
+//!
+//! Servers that know nothing newer than HTTP+SSE, the transport of 2024-11-05, are detected, and served by the same driver
 //! (`legacy_sse`).
+//!
+//! [`TransmitKind`]: steadfast_proto::connection::TransmitKind
+//! [`Envelope`]: steadfast_proto::envelope::Envelope
 
 mod authorize;
 mod driver;
@@ -21,7 +27,7 @@ mod fetch;
 mod in_flight;
 #[cfg(feature = "legacy-sse")]
 mod legacy_sse;
-mod outgoing;
+mod mirrored_headers;
 mod request;
 mod reserved;
 mod session;

@@ -1,4 +1,4 @@
-//! A request that is to be made, and what it says of itself.
+//! An HTTP request to the server, before the URL and the headers of the target are added.
 
 use std::time::Duration;
 
@@ -10,33 +10,33 @@ use steadfast_proto::http::name;
 use super::fetch::FetchError;
 use super::in_flight::delivery::Delivery;
 
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-const ANYTHING: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON_OR_EVENT_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A request to be made.
+/// One HTTP request.
 #[derive(Default)]
 pub(crate) struct HttpRequest<'a> {
     pub(crate) method: http::Method,
-    /// Where to, if not to the server's URL.
+    /// The URL, if not that of the server.
     pub(crate) endpoint: Option<&'a Url>,
-    /// The headers that a message of 2026-07-28 is mirrored in. Others have those of the session.
+    /// The headers that mirror a request of 2026-07-28. Other requests have the headers of the session.
     pub(crate) mirrored: Option<&'a HeaderMap>,
     pub(crate) last_event_id: Option<&'a str>,
     pub(crate) body: Option<bytes::Bytes>,
-    /// Who wants to know how far it has come.
+    /// Tracks whether the server may have received it.
     pub(crate) delivery: Option<&'a Delivery>,
     pub(crate) timeout: Option<Duration>,
 }
 
 impl HttpRequest<'_> {
-    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), NoResponse> {
-        headers.insert(ACCEPT, if self.method == http::Method::GET { EVENTS } else { ANYTHING });
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), RequestError> {
+        headers.insert(ACCEPT, if self.method == http::Method::GET { EVENT_STREAM } else { JSON_OR_EVENT_STREAM });
         if let Some(id) = self.last_event_id {
-            // Without it, this would be another request.
+            // Without this header it would open another stream.
             let id = HeaderValue::from_bytes(id.as_bytes());
             let id =
-                id.map_err(|error| NoResponse::Failed(FetchError::unwritable(error.to_string()).with_source(error)))?;
+                id.map_err(|error| RequestError::Failed(FetchError::unwritable(error.to_string()).with_source(error)))?;
             headers.insert(name::LAST_EVENT_ID, id);
         }
         if self.body.is_some() {
@@ -46,15 +46,16 @@ impl HttpRequest<'_> {
     }
 }
 
-/// Why there is no response.
-pub(crate) enum NoResponse {
-    /// Whoever authorizes requests could not.
+/// Why a request got no response.
+pub(crate) enum RequestError {
+    /// The authorizer failed, or the server refused the request and the authorizer could not help.
     Unauthorized(Box<dyn std::error::Error + Send + Sync>),
+    /// The HTTP client failed.
     Failed(FetchError),
 }
 
-impl NoResponse {
-    /// Whether it will be no better next time. Whoever authorizes has tried what there is to try, and may have asked somebody.
+impl RequestError {
+    /// Whether a retry would fail too. An authorizer has tried what it could, and may have asked the user.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Unauthorized(_) => true,

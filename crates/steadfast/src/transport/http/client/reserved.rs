@@ -1,14 +1,14 @@
-//! Headers that a program may not set: those that the protocol speaks by, and those of the connection.
+//! Headers that a program may not set, because the protocol or the HTTP connection uses them.
 
 use http::HeaderName;
 
-/// The protocol's own begin so.
+/// Headers of the protocol begin with this.
 const PROTOCOL: &str = "mcp-";
 
-/// What else is written here, or by whoever carries the request.
+/// Other headers that this client or the HTTP library sets.
 const RESERVED: &[&str] = &[
     "accept",
-    // What comes packed is not unpacked.
+    // Compressed responses are refused.
     "accept-encoding",
     "connection",
     "content-encoding",
@@ -18,7 +18,7 @@ const RESERVED: &[&str] = &[
     "host",
     "keep-alive",
     "last-event-id",
-    // The server would read it. The URL of the proxy has a place for it.
+    // The server would see it. Credentials of a proxy belong into the URL of the proxy.
     "proxy-authorization",
     "proxy-connection",
     "te",
@@ -27,7 +27,7 @@ const RESERVED: &[&str] = &[
     "upgrade",
 ];
 
-/// Whether a header of this name would say something in the protocol's place.
+/// Whether programs may not set this header.
 pub(crate) fn is_reserved(name: &HeaderName) -> bool {
     name.as_str().starts_with(PROTOCOL) || RESERVED.contains(&name.as_str())
 }

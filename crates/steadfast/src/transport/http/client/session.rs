@@ -1,10 +1,10 @@
-//! What the handshake of an older revision has established, as every request says it.
+//! The session that a handshake of an older revision has opened, as headers of every request.
 
 use http::{HeaderMap, HeaderValue};
 use steadfast_model::Revision;
 use steadfast_proto::http::name;
 
-/// The session, if there is one. Since 2026-07-28 there is none.
+/// Empty before the handshake. There are no sessions since 2026-07-28.
 #[derive(Clone, Default)]
 pub(crate) struct Session {
     pub(crate) id: Option<HeaderValue>,
@@ -18,7 +18,7 @@ impl Session {
             headers.insert(name::SESSION_ID, id.clone());
         }
         if let Some(revision) = self.revision {
-            // Revision 2025-03-26 has no such header, and does not mind it.
+            // Revision 2025-03-26 does not have this header; its servers ignore it.
             headers.insert(name::PROTOCOL_VERSION, HeaderValue::from_static(revision.as_str()));
         }
         headers

@@ -1,59 +1,55 @@
-//! What all requests to one server share, and how they are made: by whom, and let in by whom.
+//! What all requests to one server share, and how a request is sent: authorized, redirected, retried after 401 and 403.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use reqwest::Url;
+use steadfast_proto::envelope::Envelope;
 use steadfast_proto::mutant;
 use tokio::sync::watch;
 use tracing::Level;
 
 use super::authorize::Authorize;
-use super::authorize::signing::Signing;
+use super::authorize::signing::RequestSigner;
 use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
 use super::in_flight::delivery::Delivery;
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::LegacySse;
-use super::request::{HttpRequest, NoResponse};
+use super::request::{HttpRequest, RequestError};
 use super::session::Session;
 use super::tool_headers::ToolHeaders;
 use crate::runtime::{PeerLogRecord, RateLimitedLog, Runtime};
 
-/// How often one request is made again because it was not let in.
-const ASKED_AGAIN: usize = 4;
+/// How often one request is sent again after the server refused it with 401 or 403.
+const AUTHORIZATION_RETRIES: usize = 4;
 
-/// One server.
+/// One server, and the connection to it.
 pub(crate) struct Shared {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) fetch: Arc<dyn Fetch>,
-    /// Whether redirects are followed here. A client of the program's follows its own rules.
-    pub(crate) follows: bool,
+    /// Whether redirects are followed here. An HTTP client of the program follows them by its own rules.
+    pub(crate) follows_redirects: bool,
     pub(crate) authorize: Option<Arc<dyn Authorize>>,
-    /// The longest message that is taken.
-    pub(crate) longest: usize,
-    /// How deep one may be nested.
-    pub(crate) depth: usize,
-    /// Knows of tools, and has to know who asks.
+    /// The max_message_bytes message that is accepted, in bytes.
+    pub(crate) max_message_bytes: usize,
+    /// The deepest nesting of a message that is accepted.
+    pub(crate) max_depth: usize,
     pub(crate) tool_headers: Arc<dyn ToolHeaders>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) session: Mutex<Session>,
     #[cfg(feature = "legacy-sse")]
     pub(crate) legacy: LegacySse,
-    /// Whether the server is heard when it speaks first, or never will be.
+    /// True when the stream of messages that the server sends by itself is open, or will not be opened.
     pub(crate) audible: watch::Sender<bool>,
     pub(crate) log: Mutex<RateLimitedLog>,
 }
 
 impl Shared {
-    pub(crate) fn session(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether the connection is a stream of HTTP+SSE.
-    #[cfg_attr(not(feature = "legacy-sse"), allow(clippy::unused_self, reason = "nothing else is spoken"))]
+    #[cfg_attr(not(feature = "legacy-sse"), allow(clippy::unused_self, reason = "without the feature it never is"))]
     pub(crate) fn speaks_legacy_sse(&self) -> bool {
         #[cfg(feature = "legacy-sse")]
         return self.legacy.endpoint().is_some();
@@ -61,62 +57,71 @@ impl Shared {
         return false;
     }
 
+    pub(crate) fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Parses a message of the server, within the limits of the connection.
+    pub(crate) fn parse(&self, message: Vec<u8>) -> Box<Envelope> {
+        Box::new(Envelope::read(message, self.max_depth))
+    }
+
     pub(crate) fn note_audible(&self) {
         self.audible.send_replace(true);
     }
 
-    /// Something that the server may have provoked. Tasks are on the thread of all connections, and do not write there (L6).
+    /// Logs something that the server may have caused, at a limited rate. Tasks run on the thread of all connections, so the log
+    /// is not written there (L6).
     pub(crate) fn log(&self, level: Level, what: &'static str, why: &str) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.write(self.runtime.now(), PeerLogRecord::transport(level, what, why));
     }
 
-    /// Makes a request, wherever it is sent on to. At each URL it is another one to whoever authorizes it: what proves who sends it
-    /// may be for that URL alone.
-    pub(crate) async fn send(&self, request: HttpRequest<'_>) -> Result<FetchResponse, NoResponse> {
-        let mut elsewhere = None;
-        let mut left = REDIRECTS;
+    /// Sends a request, and follows redirects. It is authorized anew for each URL, because credentials may be for one URL only.
+    pub(crate) async fn send(&self, request: HttpRequest<'_>) -> Result<FetchResponse, RequestError> {
+        let mut redirect = None;
+        let mut redirects_left = REDIRECTS;
         loop {
-            let url = elsewhere.as_ref().or(request.endpoint).unwrap_or(&self.url);
+            let url = redirect.as_ref().or(request.endpoint).unwrap_or(&self.url);
             let response = self.send_to(url, &request).await?;
-            let may_follow = self.follows && left > 0;
+            let may_follow = self.follows_redirects && redirects_left > 0;
             let next = may_follow.then(|| redirected(url, response.status(), response.headers())).flatten();
             if next.is_none() {
                 return Ok(response);
             }
-            // It has not been carried out there.
-            request.delivery.into_iter().for_each(Delivery::note_back);
-            elsewhere = next;
-            left -= 1;
+            // The server has not acted on it.
+            request.delivery.into_iter().for_each(Delivery::note_not_delivered);
+            redirect = next;
+            redirects_left -= 1;
         }
     }
 
-    /// Makes a request, as often as whoever authorizes it asks for.
-    async fn send_to(&self, url: &Url, request: &HttpRequest<'_>) -> Result<FetchResponse, NoResponse> {
+    /// Sends a request to one URL, and again as long as the authorizer asks for a retry.
+    async fn send_to(&self, url: &Url, request: &HttpRequest<'_>) -> Result<FetchResponse, RequestError> {
         let authorize = self.authorize.as_ref();
-        let mut signing = authorize.map(|all| Signing::new(all, &request.method, url.as_str(), &self.runtime));
-        let mut left = ASKED_AGAIN;
+        let mut signing = authorize.map(|all| RequestSigner::new(all, &request.method, url.as_str(), &self.runtime));
+        let mut retries_left = AUTHORIZATION_RETRIES;
         loop {
             let response = self.send_once(url, request, signing.as_mut()).await?;
             let Some(signing) = &mut signing else {
-                request.delivery.into_iter().for_each(Delivery::note_arrived);
+                request.delivery.into_iter().for_each(Delivery::note_settled);
                 return Ok(response);
             };
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if refused {
-                // Whoever gives it up while somebody logs in has nothing to tell the server.
-                request.delivery.into_iter().for_each(Delivery::note_back);
+                // If the call is cancelled while the user logs in, there is nothing to cancel at the server.
+                request.delivery.into_iter().for_each(Delivery::note_not_delivered);
             }
             let answered = signing.answered(response.status(), response.headers().clone()).await;
             if !refused {
-                // Not earlier: what has arrived may be given up, and dropped at the await above with the status that nothing has
-                // looked at yet. It may say that the session is lost.
-                request.delivery.into_iter().for_each(Delivery::note_arrived);
+                // Not earlier: once delivery is settled, a cancelled call may be aborted at the await above, before its status was
+                // looked at. The status may say that the session is lost.
+                request.delivery.into_iter().for_each(Delivery::note_settled);
             }
             match answered {
-                Ok(true) if refused && left > 0 => left -= 1,
-                Err(error) if refused => return Err(NoResponse::Unauthorized(error)),
-                // What is wrong with its books is not the request's concern: it was let in.
+                Ok(true) if refused && retries_left > 0 => retries_left -= 1,
+                Err(error) if refused => return Err(RequestError::Unauthorized(error)),
+                // The server accepted the request, so a failure of the authorizer does not matter to it.
                 _ => return Ok(response),
             }
         }
@@ -126,11 +131,11 @@ impl Shared {
         &self,
         url: &Url,
         request: &HttpRequest<'_>,
-        signing: Option<&mut Signing>,
-    ) -> Result<FetchResponse, NoResponse> {
+        signing: Option<&mut RequestSigner>,
+    ) -> Result<FetchResponse, RequestError> {
         let mut headers = self.headers.clone();
         if let Some(signing) = signing {
-            headers = signing.sign(headers).await.map_err(NoResponse::Unauthorized)?;
+            headers = signing.sign(headers).await.map_err(RequestError::Unauthorized)?;
         }
         let credentials = [AUTHORIZATION, COOKIE].into_iter().flat_map(|name| headers.get_all(name));
         self.tool_headers.identify(&mut credentials.map(HeaderValue::as_bytes));
@@ -144,17 +149,17 @@ impl Shared {
             timeout: request.timeout,
         };
         let Some(delivery) = request.delivery else {
-            return self.fetch.fetch(fetch).await.map_err(NoResponse::Failed);
+            return self.fetch.fetch(fetch).await.map_err(RequestError::Failed);
         };
-        delivery.note_under_way(self.runtime.now());
+        delivery.note_sending(self.runtime.now());
         let fetched = self.fetch.fetch(fetch).await;
         match &fetched {
-            // It has arrived when its head was looked at.
+            // Settled when the status was looked at, by the caller.
             Ok(_) if !mutant!(ArriveUnread) => {}
-            Err(error) if !error.is_sent() => delivery.note_back(),
-            // What broke off may have arrived, and nothing more will be known of it.
-            _ => delivery.note_arrived(),
+            Err(error) if !error.is_sent() => delivery.note_not_delivered(),
+            // The server may have received it, and nothing more will be known.
+            _ => delivery.note_settled(),
         }
-        fetched.map_err(NoResponse::Failed)
+        fetched.map_err(RequestError::Failed)
     }
 }

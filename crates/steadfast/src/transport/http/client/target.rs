@@ -1,4 +1,4 @@
-//! Where to connect, and how.
+//! The URL of a server, and the settings of connections to it.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,26 +30,26 @@ use crate::runtime::Runtime;
 /// # Ok(()) }
 /// ```
 ///
-/// Cheap to clone. All clones share one pool of connections, and what was found out about the server.
+/// Cheap to clone. All clones share one pool of connections, and whether the server is known to need HTTP+SSE.
 ///
-/// Certificates are checked with what the operating system trusts, and what [`trust_certificate`](Self::trust_certificate)
-/// adds. HTTP/2 is spoken over TLS where the server offers it. A redirect is followed only to the same origin, so that nobody
-/// else is sent what was meant for this server. Nothing is unpacked: answers that come compressed are refused.
+/// Certificates are verified with those that the operating system trusts, and those of
+/// [`trust_certificate`](Self::trust_certificate). HTTP/2 is used over TLS if the server offers it. Redirects are followed only
+/// within the same origin, so that no other server receives the request. Compressed responses are refused.
 ///
 /// Proxies are those of the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, with the exceptions of `NO_PROXY`), except
-/// for servers of this machine, which are reached directly.
+/// for servers on this machine, which are connected to directly.
 #[derive(Clone)]
 #[must_use = "nothing is opened until a client connects to it"]
 pub struct HttpTarget {
     url: Result<Url, String>,
     headers: HeaderMap,
-    reach: Network,
+    network: Network,
     client: Option<reqwest::Client>,
     fetch: Option<Arc<dyn Fetch>>,
     authorize: Option<Arc<dyn Authorize>>,
     #[cfg(feature = "legacy-sse")]
     only_legacy_sse: bool,
-    /// What was wrong with what was asked for, first of all.
+    /// The first setting that is not valid, reported when a client connects.
     problem: Option<String>,
     pool: Arc<Mutex<Option<reqwest::Client>>>,
     #[cfg(feature = "legacy-sse")]
@@ -67,7 +67,7 @@ impl HttpTarget {
         Self {
             url,
             headers: HeaderMap::new(),
-            reach: Network::default(),
+            network: Network::default(),
             client: None,
             fetch: None,
             authorize: None,
@@ -80,28 +80,27 @@ impl HttpTarget {
         }
     }
 
-    /// A header of every request. It is not shown in logs. Those that the protocol or the connection speaks by are refused when
-    /// this is connected to.
+    /// Adds a header to every request. It is not shown in logs. Headers that the protocol or the HTTP connection uses are an error
+    /// when a client connects.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         let Ok(name) = HeaderName::try_from(name.as_ref()) else {
-            // Which one is not said: it may be a whole line, with its secret.
-            self.note_problem("what was given as the name of a header cannot be one".to_owned());
+            // The name is not shown: it may be a whole header line, with a secret.
+            self.note_problem("invalid header name".to_owned());
             return self;
         };
         match HeaderValue::try_from(value.as_ref()) {
-            _ if is_reserved(&name) => self.note_problem(format!("the header `{name}` is not for programs to set")),
+            _ if is_reserved(&name) => self.note_problem(format!("the header `{name}` is reserved for the protocol")),
             Ok(mut value) => {
                 value.set_sensitive(true);
                 self.headers.append(name, value);
             }
-            Err(_) => self
-                .note_problem(format!("the value of the header `{name}` has something in it that no header can hold")),
+            Err(_) => self.note_problem(format!("the value of the header `{name}` is invalid")),
         }
         self
     }
 
-    /// Trusts the servers that this certificate vouches for, beside those that the operating system trusts: an authority of
-    /// your own, in DER, or any number of them in PEM.
+    /// Trusts a certificate authority in addition to those that the operating system trusts: one certificate in DER, or any
+    /// number in PEM.
     ///
     /// ```no_run
     /// # fn example() -> std::io::Result<()> {
@@ -111,54 +110,52 @@ impl HttpTarget {
     /// # Ok(()) }
     /// ```
     pub fn trust_certificate(self, certificate: impl AsRef<[u8]>) -> Self {
-        self.reached(|reach| reach.trust(certificate.as_ref()))
+        self.change_network(|network| network.trust(certificate.as_ref()))
     }
 
-    /// Goes through this proxy, wherever the server is and whatever the environment says. A name and a password may stand in
-    /// its URL.
+    /// Connects through this proxy, wherever the server is and whatever the environment says. Its URL may hold a user name and a
+    /// password.
     pub fn proxy(self, url: impl AsRef<str>) -> Self {
-        self.reached(|reach| reach.through(url.as_ref()))
+        self.change_network(|network| network.through(url.as_ref()))
     }
 
-    /// Goes through no proxy, whatever the environment says.
+    /// Connects without a proxy, whatever the environment says.
     pub fn no_proxy(self) -> Self {
-        self.reached(|reach| {
-            reach.directly();
+        self.change_network(|network| {
+            network.directly();
             Ok(())
         })
     }
 
-    /// Speaks HTTP+SSE, the transport of 2024-11-05, without trying anything newer. It need not be said: a server that knows
-    /// nothing else is found out by itself, with two requests more.
+    /// Uses HTTP+SSE, the transport of 2024-11-05, without trying anything newer. Not required: a server that knows nothing else is
+    /// detected, at the cost of two more requests.
     #[cfg(feature = "legacy-sse")]
     pub fn legacy_sse(mut self) -> Self {
         self.only_legacy_sse = true;
         self
     }
 
-    /// An HTTP client of your own: its proxies, its certificates, its pool. How it follows redirects is then its own matter.
-    /// What is said here of proxies and certificates would have no effect on it, so both together are an error when this is
-    /// connected to.
+    /// Uses an HTTP client of your own, with its proxies, certificates and pool, and its rules for redirects. Proxies and
+    /// certificates of this target would have no effect on it, so setting both is an error when a client connects.
     pub fn client(mut self, client: reqwest::Client) -> Self {
         self.client = Some(client);
         self
     }
 
-    /// Something else than reqwest makes the requests. How redirects are followed is then its own matter, and the rest of what
-    /// is said here about connections too: proxies, certificates or a [`client`](Self::client) beside it are an error when this
-    /// is connected to.
+    /// Sends requests with something else than reqwest, which then follows redirects by its own rules. Proxies, certificates or a
+    /// [`client`](Self::client) would have no effect on it, so setting both is an error when a client connects.
     pub fn fetch(mut self, fetch: impl Fetch) -> Self {
         self.fetch = Some(Arc::new(fetch));
         self
     }
 
-    /// Who brings the headers that let requests in.
+    /// Sets what authorizes requests.
     pub fn authorize(mut self, authorize: impl Authorize) -> Self {
         self.authorize = Some(Arc::new(authorize));
         self
     }
 
-    /// What it takes to make requests, for messages within these limits.
+    /// Checks the settings, for messages within these limits.
     pub(crate) fn resolve(
         self,
         tool_headers: Arc<dyn ToolHeaders>,
@@ -175,10 +172,10 @@ impl HttpTarget {
             url: url.clone(),
             headers: self.headers,
             fetch,
-            follows: self.fetch.is_none() && self.client.is_none(),
+            follows_redirects: self.fetch.is_none() && self.client.is_none(),
             authorize: self.authorize,
-            longest: limits.message_bytes,
-            depth: limits.depth,
+            max_message_bytes: limits.message_bytes,
+            max_depth: limits.depth,
             tool_headers,
             runtime,
             session: Mutex::default(),
@@ -200,28 +197,28 @@ impl HttpTarget {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let client = match &*pool {
             Some(client) => client.clone(),
-            None => pool.insert(self.reach.client(url)?).clone(),
+            None => pool.insert(self.network.client(url)?).clone(),
         };
         Ok(Arc::new(ReqwestFetch::new(client)))
     }
 
-    /// Reached in another way, it has other connections.
-    fn reached(mut self, change: impl FnOnce(&mut Network) -> Result<(), String>) -> Self {
+    /// Changes the settings of connections. Existing connections of the pool are not used any more.
+    fn change_network(mut self, change: impl FnOnce(&mut Network) -> Result<(), String>) -> Self {
         self.pool = Arc::default();
-        if let Err(problem) = change(&mut self.reach) {
+        if let Err(problem) = change(&mut self.network) {
             self.note_problem(problem);
         }
         self
     }
 
-    /// The first one is told: those behind it may come of it.
+    /// Only the first problem is reported: later ones may follow from it.
     fn note_problem(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
 
-    /// Settings that undo each other.
+    /// Settings that exclude each other.
     fn conflict(&self) -> Option<&'static str> {
-        match (&self.client, &self.fetch, self.reach.is_said()) {
+        match (&self.client, &self.fetch, self.network.is_customized()) {
             (Some(_), Some(_), _) => {
                 Some("`client` and `fetch` are both set, and only one of them can make the requests")
             }
@@ -232,7 +229,7 @@ impl HttpTarget {
     }
 }
 
-/// Never shows a header, nor what of the URL may be a secret.
+/// Shows no header, and only the origin of the URL: the rest may hold secrets.
 impl std::fmt::Debug for HttpTarget {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let origin = self.url.as_ref().map(|url| url.origin().ascii_serialization());
@@ -245,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_of_the_programs_has_its_own_connections() {
+    fn network_settings_conflict_with_a_client_of_the_program() {
         let target = HttpTarget::new("http://127.0.0.1:1/");
         let url = target.url.clone().unwrap();
         let own = target.clone().client(Network::default().client(&url).unwrap());

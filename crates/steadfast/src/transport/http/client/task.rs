@@ -1,4 +1,4 @@
-//! Tasks that are given up by dropping what stands for them, on any runtime, and that never end unheard.
+//! Tasks that are aborted by dropping their handles, on any runtime, and that report when they end without finishing.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,38 +8,40 @@ use steadfast_proto::mutant;
 
 use crate::runtime::{Runtime, Task, drop_catching_panics, poll_catching_panics};
 
-/// Stands for a task. Dropping it gives the task up.
+/// The handle of a task. Dropping it aborts the task.
 pub(crate) struct RequestTask(Arc<TaskLink>);
 
-/// Between what stands for a task and the task.
+/// Shared by a task and its handle.
 #[derive(Default)]
 struct TaskLink(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    given_up: bool,
+    /// The handle was dropped.
+    aborted: bool,
+    /// The task has ended, in whatever way.
     over: bool,
-    /// Who polls the task.
+    /// Wakes the task.
     task: Option<Waker>,
-    /// Who waits for its end.
+    /// Wakes the owner of the handle, which waits for the end of the task.
     owner: Option<Waker>,
 }
 
 impl RequestTask {
-    /// Begins a task. If it does not come to its end, because it panics or goes with its runtime, `otherwise` is called in its
-    /// place; not if it was given up.
-    pub(crate) fn begin(
+    /// Spawns a task. `on_failure` is called if it ends without finishing, because it panics or its runtime shuts down; not if
+    /// it was aborted.
+    pub(crate) fn spawn(
         runtime: &dyn Runtime,
         task: impl Future<Output = ()> + Send + 'static,
-        otherwise: impl FnOnce() + Send + 'static,
+        on_failure: impl FnOnce() + Send + 'static,
     ) -> Self {
-        let tether = Arc::new(TaskLink::default());
+        let link = Arc::new(TaskLink::default());
         runtime.spawn_io(Box::pin(RequestTaskFuture {
             task: Some(Box::pin(task)),
-            otherwise: Some(otherwise),
-            tether: Arc::clone(&tether),
+            on_failure: Some(on_failure),
+            link: Arc::clone(&link),
         }));
-        Self(tether)
+        Self(link)
     }
 
     /// Whether the task has ended, in whatever way.
@@ -61,7 +63,7 @@ impl RequestTask {
 impl Drop for RequestTask {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.given_up = !mutant!(KeepTasks);
+        state.aborted = !mutant!(KeepTasks);
         let task = state.task.take();
         drop(state);
         if let Some(task) = task {
@@ -76,32 +78,32 @@ impl TaskLink {
     }
 }
 
-/// The task itself, where it is polled.
+/// The future that the runtime polls.
 struct RequestTaskFuture<F: FnOnce()> {
     task: Option<Task>,
-    otherwise: Option<F>,
-    tether: Arc<TaskLink>,
+    on_failure: Option<F>,
+    link: Arc<TaskLink>,
 }
 
-// Nothing in it is pinned in place.
+// No field is pinned.
 impl<F: FnOnce()> Unpin for RequestTaskFuture<F> {}
 
 impl<F: FnOnce()> Future for RequestTaskFuture<F> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let carrying = &mut *self;
-        let mut state = carrying.tether.lock();
-        if state.given_up {
+        let this = &mut *self;
+        let mut state = this.link.lock();
+        if state.aborted {
             return Poll::Ready(());
         }
         state.task = Some(cx.waker().clone());
         drop(state);
-        let Some(task) = &mut carrying.task else { return Poll::Ready(()) };
+        let Some(task) = &mut this.task else { return Poll::Ready(()) };
         match poll_catching_panics(task.as_mut(), cx) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(())) => {
-                carrying.otherwise = None;
+                this.on_failure = None;
                 Poll::Ready(())
             }
             Err(_) => Poll::Ready(()),
@@ -109,16 +111,16 @@ impl<F: FnOnce()> Future for RequestTaskFuture<F> {
     }
 }
 
-/// Over with its last breath, so that one that panics, or goes with its runtime, is over too.
+/// Marks the end of the task here, so that a task that panics, or that its runtime drops, has ended too.
 impl<F: FnOnce()> Drop for RequestTaskFuture<F> {
     fn drop(&mut self) {
         drop_catching_panics(self.task.take());
-        let mut state = self.tether.lock();
+        let mut state = self.link.lock();
         state.over = true;
-        let (owner, given_up) = (state.owner.take(), state.given_up);
+        let (owner, aborted) = (state.owner.take(), state.aborted);
         drop(state);
-        if let Some(otherwise) = self.otherwise.take().filter(|_| !given_up) {
-            otherwise();
+        if let Some(on_failure) = self.on_failure.take().filter(|_| !aborted) {
+            on_failure();
         }
         if let Some(owner) = owner {
             owner.wake();
@@ -133,15 +135,15 @@ mod tests {
     use super::*;
     use crate::runtime::TokioRuntime;
 
-    /// Begins a task, and gives what its last word would be.
-    fn begin(task: impl Future<Output = ()> + Send + 'static) -> (RequestTask, oneshot::Receiver<()>) {
-        let (last, word) = oneshot::channel();
+    /// Spawns a task, with a channel that is sent to when it fails.
+    fn spawn(task: impl Future<Output = ()> + Send + 'static) -> (RequestTask, oneshot::Receiver<()>) {
+        let (sender, failed) = oneshot::channel();
         let runtime = TokioRuntime::current().unwrap();
-        let otherwise = move || {
-            // Nobody may be there to hear it.
-            let _ = last.send(());
+        let on_failure = move || {
+            // The test may not look at it.
+            let _ = sender.send(());
         };
-        (RequestTask::begin(&runtime, task, otherwise), word)
+        (RequestTask::spawn(&runtime, task, on_failure), failed)
     }
 
     async fn over(task: &RequestTask) {
@@ -149,41 +151,40 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_that_panics_is_over_and_has_its_last_word() {
-        let (task, word) = begin(async { panic!("as it does") });
+    async fn a_task_that_panics_is_over_and_has_failed() {
+        let (task, failed) = spawn(async { panic!("on purpose") });
         over(&task).await;
-        assert_eq!(word.await, Ok(()));
+        assert_eq!(failed.await, Ok(()));
     }
 
     #[tokio::test]
-    async fn a_task_that_comes_to_its_end_has_no_last_word() {
-        let (task, word) = begin(async {});
+    async fn a_task_that_finishes_has_not_failed() {
+        let (task, failed) = spawn(async {});
         over(&task).await;
-        assert!(word.await.is_err());
+        assert!(failed.await.is_err());
     }
 
     #[tokio::test]
-    async fn a_task_that_is_given_up_is_dropped_and_has_no_last_word() {
+    async fn a_task_that_is_aborted_is_dropped_and_has_not_failed() {
         let (held, dropped) = oneshot::channel::<()>();
-        let (task, word) = begin(async move {
+        let (task, failed) = spawn(async move {
             std::future::pending::<()>().await;
             drop(held);
         });
         drop(task);
-        assert!(dropped.await.is_err() && word.await.is_err());
+        assert!(dropped.await.is_err() && failed.await.is_err());
     }
 
-    /// A destructor that panics is no reason to be waited for.
     #[tokio::test]
-    async fn a_task_whose_rest_panics_is_over() {
+    async fn a_task_whose_destructor_panics_is_over() {
         struct Panics;
         impl Drop for Panics {
             fn drop(&mut self) {
-                panic!("as it does");
+                panic!("on purpose");
             }
         }
         let rest = Panics;
-        let (task, _) = begin(async move {
+        let (task, _) = spawn(async move {
             tokio::task::yield_now().await;
             drop(rest);
         });

@@ -13,16 +13,16 @@ use super::exchange::ExchangeStream;
 use super::legacy_sse::SseStream;
 use super::session::SessionStream;
 
-/// The body of a response of [`HttpService`](super::HttpService): nothing, a message, or events as they happen.
+/// The body of a response of [`HttpService`](super::HttpService): empty, one message, or an event stream.
 pub struct HttpBody(Kind);
 
 enum Kind {
     Full(Bytes),
-    /// The events of one request of 2026-07-28.
+    /// The event stream of one request of 2026-07-28.
     Exchange(Box<ExchangeStream>),
-    /// The events of one stream of a session.
+    /// One event stream of a session.
     Session(Box<SessionStream>),
-    /// The stream of a session of 2024-11-05.
+    /// The event stream of a session of HTTP+SSE.
     #[cfg(feature = "legacy-sse")]
     Sse(Box<SseStream>),
 }
@@ -50,7 +50,7 @@ impl HttpBody {
     }
 }
 
-/// Nothing. With [`From<Bytes>`] this is what layers around the service make their own answers of.
+/// Empty. With this and [`From<Bytes>`], middleware around the service builds responses of its own.
 impl Default for HttpBody {
     fn default() -> Self {
         Self::empty()

@@ -1,4 +1,4 @@
-//! What comes in: headers as the core wants to see them, and a body that is read within bounds.
+//! The headers of a request, as the core reads them, and reading its body within limits.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -23,7 +23,7 @@ impl Headers for RequestHeaders<'_> {
 }
 
 impl RequestHeaders<'_> {
-    /// A header that may be there once.
+    /// A header that may occur once.
     pub(crate) fn single(&self, name: &str) -> SingleHeader<'_> {
         SingleHeader::of(self, name)
     }
@@ -51,8 +51,8 @@ impl BodyError {
     pub(crate) fn message(self) -> &'static str {
         match self {
             Self::TooLong => "the body is longer than the limit",
-            Self::TooSlow => "the body did not come in time",
-            Self::Overloaded => "requests in flight hold as many bytes as they may together",
+            Self::TooSlow => "the body was not received in time",
+            Self::Overloaded => "byte limit of requests in flight reached",
             Self::Broken => "the body could not be read",
         }
     }
@@ -80,7 +80,7 @@ pub(crate) async fn read_body<B: Body>(
             if let Poll::Ready(frame) = body.as_mut().poll_frame(cx) {
                 return Poll::Ready(Ok(frame));
             }
-            // Most bodies are there with their head: then no timer is needed.
+            // Most bodies arrive together with the head, and need no timer.
             if let Some(make) = make_timer.take() {
                 timer.insert(make()).reset(Some(deadline));
             }
@@ -94,11 +94,11 @@ pub(crate) async fn read_body<B: Body>(
         if length > limit - first.len() - rest.len() {
             return Err(BodyError::TooLong);
         }
-        if !permit.hold(length) {
+        if !permit.add_bytes(length) {
             return Err(BodyError::Overloaded);
         }
         if first.is_empty() && rest.is_empty() {
-            // The only piece, more often than not: it is not copied.
+            // Usually the only frame: it is not copied.
             first = data.copy_to_bytes(length);
         } else {
             if rest.is_empty() {

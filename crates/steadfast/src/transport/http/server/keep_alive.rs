@@ -1,4 +1,4 @@
-//! A word now and then on a stream that has nothing to say, so that nobody between us and the client takes it for dead.
+//! Comments on an idle event stream, so that no proxy between server and client closes it.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -8,24 +8,24 @@ use steadfast_proto::frame::sse;
 
 use crate::runtime::{Runtime, Timer};
 
-/// The silence of one stream.
+/// The keep-alive timer of one stream.
 #[derive(Default)]
 pub(crate) struct KeepAlive {
-    /// Set while it is silent.
+    /// Set while the stream is idle.
     timer: Option<Box<dyn Timer>>,
 }
 
 impl KeepAlive {
-    /// Something was said.
-    pub(crate) fn spoken(&mut self) {
+    /// An event was sent.
+    pub(crate) fn reset(&mut self) {
         self.timer = None;
     }
 
-    /// A comment, when it has been silent for so long.
-    pub(crate) fn poll(&mut self, runtime: &dyn Runtime, silence: Duration, cx: &mut Context<'_>) -> Poll<Bytes> {
+    /// A comment, when nothing was sent for `interval`.
+    pub(crate) fn poll(&mut self, runtime: &dyn Runtime, interval: Duration, cx: &mut Context<'_>) -> Poll<Bytes> {
         let timer = self.timer.get_or_insert_with(|| {
             let mut timer = runtime.timer();
-            timer.reset(Some(runtime.now() + silence));
+            timer.reset(Some(runtime.now() + interval));
             timer
         });
         std::task::ready!(timer.poll(cx));

@@ -1,4 +1,4 @@
-//! How much a service holds at once, over all its connections (law L7), and what of it has not ended (law L5).
+//! The load of a service over all its connections: its limits (law L7), and what has not ended yet (law L5).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,18 +8,18 @@ use tokio::sync::Notify;
 
 use crate::runtime::ExchangeGuard;
 
-/// Counts the requests that are being read or run, their bytes, and the sessions.
+/// Counts the requests that are being read or run, their bytes, and everything that a shutdown waits for.
 pub(crate) struct Load {
     requests: AtomicUsize,
     bytes: AtomicUsize,
-    /// Requests, what they left behind, and sessions. Not all of them have a connection that could be waited for.
+    /// Requests, cleanups that outlive them, and sessions. Not all of them have a connection that a shutdown could wait for.
     live: AtomicUsize,
-    /// Executions that were given up at the end of their connections.
+    /// Executions that had not ended by the drain deadline of their connections.
     abandoned: AtomicUsize,
-    /// Told when nothing is live; by one, since one waits.
+    /// Notified when `live` becomes zero. There is one waiter.
     idle: Notify,
-    most_requests: usize,
-    most_bytes: usize,
+    max_requests: usize,
+    max_bytes: usize,
 }
 
 impl Load {
@@ -30,40 +30,40 @@ impl Load {
             live: AtomicUsize::new(0),
             abandoned: AtomicUsize::new(0),
             idle: Notify::new(),
-            most_requests: limits.in_flight,
-            most_bytes: limits.in_flight_bytes,
+            max_requests: limits.in_flight,
+            max_bytes: limits.in_flight_bytes,
         })
     }
 
-    /// Room to read one more message, held until it is dropped. As many again as there may be requests are read, because
-    /// it has to be read to be known for one: a cancellation makes room, and is not to wait for it.
-    pub(crate) fn enter(self: &Arc<Self>) -> Option<Permit> {
+    /// A permit to read one more message; `None` if the limit is reached. Twice as many messages as requests are read at once,
+    /// because only after reading it is known whether a message is a request: cancellations must not wait for requests to end.
+    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit> {
         let before = self.requests.fetch_add(1, Ordering::Relaxed);
-        // Counted in any case, so that dropping it takes back what was added.
-        let permit = Permit { stay: self.stay(), bytes: 0, for_request: before < self.most_requests };
-        (before < self.most_requests.saturating_mul(2)).then_some(permit)
+        // Counted in any case, because dropping the permit subtracts it again.
+        let permit = Permit { guard: self.guard(), bytes: 0, for_request: before < self.max_requests };
+        (before < self.max_requests.saturating_mul(2)).then_some(permit)
     }
 
-    /// Something that has to end before the service has.
-    pub(crate) fn stay(self: &Arc<Self>) -> LoadGuard {
+    /// A guard for something that a shutdown waits for.
+    pub(crate) fn guard(self: &Arc<Self>) -> LoadGuard {
         self.live.fetch_add(1, Ordering::Relaxed);
         LoadGuard(Arc::clone(self))
     }
 
-    /// Waits until everything has ended. One waits at a time.
+    /// Waits until everything has ended. For one caller at a time.
     pub(crate) async fn idle(&self) {
         while self.live.load(Ordering::Acquire) > 0 {
             self.idle.notified().await;
         }
     }
 
-    /// Whether something was given up: a thread or a worker is blocked.
+    /// Whether an execution did not end in time: it blocks a thread or a worker.
     pub(crate) fn has_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed) > 0
     }
 }
 
-/// Lasts as long as what it was given to.
+/// Held by something that a shutdown waits for, until that has ended.
 pub(crate) struct LoadGuard(Arc<Load>);
 
 impl LoadGuard {
@@ -80,38 +80,38 @@ impl Drop for LoadGuard {
     }
 }
 
-/// One request's share.
+/// The share of one message in the load of the service.
 pub(crate) struct Permit {
-    stay: LoadGuard,
+    guard: LoadGuard,
     bytes: usize,
     for_request: bool,
 }
 
 impl Permit {
-    /// Whether there is room for it if it is a request.
+    /// Whether the message is within the limit of requests, if it is one.
     pub(crate) fn is_for_request(&self) -> bool {
         self.for_request
     }
 
-    /// Room for more bytes of this request.
-    pub(crate) fn hold(&mut self, bytes: usize) -> bool {
-        let load = &self.stay.0;
+    /// Adds bytes of this message. Returns whether they are within the limit.
+    pub(crate) fn add_bytes(&mut self, bytes: usize) -> bool {
+        let load = &self.guard.0;
         let before = load.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
-        before.saturating_add(bytes) <= load.most_bytes
+        before.saturating_add(bytes) <= load.max_bytes
     }
 }
 
 impl ExchangeGuard for Permit {
     fn abandoned(&mut self, count: usize) {
-        self.stay.abandoned(count);
+        self.guard.abandoned(count);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.stay.0.requests.fetch_sub(1, Ordering::Relaxed);
-        self.stay.0.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.guard.0.requests.fetch_sub(1, Ordering::Relaxed);
+        self.guard.0.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -120,18 +120,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_and_what_is_dropped_takes_no_room() {
+    fn refused_and_dropped_permits_are_not_counted() {
         let mut limits = Limits::default();
         (limits.in_flight, limits.in_flight_bytes) = (1, 10);
         let load = Load::new(&limits);
-        let mut first = load.enter().unwrap();
+        let mut first = load.try_acquire().unwrap();
         assert!(first.is_for_request());
-        let more = load.enter().unwrap();
-        assert!(!more.is_for_request() && load.enter().is_none());
+        let more = load.try_acquire().unwrap();
+        assert!(!more.is_for_request() && load.try_acquire().is_none());
         drop(more);
-        assert!(first.hold(10) && !first.hold(1));
+        assert!(first.add_bytes(10) && !first.add_bytes(1));
         drop(first);
-        let mut second = load.enter().unwrap();
-        assert!(second.hold(10));
+        let mut second = load.try_acquire().unwrap();
+        assert!(second.add_bytes(10));
     }
 }

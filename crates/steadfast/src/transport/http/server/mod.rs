@@ -1,16 +1,16 @@
-//! Streamable HTTP: a server behind one endpoint, in both eras.
+//! Streamable HTTP, server side: one endpoint for all revisions.
 //!
 //! [`HttpService`] is a tower service that mounts in axum or hyper at any path; [`Serve::serve_http`](crate::Serve) puts an
 //! HTTP server around it.
 //!
-//! - 2026-07-28: each POST is a connection of its own. It is answered with JSON if there is nothing but the answer, and with
-//!   events as soon as there is something to say before it. A client that hangs up has cancelled.
-//! - Up to 2025-11-25: `initialize` opens a session, and the session is the connection. Its requests go on although the
-//!   client is cut off; what they say is kept for a while and can be resumed by `Last-Event-ID`.
-//! - HTTP+SSE, the transport of 2024-11-05, is there for clients that know no other if [`HttpOptions::legacy_sse`] says so:
-//!   one stream of events is the connection, and when it closes everything that runs for it is stopped.
+//! - 2026-07-28: each POST is a connection of its own. The HTTP response is JSON if the response is its only message, and an event
+//!   stream as soon as another message precedes it. A client that disconnects has cancelled its request.
+//! - Up to 2025-11-25: `initialize` opens a session, and the session is the connection. Its requests go on while the client is
+//!   disconnected; their messages are stored for a while, and the client can resume them with `Last-Event-ID`.
+//! - HTTP+SSE, the transport of 2024-11-05, serves clients that know no other if [`HttpOptions::legacy_sse`] is set: one event
+//!   stream is the connection, and when it closes its handlers are stopped.
 //!
-//! What a request means is decided by [`steadfast_proto::http`]; this module carries bytes.
+//! [`steadfast_proto::http`] decides what a request means; this module reads and writes HTTP.
 //!
 //! ```
 //! use steadfast::Server;

@@ -1,4 +1,4 @@
-//! What can be chosen about a server on HTTP, each with a default and a reason.
+//! The options of a server on HTTP, each with a default and a reason.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,42 +12,43 @@ use steadfast_proto::http::resume::LogLimits;
 
 type Identify = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 
-/// How a server behaves on HTTP.
+/// The options of a server on HTTP.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// Who may talk to the server from a browser, and under which name. Unless it is set: pages of this machine, and the
-    /// names of this machine if the server listens on the loopback interface only.
+    /// Which origins may call the server from a browser, and under which host names. By default: pages of this machine, and the
+    /// host names of this machine if the server listens on the loopback interface only.
     pub guard: Option<Guard>,
-    /// The limits of connections, if they are not the server's. The number of requests and their bytes are also those of the
-    /// whole service.
+    /// The limits of connections, if they differ from the server's. The limits of requests in flight and their bytes also apply
+    /// to the whole service.
     pub limits: Option<Limits>,
-    /// Sessions at once (before 2026-07-28), of both transports together. Past it new ones are refused with 503.
+    /// How many sessions may be open (before 2026-07-28), of both transports together. Further ones are refused with 503.
     pub sessions: usize,
-    /// A session without an open response and without a request for so long is ended. 10 minutes: clients that are alive
-    /// keep a stream open. One of HTTP+SSE is ended if its client begins no handshake, or reads nothing, for so long.
+    /// How long a session may be idle, without an open HTTP response and without a request, before it is ended. 10 minutes:
+    /// clients that are alive keep a stream open. A session of HTTP+SSE is ended if its client does not begin the handshake, or
+    /// reads nothing, for this time.
     pub session_idle: Duration,
-    /// How much of a session's events is kept for clients that come back.
+    /// How many events of a session are stored for clients that reconnect.
     pub log: LogLimits,
-    /// How long a client is told to wait before it connects again.
+    /// How long clients are asked to wait before they reconnect (`retry` of server-sent events).
     pub retry: Duration,
-    /// A request of 2026-07-28 that takes longer is answered with events, so that comments can keep the way open. Proxies
-    /// give up after 30 to 60 seconds of silence.
+    /// A request of 2026-07-28 that takes longer than this gets an event stream, so that comments can keep the connection open.
+    /// Proxies close connections that are idle for 30 to 60 seconds.
     pub stream_after: Duration,
-    /// The same before 2026-07-28, where only events can be resumed.
+    /// The same before 2026-07-28, where only event streams can be resumed.
     pub resumable_after: Duration,
-    /// A comment is sent on streams that have been silent for so long.
+    /// How long a stream may be idle before a comment is sent on it.
     pub keep_alive: Duration,
     /// How long a client may take to send a body.
     pub body_timeout: Duration,
-    /// How long a client may take to send the head of a request, and a connection may idle (`serve_http` only).
+    /// How long a client may take to send the head of a request, and how long a connection may be idle (`serve_http` only).
     pub head_timeout: Duration,
-    /// Connections at once (`serve_http` only). More wait in the queue of the system.
+    /// How many connections may be open (`serve_http` only). Further ones wait in the backlog of the listener.
     pub connections: usize,
     pub(crate) identify: Option<Arc<Identify>>,
     /// Where HTTP+SSE is served: nowhere without the feature `legacy-sse`.
     pub(crate) legacy_sse: Option<Arc<str>>,
-    /// Whose pages are let in, beside those that the guard lets in.
+    /// Origins that are allowed in addition to those of the guard.
     pub(crate) origins: Vec<String>,
 }
 
@@ -79,33 +80,33 @@ impl HttpOptions {
         Self::default()
     }
 
-    /// With other limits than the server's.
+    /// Sets other limits than the server's.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
         self
     }
 
-    /// Lets in what this guard lets in, and nothing else.
+    /// Allows the origins and hosts of this guard, and no others.
     pub fn with_guard(mut self, guard: Guard) -> Self {
         self.guard = Some(guard);
         self
     }
 
-    /// Lets pages of this origin in too.
+    /// Allows pages of this origin too.
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
         self
     }
 
-    /// Says who sent a request, where that is not a [`Principal`] in its extensions: such a one, as `RequireBearer` of
-    /// `steadfast-auth` leaves it there, is found without this.
+    /// Sets how the principal of a request is found. By default it is the [`Principal`] in the extensions of the request, where
+    /// `RequireBearer` of `steadfast-auth` puts it.
     ///
-    /// A session belongs to whoever opened it: to others it does not exist. So do tasks, and the state of requests of several
-    /// rounds. Handlers see it as [`Context::principal`](crate::Context::principal).
+    /// A session belongs to the principal that opened it, and does not exist for others. The same holds for tasks, and for the
+    /// state of requests of several rounds. Handlers see the principal as [`Context::principal`](crate::Context::principal).
     ///
     /// ```
     /// use steadfast::transport::http::HttpOptions;
-    /// // A proxy in front has checked who it is, and lets nobody else set this header.
+    /// // A proxy in front authenticates users, and removes this header from their requests.
     /// let options = HttpOptions::new()
     ///     .identify(|request| Some(request.headers.get("x-forwarded-user")?.to_str().ok()?.to_owned()));
     /// # drop(options);
@@ -119,12 +120,12 @@ impl HttpOptions {
     }
 
     /// Serves the deprecated HTTP+SSE transport of 2024-11-05 too, for clients that know no other: at this path, as clients
-    /// write it, such as `/sse`. It is off unless this is called.
+    /// write it, such as `/sse`. Off by default.
     ///
-    /// `serve_http` serves it there by itself. Who mounts the service in a router routes that path to it as well; a prefix
-    /// that the router takes away is part of the path here. GET opens the stream, which says where to POST to: the same path,
-    /// with the session in its query. All that the server says is on the stream, so a client that closes it has hung up, and
-    /// what runs for it is stopped. Limits, origins and principals are those of the service.
+    /// `serve_http` routes the path by itself. If you mount the service in a router, route this path to it as well; a prefix that
+    /// the router strips is part of the path here. GET opens the event stream, which names the URL to POST to: the same path,
+    /// with the session in its query. The server sends all its messages on the stream, so a client that closes it has
+    /// disconnected, and its handlers are stopped. Limits, origins and principals are those of the service.
     ///
     /// ```
     /// use steadfast::Server;
@@ -149,8 +150,8 @@ impl HttpOptions {
     }
 }
 
-/// For a service that others mount: under which names it is reached is not known here.
-pub(crate) fn mounted() -> Guard {
+/// The guard of a service that is mounted in a router: the host names under which it is reached are not known here.
+pub(crate) fn guard_for_mounted_service() -> Guard {
     Guard::loopback().allow_any_host()
 }
 

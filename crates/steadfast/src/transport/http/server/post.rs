@@ -1,8 +1,8 @@
-//! What is done with a request: POST in both eras, and the GET and DELETE of sessions.
+//! The HTTP methods of the endpoint: POST for all revisions, GET and DELETE for sessions.
 #![allow(
     clippy::result_large_err,
     clippy::large_enum_variant,
-    reason = "a response is made once a request, and moved twice"
+    reason = "one response per request, and it is moved twice"
 )]
 
 use std::sync::Arc;
@@ -24,23 +24,23 @@ use super::incoming::{RequestHeaders, read_body};
 use super::load::Permit;
 use super::reply;
 use super::service::Shared;
-use super::session::{AnswerWait, PostReply, Session, SubmitError, SubmitResult};
+use super::session::{PendingReply, PostReply, Session, SubmitError, SubmitResult};
 use super::sessions::{SessionLimitReached, SessionSlot};
 use super::socket::Hangup;
 use crate::runtime::Runtime;
 
-pub(crate) const TOO_MANY: &str = "as many requests are in flight as may be; send it again when one has ended";
+pub(crate) const TOO_MANY_REQUESTS: &str = "request limit reached: retry when another request has ended";
 
-/// What a POST comes to once its body was read.
+/// How a POST is answered, once its body was read.
 enum Decision {
     Respond(Response<HttpBody>),
     /// A request of 2026-07-28.
     Run(Box<RunningExchange>),
     /// A request of a session.
-    Wait(AnswerWait),
+    Wait(PendingReply),
 }
 
-/// The response for what goes no further.
+/// The response to a request that is not handled further.
 pub(crate) type Refusal = Box<Response<HttpBody>>;
 
 impl From<Response<HttpBody>> for Decision {
@@ -49,29 +49,33 @@ impl From<Response<HttpBody>> for Decision {
     }
 }
 
-/// The refusal of a message whose header says another method, where nothing else compares the two.
-pub(crate) fn contradiction(lines: &RequestHeaders<'_>, message: &Message<'_>) -> Option<Response<HttpBody>> {
-    if Era::of(lines, message) == Era::Modern || headers::method_agrees(lines, message) {
+/// The refusal of a message whose `Mcp-Method` header names another method than the body. For older revisions only: in 2026-07-28
+/// all mirrored headers are compared.
+pub(crate) fn method_mismatch(
+    request_headers: &RequestHeaders<'_>,
+    message: &Message<'_>,
+) -> Option<Response<HttpBody>> {
+    if Era::of(request_headers, message) == Era::Modern || headers::method_agrees(request_headers, message) {
         return None;
     }
     let id = if let Message::Request { id, .. } = message { Some(id) } else { None };
-    let error = ErrorObject::invalid_request("the Mcp-Method header does not say the method of the body");
+    let error = ErrorObject::invalid_request("the Mcp-Method header and the method of the body differ");
     Some(reply::error(StatusCode::BAD_REQUEST, id, &error))
 }
 
 impl Shared {
-    /// POST: a message of the client's.
+    /// POST: a message of the client.
     pub(crate) async fn post<B: Body>(
         self: Arc<Self>,
         runtime: Arc<dyn Runtime>,
         parts: Parts,
         body: B,
     ) -> Response<HttpBody> {
-        let lines = RequestHeaders(&parts.headers);
-        if !media::is_json(&lines) {
+        let request_headers = RequestHeaders(&parts.headers);
+        if !media::is_json(&request_headers) {
             return reply::refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
         }
-        if !Accepts::of(&lines).both() {
+        if !Accepts::of(&request_headers).both() {
             let message = "Accept must list application/json and text/event-stream";
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, message);
         }
@@ -85,26 +89,28 @@ impl Shared {
         let hangup = parts.extensions.get::<Hangup>().cloned();
         match self.decide(runtime, &parts, bytes, permit) {
             Decision::Respond(response) => response,
-            Decision::Run(running) => exchange::answer(running, hangup).await,
+            Decision::Run(running) => exchange::respond(running, hangup).await,
             Decision::Wait(waiting) => match waiting.await {
-                PostReply::Answer(body) => reply::json(StatusCode::OK, body),
+                PostReply::Message(body) => reply::json(StatusCode::OK, body),
                 PostReply::Events(stream) => reply::events(HttpBody::session(stream)),
-                PostReply::Lost => {
-                    // Not 404, which would say that nothing was begun.
-                    let error = ErrorObject::internal("the session ended before its request did");
+                PostReply::SessionEnded => {
+                    // Not 404, which would mean that the request was not begun.
+                    let error = ErrorObject::internal("the session ended before the request was answered");
                     reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error)
                 }
             },
         }
     }
 
-    /// Reads a body, as far as there is room for it.
+    /// Reads a body, within the limits of the service.
     pub(crate) async fn receive<B: Body>(
         &self,
         runtime: &Arc<dyn Runtime>,
         body: B,
     ) -> Result<(Bytes, Permit), Refusal> {
-        let Some(mut permit) = self.load.enter() else { return Err(Box::new(reply::overloaded(TOO_MANY))) };
+        let Some(mut permit) = self.load.try_acquire() else {
+            return Err(Box::new(reply::overloaded(TOO_MANY_REQUESTS)));
+        };
         let deadline = runtime.now() + self.options.body_timeout;
         let limit = self.limits.message_bytes;
         match read_body(body, limit, &mut permit, || runtime.timer(), deadline).await {
@@ -114,7 +120,7 @@ impl Shared {
     }
 
     fn decide(self: Arc<Self>, runtime: Arc<dyn Runtime>, parts: &Parts, bytes: Bytes, permit: Permit) -> Decision {
-        let lines = RequestHeaders(&parts.headers);
+        let request_headers = RequestHeaders(&parts.headers);
         let message = match envelope::read(&bytes, self.limits.depth) {
             Ok(message) => message,
             Err(refusal) => {
@@ -122,21 +128,21 @@ impl Shared {
                 return reply::error(StatusCode::BAD_REQUEST, id, &refusal.error()).into();
             }
         };
-        if self.closing.is_closing() && self.begins_something(&message) {
-            return reply::overloaded("shutting down: no new requests are taken").into();
+        if self.closing.is_closing() && self.holds_request(&message) {
+            return reply::overloaded("shutting down: new requests are refused").into();
         }
         if matches!(message, Message::Request { .. } | Message::Batch(_)) && !permit.is_for_request() {
             self.note_used(parts);
-            return reply::overloaded(TOO_MANY).into();
+            return reply::overloaded(TOO_MANY_REQUESTS).into();
         }
-        if let Some(refusal) = contradiction(&lines, &message) {
+        if let Some(refusal) = method_mismatch(&request_headers, &message) {
             return refusal.into();
         }
-        match Era::of(&lines, &message) {
-            Era::Legacy => self.legacy(runtime, parts, &bytes, &message, permit),
+        match Era::of(&request_headers, &message) {
+            Era::Legacy => self.legacy(runtime, parts, message, permit),
             Era::Modern => match message {
                 Message::Request { id, method, params } => {
-                    if let Err(error) = self.check_headers(&lines, &method, &params) {
+                    if let Err(error) = self.check_headers(&request_headers, &method, &params) {
                         return reply::error(StatusCode::BAD_REQUEST, Some(&id), &error).into();
                     }
                     let principal = self.options.principal(parts);
@@ -144,11 +150,11 @@ impl Shared {
                     let running = RunningExchange::begin(self, runtime, principal.as_ref(), message, permit);
                     Decision::Run(Box::new(running))
                 }
-                // There is none that would have an effect: hanging up is the cancellation.
+                // No notification has an effect: clients cancel by closing the response.
                 Message::Notification { .. } => reply::empty(StatusCode::ACCEPTED).into(),
                 Message::Response { .. } => reply::refuse(
                     StatusCode::BAD_REQUEST,
-                    "servers of this revision ask nothing: there is nothing to answer",
+                    "servers send no requests in this revision, so there is nothing to respond to",
                 )
                 .into(),
                 Message::Batch(_) => reply::refuse(StatusCode::BAD_REQUEST, NO_BATCHES).into(),
@@ -156,8 +162,8 @@ impl Shared {
         }
     }
 
-    /// Whether it holds a request. What is none, an answer or a cancellation, helps those that run to come to their end.
-    fn begins_something(&self, message: &Message<'_>) -> bool {
+    /// Whether it holds a request. Responses and cancellations are accepted during a shutdown: they help running requests to end.
+    fn holds_request(&self, message: &Message<'_>) -> bool {
         match message {
             Message::Request { .. } => true,
             Message::Batch(batch) => !ids_of(*batch, self.limits.depth).is_empty(),
@@ -165,29 +171,34 @@ impl Shared {
         }
     }
 
-    fn check_headers(&self, lines: &RequestHeaders<'_>, method: &str, params: &Params<'_>) -> Result<(), ErrorObject> {
-        headers::check(lines, method, params).map_err(|refused| refused.error())?;
+    fn check_headers(
+        &self,
+        request_headers: &RequestHeaders<'_>,
+        method: &str,
+        params: &Params<'_>,
+    ) -> Result<(), ErrorObject> {
+        headers::check(request_headers, method, params).map_err(|refused| refused.error())?;
         if method != Method::CallTool.name() {
             return Ok(());
         }
         let tool = params.get_string("name").and_then(|name| self.server.tool(&name));
         let Some(tool) = tool.filter(|tool| !tool.mirrored().is_empty()) else { return Ok(()) };
-        tool.mirrored().check(lines, params).map_err(|mismatch| headers::HeaderError::from(mismatch).error())
+        tool.mirrored().check(request_headers, params).map_err(|mismatch| headers::HeaderError::from(mismatch).error())
     }
 
     fn legacy(
         self: Arc<Self>,
         runtime: Arc<dyn Runtime>,
         parts: &Parts,
-        bytes: &[u8],
-        message: &Message<'_>,
+        message: Message<'_>,
         permit: Permit,
     ) -> Decision {
-        let lines = RequestHeaders(&parts.headers);
-        let id = if let Message::Request { id, .. } = message { Some(id) } else { None };
-        let initializes = matches!(message, Message::Request { method, .. } if *method == Method::Initialize.name());
-        if initializes && lines.single(name::SESSION_ID) == SingleHeader::Absent {
-            return self.open_session(runtime, parts, bytes, id).into();
+        let request_headers = RequestHeaders(&parts.headers);
+        let id = if let Message::Request { id, .. } = &message { Some(id.clone()) } else { None };
+        let id = id.as_ref();
+        let initializes = matches!(&message, Message::Request { method, .. } if *method == Method::Initialize.name());
+        if initializes && request_headers.single(name::SESSION_ID) == SingleHeader::Absent {
+            return self.open_session(runtime, parts, message, id).into();
         }
         let (session, principal) = match self.session_of(parts, id) {
             Ok(found) => found,
@@ -196,19 +207,19 @@ impl Shared {
         if matches!(message, Message::Batch(_)) && !session.takes_batches() {
             return reply::refuse(StatusCode::BAD_REQUEST, NO_BATCHES).into();
         }
-        let (ids, sweep) = match message {
+        let (ids, may_cancel) = match &message {
             Message::Request { id, .. } => (vec![id.clone()], false),
             Message::Batch(batch) => (ids_of(*batch, self.limits.depth), true),
             Message::Notification { method, .. } => (Vec::new(), *method == Method::Cancelled.name()),
             Message::Response { .. } => (Vec::new(), false),
         };
-        match session.submit(principal.as_ref(), bytes, &ids, sweep, permit) {
+        match session.submit(principal.as_ref(), message, &ids, may_cancel, permit) {
             Ok(SubmitResult::Waiting(waiting)) => Decision::Wait(waiting),
-            Ok(SubmitResult::Taken) => reply::empty(StatusCode::ACCEPTED).into(),
+            Ok(SubmitResult::Accepted) => reply::empty(StatusCode::ACCEPTED).into(),
             Ok(SubmitResult::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
-            Err(SubmitError::Gone) => session_gone(id).into(),
-            Err(SubmitError::InFlight) => {
-                // In this POST's own answer it cannot be taken for the answer of the first.
+            Err(SubmitError::SessionEnded) => session_gone(id).into(),
+            Err(SubmitError::IdInUse) => {
+                // In the HTTP response to this POST it cannot be mistaken for the response to the other request.
                 let error = ErrorObject::invalid_request("a request with this id is still in flight");
                 reply::error(StatusCode::BAD_REQUEST, id, &error).into()
             }
@@ -219,50 +230,50 @@ impl Shared {
         self: Arc<Self>,
         runtime: Arc<dyn Runtime>,
         parts: &Parts,
-        bytes: &[u8],
+        message: Message<'_>,
         id: Option<&RequestId>,
     ) -> Response<HttpBody> {
         if self.sessions.is_full() {
-            return reply::overloaded("as many sessions are open as may be");
+            return reply::overloaded(SESSION_LIMIT);
         }
         let Ok(session) = Session::new(&self, runtime, self.options.principal(parts)) else {
-            let error = ErrorObject::internal("the system has no random numbers to name a session with");
+            let error = ErrorObject::internal(NO_RANDOM);
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, id, &error);
         };
-        let answer = session.initialize(bytes);
+        let initialized = session.initialize(message);
         if !session.is_open() {
-            // What opened nothing is answered and forgotten.
-            return reply::json(StatusCode::BAD_REQUEST, answer);
+            // The handshake failed: the client gets the error, and the session is dropped.
+            return reply::json(StatusCode::BAD_REQUEST, initialized);
         }
-        match self.sessions.enter(SessionSlot::Streamable(Arc::clone(&session))) {
+        match self.sessions.insert(SessionSlot::Streamable(Arc::clone(&session))) {
             Ok(()) => {}
-            Err(SessionLimitReached) => return reply::overloaded("as many sessions are open as may be"),
+            Err(SessionLimitReached) => return reply::overloaded(SESSION_LIMIT),
         }
         if self.closing.is_closing() {
-            // It was not among those that were told.
+            // The shutdown has begun meanwhile, and did not include this session.
             session.shut_down();
         }
-        let mut response = reply::json(StatusCode::OK, answer);
+        let mut response = reply::json(StatusCode::OK, initialized);
         if let Ok(id) = HeaderValue::from_str(session.id()) {
             response.headers_mut().insert(name::SESSION_ID, id);
         }
         response
     }
 
-    /// GET: a stream of what belongs to no request, or the rest of one that was cut.
+    /// GET: the stream of messages that belong to no request, or the rest of a stream that was cut off.
     pub(crate) fn listen(&self, parts: &Parts) -> Response<HttpBody> {
-        let lines = RequestHeaders(&parts.headers);
-        if is_stateless(&lines) {
+        let request_headers = RequestHeaders(&parts.headers);
+        if is_stateless(&request_headers) {
             return reply::not_allowed("POST");
         }
-        if !Accepts::of(&lines).events {
+        if !Accepts::of(&request_headers).events {
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
         }
         let session = match self.session_of(parts, None) {
             Ok((session, _)) => session,
             Err(response) => return *response,
         };
-        let stream = match lines.single(name::LAST_EVENT_ID) {
+        let stream = match request_headers.single(name::LAST_EVENT_ID) {
             SingleHeader::Absent => session.listen(),
             SingleHeader::Value(id) => session.resume(id),
             SingleHeader::Repeated | SingleHeader::Unreadable => Err(steadfast_proto::http::resume::UnknownEvent),
@@ -276,7 +287,7 @@ impl Shared {
         }
     }
 
-    /// DELETE: the client is done with a session.
+    /// DELETE: the client ends its session.
     pub(crate) fn delete(&self, parts: &Parts) -> Response<HttpBody> {
         if is_stateless(&RequestHeaders(&parts.headers)) {
             return reply::not_allowed("POST");
@@ -293,33 +304,37 @@ impl Shared {
         }
     }
 
-    /// A client whose request is not taken is there all the same: its session is not idle.
+    /// Restarts the idle timeout of a session although its request is refused: its client is not gone.
     fn note_used(&self, parts: &Parts) {
         if let Ok((session, _)) = self.session_of(parts, None) {
             session.note_used();
         }
     }
 
-    /// The session that a request belongs to and who sent it, or the response for one that belongs to none.
+    /// The session of a request and its principal.
+    ///
+    /// # Errors
+    ///
+    /// The refusal, if it belongs to no session.
     fn session_of(&self, parts: &Parts, id: Option<&RequestId>) -> Result<(Arc<Session>, Option<Principal>), Refusal> {
-        let lines = RequestHeaders(&parts.headers);
+        let request_headers = RequestHeaders(&parts.headers);
         let refuse = |message: &'static str| {
             Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))
         };
-        match lines.single(name::PROTOCOL_VERSION) {
+        match request_headers.single(name::PROTOCOL_VERSION) {
             SingleHeader::Absent => {}
             SingleHeader::Value(version)
                 if Revision::parse(version).is_some_and(|revision| !revision.is_stateless()) => {}
-            _ => return refuse("MCP-Protocol-Version names no revision that a session can have"),
+            _ => return refuse("MCP-Protocol-Version names no revision that has sessions"),
         }
-        let session = match lines.single(name::SESSION_ID) {
+        let session = match request_headers.single(name::SESSION_ID) {
             SingleHeader::Value(session) => session,
             SingleHeader::Absent => {
-                return refuse(
-                    "Mcp-Session-Id is missing: begin with initialize, or write requests in revision 2026-07-28",
-                );
+                return refuse("Mcp-Session-Id is missing: send initialize first, or use revision 2026-07-28");
             }
-            SingleHeader::Repeated | SingleHeader::Unreadable => return refuse("Mcp-Session-Id must be there once"),
+            SingleHeader::Repeated | SingleHeader::Unreadable => {
+                return refuse("Mcp-Session-Id is there more than once or unreadable");
+            }
         };
         let principal = self.options.principal(parts);
         let found = self.sessions.find(session).filter(|session| session.belongs_to(principal.as_ref()));
@@ -327,22 +342,27 @@ impl Shared {
     }
 }
 
-/// A session that has ended, or never was, or is somebody else's: which of them is nobody's business. Clients take it for a
-/// request that was never begun, and send it again in a new session; so nothing that was begun is answered with it (L10).
+/// The session has ended, never existed, or belongs to another principal; the response does not reveal which. Clients take 404 for
+/// a request that was not begun, and send it again in a new session, so no request that was begun gets it (L10).
 fn session_gone(id: Option<&RequestId>) -> Response<HttpBody> {
-    let error = ErrorObject::invalid_request("there is no such session: begin again with initialize");
+    let error = ErrorObject::invalid_request("unknown session: send initialize to open a new one");
     reply::error(StatusCode::NOT_FOUND, id, &error)
 }
 
-/// The methods of the endpoint depend on the era, and what has no body says it in its header alone.
-fn is_stateless(lines: &RequestHeaders<'_>) -> bool {
-    matches!(lines.single(name::PROTOCOL_VERSION), SingleHeader::Value(version)
+/// Whether a request without a body is of 2026-07-28 or later: only its header can say so.
+fn is_stateless(request_headers: &RequestHeaders<'_>) -> bool {
+    matches!(request_headers.single(name::PROTOCOL_VERSION), SingleHeader::Value(version)
         if Revision::parse(version).is_some_and(Revision::is_stateless))
 }
 
+pub(crate) const SESSION_LIMIT: &str = "session limit reached";
+
+pub(crate) const NO_RANDOM: &str = "the system provided no random bytes for a session id";
+
 const NO_BATCHES: &str = "batches exist in revision 2025-03-26 only";
 
-/// The ids of the requests in a batch.
+/// The ids of the requests in a batch. Its members are parsed here and again by the connection: only 2025-03-26 has batches, and an
+/// index of all members would cost every other message.
 pub(crate) fn ids_of(batch: envelope::Batch<'_>, depth: usize) -> Vec<RequestId> {
     let mut ids = Vec::new();
     batch.each(|member| {

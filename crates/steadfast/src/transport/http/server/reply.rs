@@ -1,4 +1,4 @@
-//! Responses: how each outcome looks in HTTP.
+//! HTTP responses: status, headers and body of each outcome.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
@@ -10,7 +10,7 @@ use super::body::HttpBody;
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// A message as JSON.
+/// A JSON-RPC message as JSON.
 pub(crate) fn json(status: StatusCode, body: Vec<u8>) -> Response<HttpBody> {
     let mut response = Response::new(HttpBody::full(Bytes::from(body)));
     *response.status_mut() = status;
@@ -18,25 +18,25 @@ pub(crate) fn json(status: StatusCode, body: Vec<u8>) -> Response<HttpBody> {
     response
 }
 
-/// Events.
+/// An event stream.
 pub(crate) fn events(body: HttpBody) -> Response<HttpBody> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // A proxy that collected events before it passes them on would hold back what a user waits for.
+    // Tells proxies such as nginx not to buffer events.
     headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     response
 }
 
-/// Nothing but a status.
+/// A status without a body.
 pub(crate) fn empty(status: StatusCode) -> Response<HttpBody> {
     let mut response = Response::new(HttpBody::empty());
     *response.status_mut() = status;
     response
 }
 
-/// An error, under the id of the request if it is known.
+/// A JSON-RPC error, with the id of the request if it is known.
 pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Response<HttpBody> {
     let body = match id {
         Some(id) => Answer::error(id, error).into_bytes(),
@@ -45,19 +45,19 @@ pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObj
     json(status, body)
 }
 
-/// A request that cannot be served as it is.
+/// Refuses a request that is not valid.
 pub(crate) fn refuse(status: StatusCode, message: &'static str) -> Response<HttpBody> {
     error(status, None, &ErrorObject::invalid_request(message))
 }
 
-/// A method that this endpoint does not have.
+/// Refuses an HTTP method that the endpoint does not have.
 pub(crate) fn not_allowed(allowed: &'static str) -> Response<HttpBody> {
-    let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, "this endpoint does not have that HTTP method");
+    let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, "this endpoint does not support that HTTP method");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 
-/// Too much at once: later it may work.
+/// Refuses a request because a limit is reached, with `Retry-After`.
 pub(crate) fn overloaded(message: &'static str) -> Response<HttpBody> {
     let error_object = ErrorObject::internal(message).with_data(serde_json::json!({ "retryable": true }));
     let mut response = error(StatusCode::SERVICE_UNAVAILABLE, None, &error_object);

@@ -1,10 +1,10 @@
 //! An HTTP server around the service, for programs that have none of their own.
 //!
-//! It speaks HTTP/1.1 and HTTP/2, whichever a client begins with. There is no TLS here, so HTTP/2 is for clients that know that
-//! it is there; behind a proxy that ends TLS, and in servers of your own around the service, it is the same service.
+//! It serves HTTP/1.1 and HTTP/2, whichever a client begins with. There is no TLS here, so HTTP/2 is for clients with prior
+//! knowledge of it, such as a proxy that terminates TLS.
 //!
-//! It accepts on the thread of the drivers, and reads and writes on the carriers, as many as there are workers. No handler
-//! runs on either: a handler that blocks its thread, or all of them, holds up nobody's ping.
+//! It accepts connections on the I/O thread, and reads and writes on the HTTP threads, as many as there are workers. Handlers run
+//! on neither: handlers that block all workers do not delay the pings of other clients.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
@@ -34,16 +34,16 @@ use crate::server::{Server, listen_for_signals, start_failed};
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Where the endpoint is unless told.
-const PATH: &str = "/mcp";
+/// The default path of the endpoint.
+const DEFAULT_PATH: &str = "/mcp";
 
 /// The longest head of a request, in bytes.
-const HEAD: usize = 64 * 1024;
+const MAX_HEAD: usize = 64 * 1024;
 
-/// Requests at once on one connection of HTTP/2.
-const STREAMS: u32 = 256;
+/// How many requests may be open on one connection of HTTP/2.
+const MAX_STREAMS: u32 = 256;
 
-/// A server about to serve HTTP: await it.
+/// A server that serves HTTP when it is awaited.
 #[must_use = "nothing is served until this is awaited"]
 pub struct ServingHttp {
     server: Server,
@@ -62,40 +62,40 @@ impl ServingHttp {
 
     fn new_on(server: Server, listener: io::Result<StdListener>) -> Self {
         let options = HttpOptions::default();
-        Self { server, listener, path: PATH.to_owned(), options, shutdown: None, end_process: true }
+        Self { server, listener, path: DEFAULT_PATH.to_owned(), options, shutdown: None, end_process: true }
     }
 
-    /// Serves on a listener that exists already, for example on a port that the system chose.
+    /// Serves on an existing listener, for example on a port that the system chose.
     pub fn on(server: impl crate::IntoServer, listener: StdListener) -> Self {
         Self::new_on(server.into_server(), Ok(listener))
     }
 
-    /// At another path than `/mcp`.
+    /// Serves at another path than `/mcp`.
     pub fn at(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
     }
 
-    /// With other options.
+    /// Sets the options.
     pub fn with_options(mut self, options: HttpOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Shuts down when `shutdown` completes. It takes the place of the signal handlers.
+    /// Shuts down when `shutdown` completes, instead of on signals.
     pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(Box::pin(shutdown));
         self
     }
 
-    /// Leaves the process alone when a signal has shut the server down and handlers still block their threads. Otherwise the
-    /// process ends then, with code 0: a runtime waits for its blocked workers, however long that takes.
+    /// Does not exit the process when a signal has shut the server down and handlers still block their threads. By default the
+    /// process exits then, with code 0, because a runtime waits for its blocked workers however long that takes.
     pub fn keep_process(mut self) -> Self {
         self.end_process = false;
         self
     }
 
-    /// The address that it listens on, if it could be bound.
+    /// The address of the listener, if it could be bound.
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.listener.as_ref().ok().and_then(|listener| listener.local_addr().ok())
     }
@@ -104,7 +104,7 @@ impl ServingHttp {
     ///
     /// # Errors
     ///
-    /// If it could not begin: the address is taken, there is no tokio runtime, or the system refuses a thread.
+    /// If it could not start: the address is in use, there is no tokio runtime, or the system refuses a thread.
     pub async fn run(self) -> Result<(), Error> {
         if cfg!(panic = "abort") {
             tracing::warn!("built with panic=abort: a handler that panics ends the process and everything in it");
@@ -113,7 +113,7 @@ impl ServingHttp {
         let address = listener.local_addr().map_err(start_failed)?;
         listener.set_nonblocking(true).map_err(start_failed)?;
         let runtime = TokioRuntime::current().map_err(start_failed)?;
-        let carriers = carriers_for(runtime.handle()).map_err(start_failed)?;
+        let threads = carriers_for(runtime.handle()).map_err(start_failed)?;
         let runtime: Arc<dyn Runtime> = Arc::new(runtime);
         let guard = self.options.guard.clone().unwrap_or_else(|| default_guard(address));
         let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
@@ -131,13 +131,13 @@ impl ServingHttp {
         tracing::info!(%address, path = self.path, "serving HTTP");
         let endpoint =
             Endpoint { path: self.path.into(), service: service.clone(), begun: Arc::default(), hangup: None };
-        // Dropping the future that waits here ends the server: the guard shuts it down.
+        // Dropping this future shuts the server down.
         let guard = ShutdownOnDrop(service.clone());
         let end_process = on_signals && self.end_process;
         let load = Arc::clone(&service.shared.load);
         let mut serving = io.spawn(async move {
-            let served = accept(listener, endpoint, carriers, drain).await;
-            // Here, where no handler can be in the way.
+            let served = accept(listener, endpoint, threads, drain).await;
+            // On this thread, because handlers cannot block it.
             if end_process && load.has_abandoned() {
                 std::process::exit(0);
             }
@@ -156,7 +156,7 @@ impl ServingHttp {
     }
 }
 
-/// Shuts down when the future that serves is dropped.
+/// Shuts the service down when it is dropped.
 struct ShutdownOnDrop(HttpService);
 
 impl Drop for ShutdownOnDrop {
@@ -170,24 +170,24 @@ fn default_guard(address: SocketAddr) -> Guard {
 }
 
 /// Accepts connections until the service shuts down, and then waits until they have drained.
-async fn accept(listener: StdListener, endpoint: Endpoint, carriers: Vec<Handle>, drain: Duration) -> io::Result<()> {
-    let mut carriers = carriers.iter().cycle();
+async fn accept(listener: StdListener, endpoint: Endpoint, threads: Vec<Handle>, drain: Duration) -> io::Result<()> {
+    let mut threads = threads.iter().cycle();
     let listener = TcpListener::from_std(listener)?;
     let shared = Arc::clone(&endpoint.service.shared);
-    let room = Arc::new(Semaphore::new(shared.options.connections.min(Semaphore::MAX_PERMITS)));
-    // Nobody sends on it: it ends when the last connection has dropped its end.
+    let connections = Arc::new(Semaphore::new(shared.options.connections.min(Semaphore::MAX_PERMITS)));
+    // Nothing is sent on it: it closes when the last connection has dropped its sender.
     let (alive, mut gone) = mpsc::channel::<()>(1);
     let mut accept_one = async || {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return std::future::pending().await };
+        let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return std::future::pending().await };
         match listener.accept().await {
             Ok((stream, _)) => {
-                if let (Some(carrier), Ok(stream)) = (carriers.next(), stream.into_std()) {
+                if let (Some(thread), Ok(stream)) = (threads.next(), stream.into_std()) {
                     let endpoint = Endpoint { begun: Arc::default(), ..endpoint.clone() };
-                    return Some((carrier, stream, endpoint, permit));
+                    return Some((thread, stream, endpoint, permit));
                 }
             }
             Err(error) => {
-                // Out of descriptors, or a client that is gone again: nothing is won by trying at once.
+                // Out of file descriptors, or the client has disconnected again: an immediate retry would fail too.
                 tracing::debug!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -204,18 +204,18 @@ async fn accept(listener: StdListener, endpoint: Endpoint, carriers: Vec<Handle>
             () = &mut closing => break,
             accepted = accept_one() => accepted,
         };
-        let Some((carrier, stream, endpoint, permit)) = accepted else { continue };
+        let Some((thread, stream, endpoint, permit)) = accepted else { continue };
         let waited_for = Some(alive.clone());
-        drop(carrier.spawn(serve_connection(stream, endpoint, drain, permit, waited_for, drained.clone())));
+        drop(thread.spawn(serve_connection(stream, endpoint, drain, permit, waited_for, drained.clone())));
     }
     drop(alive);
-    let deadline = tokio::time::Instant::now() + drain + SLACK;
+    let deadline = tokio::time::Instant::now() + drain + DRAIN_SLACK;
     let mut draining = std::pin::pin!(async {
         gone.recv().await;
-        // Handlers whose clients have left, and cleanups, have no connection that would be waited for.
+        // Handlers whose clients have disconnected, and cleanups, have no connection to wait for.
         tokio::time::timeout_at(deadline, shared.load.idle()).await.is_ok()
     });
-    // What handlers still wait for, their clients may have to open a connection for. Nothing else is taken on it, and the drain
+    // Clients may need a new connection to send what running handlers wait for. Other requests on it are refused, and the drain
     // does not wait for its end.
     let all_ended = loop {
         let accepted = tokio::select! {
@@ -223,25 +223,25 @@ async fn accept(listener: StdListener, endpoint: Endpoint, carriers: Vec<Handle>
             all_ended = &mut draining => break all_ended,
             accepted = accept_one() => accepted,
         };
-        let Some((carrier, stream, endpoint, permit)) = accepted else { continue };
-        drop(carrier.spawn(serve_connection(stream, endpoint, drain, permit, None, drained.clone())));
+        let Some((thread, stream, endpoint, permit)) = accepted else { continue };
+        drop(thread.spawn(serve_connection(stream, endpoint, drain, permit, None, drained.clone())));
     };
     drop((listener, over));
     if !all_ended {
-        shared.load.stay().abandoned(1);
+        shared.load.guard().abandoned(1);
     }
     Ok(())
 }
 
-/// How much later than their deadline the last handlers may be seen to have ended.
-const SLACK: Duration = Duration::from_millis(100);
+/// How long after their deadline the ends of the last handlers are waited for.
+const DRAIN_SLACK: Duration = Duration::from_millis(100);
 
 /// Serves one connection until its end, or until it has drained.
 ///
-/// The drain waits for a connection as long as it keeps `waited_for`, and drops the other end of `drained` when all are done. It
-/// waits only for connections on which there was a request. Any other stays open until the rest have drained: its first request
-/// may be in the socket already, unread, and is told then that nothing was begun. To shut it down at once would be to close it
-/// without an answer.
+/// The drain waits for a connection as long as that holds `waited_for`, and drops the sender of `drained` when all are done. It
+/// waits only for connections that had a request. Any other stays open until the rest have drained: its first request may be in
+/// the socket already, unread, and then gets a response that nothing was begun. Closing it at once would leave that request
+/// without a response.
 async fn serve_connection(
     stream: std::net::TcpStream,
     endpoint: Endpoint,
@@ -250,7 +250,7 @@ async fn serve_connection(
     waited_for: Option<mpsc::Sender<()>>,
     mut drained: watch::Receiver<()>,
 ) {
-    // Out of descriptors, or gone already: there is no client to tell.
+    // Out of file descriptors, or closed already: there is no client to respond to.
     let Ok(stream) = TcpStream::from_std(stream) else { return };
     let shared = Arc::clone(&endpoint.service.shared);
     let begun = Arc::clone(&endpoint.begun);
@@ -261,10 +261,10 @@ async fn serve_connection(
     if !shared.closing.is_closing() {
         tokio::select! {
             biased;
-            // How a client behaves is never an error of ours.
+            // Errors are the client's, and ignored.
             _ = &mut connection => return,
             () = &mut closing => {}
-            () = never_begins(&begun, shared.options.head_timeout) => return,
+            () = no_request_within(&begun, shared.options.head_timeout) => return,
         }
     }
     if waited_for.is_some() && begun.load(Ordering::Relaxed) {
@@ -280,15 +280,15 @@ async fn serve_connection(
         if begun.load(Ordering::Relaxed) {
             connection.as_mut().graceful_shutdown();
         }
-        let _ = tokio::time::timeout(SLACK, connection).await;
+        let _ = tokio::time::timeout(DRAIN_SLACK, connection).await;
     }
 }
 
 fn builder(shared: &Shared) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.options.head_timeout).max_buf_size(HEAD);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS).max_header_list_size(HEAD_LIST);
-    // Streams of HTTP/2 may be silent for as long as they like, so a client that is gone without a word has to be asked.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.options.head_timeout).max_buf_size(MAX_HEAD);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS).max_header_list_size(MAX_HEADER_LIST);
+    // HTTP/2 streams may be idle for any time, so pings have to find out whether the client is still there.
     builder.http2().keep_alive_interval(shared.options.head_timeout);
     builder
 }
@@ -298,24 +298,24 @@ fn serve_on(
     stream: TcpStream,
     endpoint: Endpoint,
 ) -> Connection<'_, TokioIo<Socket>, TowerToHyperService<Endpoint>, TokioExecutor> {
-    // An event is one write, and is not to wait for the acknowledgement of the one before.
+    // An event is one write, and must not wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
     let socket = Socket::new(stream);
     let service = TowerToHyperService::new(Endpoint { hangup: Some(socket.hangup()), ..endpoint });
     builder.serve_connection(TokioIo::new(socket), service)
 }
 
-/// Completes if there is no request for so long. The head of a request has a limit of its own, but only once it is known which
-/// HTTP it is of, and HTTP/2 may say that and then nothing.
-async fn never_begins(begun: &AtomicBool, patience: Duration) {
-    tokio::time::sleep(patience).await;
+/// Completes if there is no request in this time. The head of a request has a timeout of its own, but only once the version of HTTP
+/// is known, and an HTTP/2 client may send its preface and then nothing.
+async fn no_request_within(begun: &AtomicBool, timeout: Duration) {
+    tokio::time::sleep(timeout).await;
     if begun.load(Ordering::Relaxed) {
         std::future::pending::<()>().await;
     }
 }
 
-/// The same bound as of HTTP/1, as HTTP/2 counts.
-const HEAD_LIST: u32 = 64 * 1024;
+/// The same limit as [`MAX_HEAD`], as HTTP/2 counts.
+const MAX_HEADER_LIST: u32 = 64 * 1024;
 
 /// The service at its path.
 #[derive(Clone)]
@@ -324,7 +324,7 @@ struct Endpoint {
     service: HttpService,
     /// Whether there was a request on this connection.
     begun: Arc<AtomicBool>,
-    /// The end of this connection.
+    /// Reports the end of this connection.
     hangup: Option<Hangup>,
 }
 

@@ -1,4 +1,4 @@
-//! The tower service: which rules a request goes by, and who serves it.
+//! The tower service: checks the origin of a request and dispatches it by its HTTP method.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -23,17 +23,16 @@ use super::sessions::Sessions;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::server::{IntoServer, Server};
 
-/// A server as a tower service: it takes HTTP requests at one endpoint, whatever its path. Cheap to clone; all clones are one
-/// service with one set of sessions.
+/// A server as a tower service, which serves one endpoint at any path. Cheap to clone; all clones share their sessions.
 ///
-/// It has to be called in a tokio runtime; handlers run there. Sessions live until they are deleted, have been idle for
-/// too long, or [`HttpService::shut_down`] is called.
+/// It has to be called in a tokio runtime; handlers run there. A session lives until the client deletes it, it was idle for
+/// [`HttpOptions::session_idle`], or [`HttpService::shut_down`] is called.
 #[derive(Clone)]
 pub struct HttpService {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What all requests share.
+/// What all requests of a service share.
 pub(crate) struct Shared {
     pub(crate) server: Server,
     pub(crate) hello: Arc<Hello>,
@@ -58,7 +57,7 @@ impl ShutdownSignal {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// Completes when it begins.
+    /// Completes when the shutdown begins.
     pub(crate) fn notified(&self) -> OwnedNotified {
         Arc::clone(&self.notify).notified_owned()
     }
@@ -70,15 +69,15 @@ impl ShutdownSignal {
 }
 
 impl HttpService {
-    /// A service for a server.
+    /// The service of a server.
     pub fn new(server: impl IntoServer, options: HttpOptions) -> Self {
-        let guard = options.guard.clone().unwrap_or_else(options::mounted);
+        let guard = options.guard.clone().unwrap_or_else(options::guard_for_mounted_service);
         Self::with(server.into_server(), options, guard, OnceLock::new())
     }
 
-    /// Runs handlers on another runtime than the one that it is called in. It counts until the first request.
+    /// Runs handlers on this runtime instead of the one that the service is called in. Has no effect after the first request.
     pub fn with_runtime(self, runtime: Arc<dyn Runtime>) -> Self {
-        // If there is one already, it has begun there and stays there.
+        // Fails if a request has set it already.
         let _ = self.shared.runtime.set(runtime);
         self
     }
@@ -105,8 +104,8 @@ impl HttpService {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Begins to shut down: handlers that run have the drain window to answer, then they are answered for and stopped; every
-    /// stream ends. New requests are refused with 503; answers and cancellations are taken.
+    /// Begins to shut down. Running handlers have the drain window to respond; then they are stopped and their requests get an
+    /// error response, and every stream ends. New requests are refused with 503; responses and cancellations are still accepted.
     pub fn shut_down(&self) {
         self.shared.closing.begin();
         self.shared.sessions.shut_down();
@@ -119,7 +118,7 @@ impl HttpService {
 }
 
 impl Shared {
-    /// Where handlers run: the runtime in which the service was first called, unless it was given one.
+    /// The runtime of the handlers: the one in which the service was first called, unless it was given one.
     fn runtime(&self) -> Option<&Arc<dyn Runtime>> {
         if let Some(runtime) = self.runtime.get() {
             return Some(runtime);
@@ -153,7 +152,7 @@ impl Shared {
     }
 }
 
-/// The methods of the endpoint, of both eras.
+/// The HTTP methods of the endpoint, of all revisions.
 const METHODS: &str = "POST, GET, DELETE";
 
 impl<B> tower_service::Service<Request<B>> for HttpService

@@ -43,20 +43,20 @@ impl SessionSlot {
     }
 }
 
-/// Sessions that are open. Nothing takes the lock of a session while it holds the one here. They are in the order of their
-/// ids, so that a seed replays how they end.
+/// The open sessions. The lock of a session is never taken while the lock of this table is held. Sorted by id, so that a seed
+/// replays the order in which they end.
 pub(crate) struct Sessions {
-    most: usize,
+    limit: usize,
     table: Mutex<BTreeMap<Box<str>, SessionSlot>>,
 }
 
-/// There is no room for another.
+/// As many sessions are open as the limit allows.
 #[derive(Debug)]
 pub(crate) struct SessionLimitReached;
 
 impl Sessions {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, table: Mutex::default() }
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, table: Mutex::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -64,7 +64,7 @@ impl Sessions {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.len() >= self.most
+        self.len() >= self.limit
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
@@ -74,7 +74,7 @@ impl Sessions {
         }
     }
 
-    /// The same for HTTP+SSE: the id of the one is nothing to the other.
+    /// The same for HTTP+SSE. An id of one transport is unknown to the other.
     #[cfg(feature = "legacy-sse")]
     pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<SseSession>> {
         match self.lock().get(id) {
@@ -83,15 +83,15 @@ impl Sessions {
         }
     }
 
-    /// Puts a session in, and has it driven until it ends.
-    pub(crate) fn enter(self: &Arc<Self>, seat: SessionSlot) -> Result<(), SessionLimitReached> {
+    /// Inserts a session and spawns its driver.
+    pub(crate) fn insert(self: &Arc<Self>, slot: SessionSlot) -> Result<(), SessionLimitReached> {
         let mut table = self.lock();
-        if table.len() >= self.most {
+        if table.len() >= self.limit {
             return Err(SessionLimitReached);
         }
-        table.insert(seat.id().into(), seat.clone());
+        table.insert(slot.id().into(), slot.clone());
         drop(table);
-        match seat {
+        match slot {
             SessionSlot::Streamable(session) => Driver::spawn(session, Arc::downgrade(self)),
             #[cfg(feature = "legacy-sse")]
             SessionSlot::Sse(session) => legacy_sse::Driver::spawn(session, Arc::downgrade(self)),
@@ -103,7 +103,7 @@ impl Sessions {
         self.lock().remove(id);
     }
 
-    /// Every session has its drain window, and ends.
+    /// Begins the drain window of every session, after which it ends.
     pub(crate) fn shut_down(&self) {
         for session in self.all() {
             session.shut_down();
@@ -120,7 +120,7 @@ impl Sessions {
 }
 
 impl Drop for Sessions {
-    /// The service is gone: nobody can reach a session any more.
+    /// The service is gone: no client can reach a session any more.
     fn drop(&mut self) {
         for session in self.all() {
             session.end();

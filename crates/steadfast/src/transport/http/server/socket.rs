@@ -1,7 +1,8 @@
-//! The socket of a connection, and word of its end while nobody reads from it.
+//! The socket of a connection, which reports that the client has disconnected although nothing reads from it.
 //!
-//! Whoever serves HTTP/1 reads no further than one request while it answers it. A client that wrote something behind its request
-//! and left is noticed at the next write, which may be long in coming. The system knows at once, so it is asked.
+//! An HTTP/1 server does not read beyond a request while it responds to it. If the client sent more bytes after its request and then
+//! disconnected, the server notices that at the next write, which may be much later. The operating system knows at once, so it is
+//! asked.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-/// A connection that can be watched while it is used.
+/// A TCP stream whose end can be watched while it is used.
 pub(crate) struct Socket {
     input: Arc<OwnedReadHalf>,
     output: OwnedWriteHalf,
@@ -24,31 +25,31 @@ impl Socket {
         Self { input: Arc::new(input), output }
     }
 
-    /// Tells of the end of this connection.
+    /// Reports the end of this connection.
     pub(crate) fn hangup(&self) -> Hangup {
         Hangup(Arc::downgrade(&self.input))
     }
 }
 
-/// The end of a connection that is seen although nobody reads. It keeps no connection open.
+/// Reports that the client has disconnected, although nothing reads from the connection. Does not keep the connection open.
 #[derive(Clone)]
 #[cfg_attr(
     not(any(target_os = "linux", target_os = "android")),
-    allow(dead_code, reason = "nothing tells of it there")
+    allow(dead_code, reason = "the system does not report it there")
 )]
 pub(crate) struct Hangup(Weak<OwnedReadHalf>);
 
 impl Hangup {
-    /// Completes when the client has closed its end. What it wrote before may be unread.
+    /// Completes when the client has closed its end. Bytes that it sent before may be unread.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) async fn wait(self) {
         use tokio::io::Interest;
 
-        // A connection that is gone takes its requests with it, in its own way.
+        // A connection that is closed drops its requests by itself.
         let Some(input) = self.0.upgrade() else { return std::future::pending().await };
         loop {
-            // Urgent bytes and the end of input: of these two only the end ever comes. To wait for input itself would be over
-            // at once, as long as some of it is unread.
+            // Reports urgent data and the end of input, and only the end ever occurs. Waiting for readable input would complete at
+            // once while some is unread.
             match input.ready(Interest::PRIORITY).await {
                 Ok(ready) if ready.is_read_closed() => return,
                 Ok(_) => tokio::task::yield_now().await,
@@ -57,7 +58,7 @@ impl Hangup {
         }
     }
 
-    /// Elsewhere the system does not tell the two apart: the end is noticed at the next write.
+    /// Other systems do not report the two apart: the end is noticed at the next write.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(crate) async fn wait(self) {
         std::future::pending().await
@@ -70,7 +71,7 @@ impl AsyncRead for Socket {
         loop {
             ready!(stream.poll_read_ready(cx))?;
             match stream.try_read_buf(buffer) {
-                // It was a false alarm, and is so no more.
+                // Spurious readiness, which this has cleared.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return Poll::Ready(read.map(drop)),
             }

@@ -1,4 +1,4 @@
-//! Who may be asked to let a request in.
+//! Authorization of requests by code of the program.
 
 pub(crate) mod signing;
 
@@ -7,18 +7,18 @@ use std::pin::Pin;
 
 use http::{HeaderMap, Method, StatusCode};
 
-/// What a step of an [`Attempt`] comes to.
+/// The future of one step of an [`Attempt`].
 pub type Authorizing<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
-/// Brings the headers that let requests in, and deals with servers that refuse them: OAuth (`steadfast-auth`), or whatever a
-/// server wants. All of it runs on the workers of the program's runtime, as handlers do: what it blocks is its own request. If it
-/// panics, its request is not sent.
+/// Adds credentials to requests, and reacts when a server refuses them: OAuth (`steadfast-auth`), or any other scheme. It runs on the
+/// workers of the program's runtime, as handlers do, so if it blocks it delays only its own request. If it panics, its request is
+/// not sent.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, Method, header::AUTHORIZATION};
 /// use steadfast::transport::http::{Attempt, Authorize, Authorizing};
 ///
-/// /// A token that was agreed on beforehand.
+/// /// A fixed token.
 /// #[derive(Clone)]
 /// struct Token(HeaderValue);
 ///
@@ -36,17 +36,17 @@ pub type Authorizing<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdE
 /// }
 /// ```
 pub trait Authorize: Send + Sync + 'static {
-    /// Begins a request to that URL.
+    /// Begins a request to this URL.
     fn attempt(&self, method: &Method, url: &str) -> Box<dyn Attempt>;
 }
 
-/// One request, which may be made more than once before it is let in.
+/// One request, which may be sent more than once before the server accepts it.
 pub trait Attempt: Send {
-    /// Adds the headers that let it in. Values that must not be shown should be marked as sensitive.
+    /// Adds the credentials to the headers. Mark secret values as sensitive.
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()>;
 
-    /// It was answered with this status and these headers. True if it should be made again, which is done after 401 and 403 only,
-    /// where it has not been carried out and there is no harm in it; and a few times at most.
+    /// The server responded with this status and these headers. Return true to send the request again; that is done after 401
+    /// and 403 only, where the server has not acted on it, and a few times at most.
     fn answered<'a>(&'a mut self, _status: StatusCode, _headers: &'a HeaderMap) -> Authorizing<'a, bool> {
         Box::pin(async { Ok(false) })
     }

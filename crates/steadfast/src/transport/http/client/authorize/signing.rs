@@ -1,7 +1,7 @@
-//! One request, as whoever authorizes it knows it.
+//! Runs the program's [`Authorize`] for one request.
 //!
-//! That is somebody else's code. It runs where handlers run, so that nobody but its own request waits for it (L6); its panic is its
-//! failure, and nobody waits for ever.
+//! It is code of the program, so it runs on the workers, as handlers do, and delays only its own request (L6). If it panics, the
+//! request fails.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -13,27 +13,28 @@ use crate::runtime::{Runtime, on_workers};
 
 type Failure = Box<dyn StdError + Send + Sync>;
 
-pub(crate) struct Signing {
+/// Authorizes one request.
+pub(crate) struct RequestSigner {
     runtime: Arc<dyn Runtime>,
     stage: Stage,
 }
 
-/// Where the attempt is. It is away while a step of it runs, and does not come back from one that panics.
+/// Where the attempt is: moved to a worker while a step runs, and lost if a step panics.
 enum Stage {
     NotBegun { authorize: Arc<dyn Authorize>, method: Method, url: String },
     Begun(Box<dyn Attempt>),
-    Away,
+    OnWorker,
 }
 
-impl Signing {
+impl RequestSigner {
     pub(crate) fn new(authorize: &Arc<dyn Authorize>, method: &Method, url: &str, runtime: &Arc<dyn Runtime>) -> Self {
         let (authorize, method, url) = (Arc::clone(authorize), method.clone(), url.to_owned());
         Self { runtime: Arc::clone(runtime), stage: Stage::NotBegun { authorize, method, url } }
     }
 
-    /// These headers, with those that let the request in.
+    /// Adds the credentials to these headers.
     pub(crate) async fn sign(&mut self, mut headers: HeaderMap) -> Result<HeaderMap, Failure> {
-        let stage = std::mem::replace(&mut self.stage, Stage::Away);
+        let stage = std::mem::replace(&mut self.stage, Stage::OnWorker);
         let signed = on_workers(&self.runtime, async move {
             let mut attempt = stage.begin()?;
             attempt.sign(&mut headers).await?;
@@ -44,9 +45,9 @@ impl Signing {
         Ok(headers)
     }
 
-    /// Whether it should be made again.
+    /// Whether to send the request again.
     pub(crate) async fn answered(&mut self, status: StatusCode, headers: HeaderMap) -> Result<bool, Failure> {
-        let stage = std::mem::replace(&mut self.stage, Stage::Away);
+        let stage = std::mem::replace(&mut self.stage, Stage::OnWorker);
         let answered = on_workers(&self.runtime, async move {
             let mut attempt = stage.begin()?;
             let again = attempt.answered(status, &headers).await?;
@@ -63,11 +64,11 @@ impl Stage {
         match self {
             Self::NotBegun { authorize, method, url } => Ok(authorize.attempt(&method, &url)),
             Self::Begun(attempt) => Ok(attempt),
-            Self::Away => panicked(),
+            Self::OnWorker => panicked(),
         }
     }
 }
 
 fn panicked<T>() -> Result<T, Failure> {
-    Err("it failed unexpectedly".into())
+    Err("the authorizer panicked, or its runtime shut down".into())
 }

@@ -1,32 +1,32 @@
-//! What it means for a call that the server says no, or that it cannot be reached.
+//! How a call ends when the server refuses its HTTP request, or cannot be reached.
 
 use http::StatusCode;
 use http::header::LOCATION;
 use serde_json::json;
 use steadfast_model::{ErrorObject, code};
-use steadfast_proto::connection::CallEnd;
-use steadfast_proto::envelope::{self, Message, ResponseBody};
+use steadfast_proto::connection::{CallEnd, TransmitKind};
+use steadfast_proto::envelope::{Envelope, Message, ResponseBody};
 use steadfast_proto::mutant;
 
 use super::{DriverEvent, MessagePost};
 use crate::error::HTTP_STATUS;
-use crate::transport::http::client::fetch::{FetchResponse, body_of};
-use crate::transport::http::client::request::NoResponse;
+use crate::transport::http::client::fetch::{FetchResponse, read_body};
+use crate::transport::http::client::request::RequestError;
 
-/// A refusal that was read to its end.
+/// An HTTP response that is not a success, read to its end.
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    body: Vec<u8>,
-    /// Whether the body is an error under the request's own id.
-    is_under_its_id: bool,
-    /// The error in the body, whatever its id.
+    message: Box<Envelope>,
+    /// Whether the body is a JSON-RPC error with the id of the request.
+    has_request_id: bool,
+    /// The JSON-RPC error in the body, whatever its id.
     pub(crate) error: Option<ErrorObject>,
-    /// Where the server points to, if that is not one of its own places.
-    elsewhere: Option<String>,
+    /// The origin of a redirect to another origin than the server's.
+    other_origin: Option<String>,
 }
 
 impl MessagePost {
-    /// The server says no, in its own words or with a bare status.
+    /// Ends the call: the server refused it with a JSON-RPC error, or with a status alone.
     pub(crate) async fn refused(&self, response: FetchResponse) -> Result<(), CallEnd> {
         let refusal = self.read_refusal(response).await;
         self.end_refused(refusal).await
@@ -34,65 +34,69 @@ impl MessagePost {
 
     pub(crate) async fn read_refusal(&self, response: FetchResponse) -> Refusal {
         let status = response.status();
-        let elsewhere = self.elsewhere(&response);
-        // If it is too long, or breaks off, there is still the status.
-        let body = body_of(response, self.shared.longest).await.unwrap_or_default();
-        let (is_under_its_id, error) = match envelope::read(&body, self.shared.depth) {
-            Ok(Message::Response { id, body: ResponseBody::Error(error) }) => {
-                (id.is_some() && id == self.outgoing.id, serde_json::from_str(error).ok())
+        let other_origin = self.other_origin(&response);
+        // A body that is too long or breaks off counts as empty: the status is known all the same.
+        let body = read_body(response, self.shared.max_message_bytes).await.unwrap_or_default();
+        let message = self.shared.parse(body);
+        let (has_request_id, error) = match (message.message(), &self.kind) {
+            (Ok(Message::Response { id, body: ResponseBody::Error(error) }), kind) => {
+                let error = serde_json::from_str(error).ok();
+                (matches!(kind, TransmitKind::Request { id: request, .. } if id.as_ref() == Some(request)), error)
             }
             _ => (false, None),
         };
-        Refusal { status, body, is_under_its_id, error, elsewhere }
+        Refusal { status, message, has_request_id, error, other_origin }
     }
 
     pub(crate) async fn end_refused(&self, refusal: Refusal) -> Result<(), CallEnd> {
-        let Refusal { status, body, is_under_its_id, error, elsewhere } = refusal;
-        if is_under_its_id {
-            self.tell(DriverEvent::Message(body)).await;
+        let Refusal { status, message, has_request_id, error, other_origin } = refusal;
+        if has_request_id {
+            self.report(DriverEvent::Message(message)).await;
             return Ok(());
         }
-        // It was refused before its id was read; but it is the answer to this request.
+        // The server refused the request before it read its id; the error is about this request all the same.
         if let Some(error) = error {
             return Err(CallEnd::Refused(error));
         }
-        let why = match elsewhere {
-            Some(origin) => format!("the server points to another origin ({origin}), where nothing is sent: {status}"),
-            None => format!("the server answered with status {status}"),
+        let why = match other_origin {
+            Some(origin) => {
+                format!("the server redirects to another origin ({origin}), which is not followed: {status}")
+            }
+            None => format!("the server responded with status {status}"),
         };
         if status.is_client_error() {
             let error = ErrorObject::new(code::INTERNAL_ERROR, why).with_data(json!({ HTTP_STATUS: status.as_u16() }));
             return Err(CallEnd::Refused(error));
         }
         match status {
-            // A server that wants the same request made elsewhere has not begun, and would say so again.
+            // The server wants the same request at another URL: it has not begun, and a retry would be redirected again.
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => Err(CallEnd::Unsendable(why)),
-            // One that fails may have failed in the middle of it, and 303 says where to look for what was done.
+            // A server error may come in the middle of the work, and 303 names where to look for what was done.
             _ => Err(lost(why)),
         }
     }
 
     /// The origin that a redirect leads to, if it is another one.
-    fn elsewhere(&self, response: &FetchResponse) -> Option<String> {
+    fn other_origin(&self, response: &FetchResponse) -> Option<String> {
         let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
         let url = self.shared.url.join(location.to_str().ok()?).ok()?;
         (url.origin() != self.shared.url.origin()).then(|| url.origin().ascii_serialization())
     }
 }
 
-/// What becomes of a message that there is no response to.
-pub(crate) fn unanswered(why: NoResponse) -> CallEnd {
+/// How a call ends whose HTTP request got no response.
+pub(crate) fn request_failed(why: RequestError) -> CallEnd {
     match why {
-        // Whoever authorizes has tried what there is to try.
-        NoResponse::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
-        NoResponse::Failed(error) if error.is_unwritable() => CallEnd::Unsendable(error.to_string()),
-        NoResponse::Failed(error) => {
+        // The authorizer has tried what it could: a retry changes nothing.
+        RequestError::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
+        RequestError::Failed(error) if error.is_unwritable() => CallEnd::Unsendable(error.to_string()),
+        RequestError::Failed(error) => {
             CallEnd::Lost { sent: error.is_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
         }
     }
 }
 
-/// It was sent, and nobody knows what became of it.
+/// The request was sent, and its outcome is unknown.
 pub(crate) fn lost(why: String) -> CallEnd {
     CallEnd::Lost { sent: true, why }
 }

@@ -1,7 +1,6 @@
-//! Who makes the requests: whatever can send one and read what comes back.
+//! The HTTP client that sends requests and reads responses.
 //!
-//! [`reqwest`] does in programs, unless a target has one of its own. The simulator has one with a server behind it that cuts,
-//! repeats and delays.
+//! [`reqwest`] by default; a target may have another one. The simulator has one that cuts, repeats and delays.
 
 pub(crate) mod network;
 mod on_workers;
@@ -18,19 +17,19 @@ use http::{HeaderMap, Method};
 pub(crate) use on_workers::FetchOnWorkers;
 pub(crate) use reqwest::ReqwestFetch;
 
-/// A request that is under way. Dropping it gives the request up.
+/// A request in flight. Dropping it aborts the request.
 pub type Fetching = Pin<Box<dyn Future<Output = Result<FetchResponse, FetchError>> + Send>>;
 
-/// What a server says. Dropping the body gives up what has not been read of it.
+/// The response of a server. Dropping the body aborts the rest of it.
 pub type FetchResponse = http::Response<Box<dyn FetchBody>>;
 
-/// Makes requests of HTTP. It is called and polled on the workers of the program's runtime, as handlers are, and so are the bodies
-/// that it gives: what it blocks is its own request. If it panics, its request may have been seen.
+/// Sends HTTP requests. It is called and polled on the workers of the program's runtime, as handlers are, and so are the bodies
+/// that it returns, so if it blocks it delays only its own request. If it panics, the server may have seen the request.
 ///
 /// ```
 /// use steadfast::transport::http::{Fetch, FetchError, FetchRequest, Fetching, HttpTarget};
 ///
-/// /// There is no network here.
+/// /// Fails every request.
 /// struct Offline;
 ///
 /// impl Fetch for Offline {
@@ -42,29 +41,29 @@ pub type FetchResponse = http::Response<Box<dyn FetchBody>>;
 /// let target = HttpTarget::new("http://localhost/mcp").fetch(Offline);
 /// ```
 pub trait Fetch: Send + Sync + 'static {
-    /// Makes a request, and is ready when the head of its response is there.
+    /// Sends a request. Ready when the head of the response was received.
     fn fetch(&self, request: FetchRequest) -> Fetching;
 }
 
 /// The body of a response, in pieces as they come.
 pub trait FetchBody: Send {
-    /// The next piece; `None` at the end.
+    /// The next piece; `None` at the end of the body.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>>;
 }
 
-/// A request to be made.
+/// A request to send.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct FetchRequest {
     /// GET, POST or DELETE.
     pub method: Method,
-    /// Where to.
+    /// The URL.
     pub url: String,
-    /// All headers that are not those of the connection.
+    /// All headers, except those of the HTTP connection.
     pub headers: HeaderMap,
-    /// What it carries.
+    /// The body.
     pub body: Option<Bytes>,
-    /// How long it may take, with the body of its response.
+    /// How long the request may take, including the body of the response.
     pub timeout: Option<Duration>,
 }
 
@@ -75,7 +74,7 @@ impl fmt::Debug for FetchRequest {
     }
 }
 
-/// Why there is no response, or not all of it.
+/// Why a request failed, or its response broke off.
 #[derive(Debug)]
 pub struct FetchError {
     kind: FetchErrorKind,
@@ -83,7 +82,7 @@ pub struct FetchError {
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// What is known of the request.
+/// Whether the server may have seen the request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum FetchErrorKind {
     Unsent,
@@ -92,12 +91,12 @@ enum FetchErrorKind {
 }
 
 impl FetchError {
-    /// The server cannot have seen a byte of the request: what it asked for was surely not done.
+    /// The server cannot have seen a byte of the request, so it has not acted on it.
     pub fn unsent(why: impl Into<String>) -> Self {
         Self::new(FetchErrorKind::Unsent, why.into())
     }
 
-    /// There is no such request in HTTP: making it again changes nothing.
+    /// The request is not valid HTTP: a retry would fail too.
     pub fn unwritable(why: impl Into<String>) -> Self {
         Self::new(FetchErrorKind::Unwritable, why.into())
     }
@@ -111,8 +110,7 @@ impl FetchError {
         Self { kind, why, source: None }
     }
 
-    /// The error behind it, for [`source`](std::error::Error::source). What it shows must hold no secrets, such as those of a
-    /// URL.
+    /// Sets the [`source`](std::error::Error::source) of the error. It must not show secrets, such as those of a URL.
     ///
     /// ```
     /// use std::error::Error as _;
@@ -133,7 +131,7 @@ impl FetchError {
         self.kind == FetchErrorKind::Broken
     }
 
-    /// Whether there is no such request in HTTP.
+    /// Whether the request is not valid HTTP.
     pub fn is_unwritable(&self) -> bool {
         self.kind == FetchErrorKind::Unwritable
     }
@@ -152,23 +150,23 @@ impl std::error::Error for FetchError {
 }
 
 /// The next piece of a response's body.
-pub(crate) async fn piece_of(response: &mut FetchResponse) -> Option<Result<Bytes, FetchError>> {
+pub(crate) async fn next_piece(response: &mut FetchResponse) -> Option<Result<Bytes, FetchError>> {
     std::future::poll_fn(|cx| response.body_mut().poll_piece(cx)).await
 }
 
 /// Why a body was not read to its end.
-pub(crate) enum NoBody {
+pub(crate) enum BodyError {
     TooLong,
     BrokeOff(FetchError),
 }
 
-/// The body of a response, if it is not too long.
-pub(crate) async fn body_of(mut response: FetchResponse, longest: usize) -> Result<Vec<u8>, NoBody> {
+/// Reads the body of a response, of at most `limit` bytes.
+pub(crate) async fn read_body(mut response: FetchResponse, limit: usize) -> Result<Vec<u8>, BodyError> {
     let mut body = Vec::new();
-    while let Some(piece) = piece_of(&mut response).await {
-        let piece = piece.map_err(NoBody::BrokeOff)?;
-        if body.len().saturating_add(piece.len()) > longest {
-            return Err(NoBody::TooLong);
+    while let Some(piece) = next_piece(&mut response).await {
+        let piece = piece.map_err(BodyError::BrokeOff)?;
+        if body.len().saturating_add(piece.len()) > limit {
+            return Err(BodyError::TooLong);
         }
         body.extend_from_slice(&piece);
     }
@@ -182,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_what_is_known_and_what_is_behind_it() {
+    fn an_error_has_a_kind_and_a_source() {
         for (error, sent, unwritable) in [
             (FetchError::unsent("no"), false, false),
             (FetchError::unwritable("no"), false, true),

@@ -1,4 +1,4 @@
-//! How a server is reached: whom TLS trusts, which proxy is asked, and where a redirect may lead.
+//! How connections to a server are made: trusted certificates, proxies, and redirects.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -14,23 +14,23 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
-/// More redirects than this are a loop.
+/// How many redirects are followed; more are a loop.
 pub(crate) const REDIRECTS: usize = 5;
 
-/// How long it may take to reach the server.
-const CONNECTING: Duration = Duration::from_secs(10);
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a target says of the way to its server.
+/// The settings of a target for connections to its server.
 #[derive(Clone, Default)]
 pub(crate) struct Network {
-    /// Those that are trusted beside the system's.
+    /// Certificates that are trusted in addition to the system's.
     certificates: Vec<CertificateDer<'static>>,
     proxy: Proxy,
 }
 
 #[derive(Clone, Default)]
 enum Proxy {
-    /// What the environment says, except for this machine.
+    /// The proxy of the environment, except for servers on this machine.
     #[default]
     Environment,
     None,
@@ -38,7 +38,7 @@ enum Proxy {
 }
 
 impl Network {
-    /// Trusts a certificate too: one in DER, or all of a text in PEM.
+    /// Trusts one certificate in DER, or any number in PEM.
     pub(crate) fn trust(&mut self, certificate: &[u8]) -> Result<(), String> {
         let in_pem = CertificateDer::pem_slice_iter(certificate).collect::<Result<Vec<_>, _>>();
         let found = match in_pem {
@@ -54,8 +54,7 @@ impl Network {
         Ok(())
     }
 
-    /// Goes through this proxy, wherever the server is. What is wrong with it is said without its text, which may hold a
-    /// password.
+    /// Connects through this proxy, wherever the server is. The error does not show the URL, which may hold a password.
     pub(crate) fn through(&mut self, proxy: &str) -> Result<(), String> {
         let url = Url::parse(proxy).map_err(|error| format!("the proxy is not a URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -65,33 +64,32 @@ impl Network {
         Ok(())
     }
 
-    /// Goes through no proxy.
+    /// Connects without a proxy.
     pub(crate) fn directly(&mut self) {
         self.proxy = Proxy::None;
     }
 
-    /// Whether anything was said of the way.
-    pub(crate) fn is_said(&self) -> bool {
+    /// Whether any setting differs from the default.
+    pub(crate) fn is_customized(&self) -> bool {
         !self.certificates.is_empty() || !matches!(self.proxy, Proxy::Environment)
     }
 
-    /// Makes requests to that server, with a pool of connections.
+    /// An HTTP client for this server, with a pool of connections.
     pub(crate) fn client(&self, server: &Url) -> io::Result<reqwest::Client> {
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(self.tls(server)?)
-            // Followed by `Shared`, which has the request authorized for each URL.
+            // `Shared` follows redirects, because each URL is authorized anew.
             .redirect(Policy::none())
-            .connect_timeout(CONNECTING)
+            .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
-            // What is not unpacked cannot grow beyond its limits. Another part of the program may have given reqwest the
-            // means to.
+            // A decompressed body could exceed the limits. Another crate of the program may have enabled these features of reqwest.
             .no_gzip()
             .no_brotli()
             .no_deflate()
             .no_zstd();
         let builder = match &self.proxy {
             Proxy::Through(proxy) => builder.proxy(reqwest::Proxy::all(proxy.clone()).map_err(io::Error::other)?),
-            _ if self.may_meet_a_proxy(server) => builder,
+            _ if self.may_use_proxy(server) => builder,
             _ => builder.no_proxy(),
         };
         builder.build().map_err(io::Error::other)
@@ -103,13 +101,13 @@ impl Network {
             .with_safe_default_protocol_versions()
             .map_err(io::Error::other)?;
         let plain = server.scheme() == "http";
-        let builder = if plain && !self.may_meet_a_proxy(server) {
-            // Nobody has to be trusted, and the system's certificates need not be read.
+        let builder = if plain && !self.may_use_proxy(server) {
+            // No TLS: the system's certificates need not be read.
             builder.with_root_certificates(RootCertStore::empty())
         } else {
             match Verifier::new_with_extra_roots(self.certificates.iter().cloned(), provider) {
                 Ok(verifier) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)),
-                // A system that trusts nobody can speak to servers without TLS all the same.
+                // A system without certificates can still connect to servers without TLS.
                 Err(_) if plain => builder.with_root_certificates(RootCertStore::empty()),
                 Err(error) => return Err(io::Error::other(error)),
             }
@@ -119,7 +117,7 @@ impl Network {
         Ok(tls)
     }
 
-    fn may_meet_a_proxy(&self, server: &Url) -> bool {
+    fn may_use_proxy(&self, server: &Url) -> bool {
         match self.proxy {
             Proxy::Environment => !is_this_machine(server) && !exempts_everything(),
             Proxy::None => false,
@@ -128,13 +126,13 @@ impl Network {
     }
 }
 
-/// Whether the environment wants no proxy for anything. For names reqwest sees to that, and for addresses it does not.
+/// Whether `NO_PROXY` is `*`. reqwest applies that to host names, and not to addresses.
 fn exempts_everything() -> bool {
     let exceptions = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy")).unwrap_or_default();
     exceptions.split(',').any(|exception| exception.trim() == "*")
 }
 
-/// Whether a URL leads to where this program runs: a proxy would look for the server at its own machine.
+/// Whether a URL leads to this machine: a proxy would look for the server on its own machine.
 fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let name = host.trim_end_matches('.').to_ascii_lowercase();
@@ -147,13 +145,12 @@ fn is_this_machine(url: &Url) -> bool {
         })
 }
 
-/// Where a request that was answered like this is to be made again: only where the method and the body stay what they are, and
-/// only at the origin that was asked.
-pub(crate) fn redirected(asked: &Url, status: StatusCode, headers: &HeaderMap) -> Option<Url> {
+/// The URL of a redirect, if it keeps the method and the body of the request and stays at the origin of `url`.
+pub(crate) fn redirected(url: &Url, status: StatusCode, headers: &HeaderMap) -> Option<Url> {
     let same_request = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
     let location = headers.get(LOCATION).filter(|_| same_request)?;
-    let next = asked.join(location.to_str().ok()?).ok()?;
-    (next.origin() == asked.origin()).then_some(next)
+    let next = url.join(location.to_str().ok()?).ok()?;
+    (next.origin() == url.origin()).then_some(next)
 }
 
 #[cfg(test)]
@@ -172,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
+    fn a_malformed_certificate_is_refused() {
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         for text in ["", "hello", "-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----\n", broken] {
             assert!(Network::default().trust(text.as_bytes()).is_err(), "{text}");
@@ -180,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proxy_is_refused_without_its_secrets() {
+    fn a_malformed_proxy_url_is_refused_without_showing_its_secrets() {
         for url in ["me:s3cret@nowhere", "ftp://me:s3cret@nowhere", "http://me:s3cret@:x"] {
             let refused = Network::default().through(url).unwrap_err();
             assert!(!refused.contains("s3cret"), "{refused}");

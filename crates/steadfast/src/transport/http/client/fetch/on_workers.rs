@@ -1,5 +1,4 @@
-//! Requests that are made by the program's own code, where handlers run: it may block its thread, and must have nobody wait for
-//! that but its own request (L6).
+//! Runs the program's [`Fetch`] on the workers, as handlers are: it may block its thread, which must delay only its own request (L6).
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,7 +11,7 @@ use super::{Fetch, FetchBody, FetchError, FetchRequest, Fetching};
 use crate::runtime::timeout::unless_stopped;
 use crate::runtime::{Runtime, on_workers, poll_as_handler};
 
-/// Makes requests as the program does, on the workers.
+/// A [`Fetch`] that runs another one on the workers.
 pub(crate) struct FetchOnWorkers {
     pub(crate) fetch: Arc<dyn Fetch>,
     pub(crate) runtime: Arc<dyn Runtime>,
@@ -22,63 +21,64 @@ impl Fetch for FetchOnWorkers {
     fn fetch(&self, request: FetchRequest) -> Fetching {
         let (fetch, runtime) = (Arc::clone(&self.fetch), Arc::clone(&self.runtime));
         Box::pin(async move {
-            let made = on_workers(&runtime, async move { fetch.fetch(request).await }).await;
-            let (parts, body) = made.unwrap_or_else(|| Err(failed()))?.into_parts();
+            let fetched = on_workers(&runtime, async move { fetch.fetch(request).await }).await;
+            let (parts, body) = fetched.unwrap_or_else(|| Err(failed()))?.into_parts();
             let body: Box<dyn FetchBody> = Box::new(Pieces::read(&runtime, body));
             Ok(Response::from_parts(parts, body))
         })
     }
 }
 
-/// Nobody knows how far it had come.
+/// The server may have seen the request.
 fn failed() -> FetchError {
-    FetchError::broken("what makes the requests failed unexpectedly")
+    FetchError::broken("the HTTP client panicked, or its runtime shut down")
 }
 
-/// A body that is read on the workers, piece by piece as they are asked for: what nobody wants yet is left with the server.
+/// A body that is read on the workers, one piece per request for one: pieces that were not requested stay with the server.
 enum Pieces {
-    Coming {
-        wanted: mpsc::Sender<()>,
-        /// One was asked for, and has not come.
-        asked: bool,
-        /// The end comes too: a reader that is gone is no end.
-        coming: mpsc::Receiver<Option<Piece>>,
+    Reading {
+        /// Requests one piece.
+        requests: mpsc::Sender<()>,
+        /// A piece was requested and has not come.
+        requested: bool,
+        /// The end of the body is sent too: a closed channel means that the reader failed.
+        pieces: mpsc::Receiver<Option<Piece>>,
     },
-    Over,
+    Ended,
 }
 
 type Piece = Result<Bytes, FetchError>;
 
 impl Pieces {
     fn read(runtime: &Arc<dyn Runtime>, mut body: Box<dyn FetchBody>) -> Self {
-        let (wanted, mut wants) = mpsc::channel(1);
-        let (pieces, coming) = mpsc::channel(1);
+        let (requests, mut requested) = mpsc::channel(1);
+        let (sender, pieces) = mpsc::channel(1);
         let workers = Arc::clone(runtime);
         runtime.spawn(Box::pin(async move {
-            // Dropping the body gives up the rest of it.
-            while let Some(()) = wants.recv().await {
+            // When this ends, it drops the body, which aborts the rest of it.
+            while let Some(()) = requested.recv().await {
                 let piece = poll_as_handler(&*workers, std::future::poll_fn(|cx| body.poll_piece(cx)));
-                let Some(piece) = unless_stopped(pieces.closed(), piece).await else { return };
-                if pieces.send(piece.unwrap_or_else(|| Some(Err(failed())))).await.is_err() {
+                let Some(piece) = unless_stopped(sender.closed(), piece).await else { return };
+                if sender.send(piece.unwrap_or_else(|| Some(Err(failed())))).await.is_err() {
                     return;
                 }
             }
         }));
-        Self::Coming { wanted, asked: false, coming }
+        Self::Reading { requests, requested: false, pieces }
     }
 }
 
 impl FetchBody for Pieces {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
-        let Self::Coming { wanted, asked, coming } = self else { return Poll::Ready(None) };
-        if !std::mem::replace(asked, true) {
-            // There is room for one, and a reader that is gone is noticed below.
-            let _ = wanted.try_send(());
+        let Self::Reading { requests, requested, pieces } = self else { return Poll::Ready(None) };
+        if !std::mem::replace(requested, true) {
+            // The channel has room for one; a reader that is gone is noticed below.
+            let _ = requests.try_send(());
         }
-        let piece = std::task::ready!(coming.poll_recv(cx)).unwrap_or_else(|| Some(Err(failed())));
-        *asked = false;
+        let piece = std::task::ready!(pieces.poll_recv(cx)).unwrap_or_else(|| Some(Err(failed())));
+        *requested = false;
         if !matches!(piece, Some(Ok(_))) {
-            *self = Self::Over;
+            *self = Self::Ended;
         }
         Poll::Ready(piece)
     }

@@ -11,21 +11,21 @@ use reqwest::Url;
 
 use super::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};
 
-/// Makes requests with a client of reqwest's.
+/// Sends requests with a client of reqwest.
 pub(crate) struct ReqwestFetch {
     client: reqwest::Client,
-    /// Where the last request went.
-    last: Mutex<Option<Url>>,
+    /// The URL of the last request.
+    last_url: Mutex<Option<Url>>,
 }
 
 impl ReqwestFetch {
     pub(crate) fn new(client: reqwest::Client) -> Self {
-        Self { client, last: Mutex::default() }
+        Self { client, last_url: Mutex::default() }
     }
 
-    /// Nearly all requests go where the last one went, and that need not be read again. `None` if it is no URL.
-    fn read(&self, url: &str) -> Option<Url> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Parses a URL, unless it is that of the last request, as it nearly always is. `None` if it is not a URL.
+    fn parse(&self, url: &str) -> Option<Url> {
+        let mut last = self.last_url.lock().unwrap_or_else(PoisonError::into_inner);
         if last.as_ref().is_none_or(|last| last.as_str() != url) {
             *last = Some(Url::parse(url).ok()?);
         }
@@ -36,9 +36,9 @@ impl ReqwestFetch {
 impl Fetch for ReqwestFetch {
     fn fetch(&self, request: FetchRequest) -> Fetching {
         let FetchRequest { method, url, headers, body, timeout } = request;
-        let request = match self.read(&url) {
+        let request = match self.parse(&url) {
             Some(url) => self.client.request(method, url),
-            // That it is none is reqwest's to say.
+            // Fails, with the error of reqwest.
             None => self.client.request(method, url),
         };
         let mut request = request.headers(headers);
@@ -57,7 +57,7 @@ fn opened(response: reqwest::Response) -> FetchResponse {
     Response::from_parts(parts, Box::new(Pieces(body)))
 }
 
-/// What has arrived of a body.
+/// The body of a response.
 struct Pieces(reqwest::Body);
 
 impl FetchBody for Pieces {
@@ -66,7 +66,7 @@ impl FetchBody for Pieces {
             return Poll::Ready(match std::task::ready!(Pin::new(&mut self.0).poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(piece) => Some(Ok(piece)),
-                    // Trailers say nothing to us.
+                    // Trailers are ignored.
                     Err(_) => continue,
                 },
                 Some(Err(error)) => Some(Err(failed(error))),
@@ -81,7 +81,7 @@ fn failed(error: reqwest::Error) -> FetchError {
     let failed = if error.is_builder() {
         FetchError::unwritable(why)
     } else if error.is_connect() {
-        // What never reached the server's door was not seen by it.
+        // Without a connection the server has not seen the request.
         FetchError::unsent(why)
     } else {
         FetchError::broken(why)
@@ -112,15 +112,15 @@ mod tests {
     use crate::transport::http::client::fetch::network::Network;
 
     #[test]
-    fn a_url_is_read_again_when_it_is_another() {
+    fn a_url_is_parsed_again_when_it_changes() {
         let fetch = ReqwestFetch::new(Network::default().client(&Url::parse("http://a.example").unwrap()).unwrap());
         for url in ["http://a.example/x", "http://a.example/x", "http://b.example/x", "no URL", "http://a.example/x"] {
-            assert_eq!(fetch.read(url), Url::parse(url).ok(), "{url}");
+            assert_eq!(fetch.parse(url), Url::parse(url).ok(), "{url}");
         }
     }
 
     #[tokio::test]
-    async fn the_error_behind_a_failure_is_kept_without_its_url() {
+    async fn the_source_of_an_error_is_kept_without_its_url() {
         let url = Url::parse("http://127.0.0.1:1/?key=s3cret").unwrap();
         let client = Network::default().client(&url).unwrap();
         let error = failed(client.get(url).send().await.unwrap_err());

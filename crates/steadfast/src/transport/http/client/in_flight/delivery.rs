@@ -1,7 +1,7 @@
-//! How far a message has come on its way to the server.
+//! Whether the server may have received a message.
 //!
-//! Each message is a POST of its own, and one may overtake another. What is said of a request must not (L9): a server that is
-//! told to give up what it has not heard of yet ignores that, and works on.
+//! Each message is a POST of its own, and one may overtake another. The cancellation of a request must not overtake the request
+//! (L9): a server ignores the cancellation of a request that it has not seen, and then works on the request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,80 +13,82 @@ use crate::runtime::Runtime;
 use crate::runtime::timeout::{timeout_at, unless_stopped};
 use crate::transport::http::client::task::RequestTask;
 
-/// How long a request may take to arrive before it is said that it was given up. Servers that answer in JSON have nothing to say
-/// before their answer: they are told after this, and those that say that they have it are told at once.
-const ARRIVING: Duration = Duration::from_secs(1);
+/// How long the cancellation of a request waits for the request to be delivered. A server that responds with JSON sends no head
+/// before its response, so its cancellations wait this long; a server that sends the head of an event stream gets them at once.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How far one message has come.
+/// How far the delivery of one message has come.
 pub(crate) struct Delivery(watch::Sender<Stage>);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
-    /// The server cannot have seen it, or has not let it in.
-    Here,
-    /// It was handed to whoever makes the requests.
-    UnderWay(Moment),
-    /// The head of its response has come, and was looked at; or it broke off, and nothing more will be known of it.
-    Arrived,
+    /// The server cannot have seen the message, or refused to accept it before it read it.
+    NotDelivered,
+    /// The message was handed to the HTTP client at this time.
+    Sending(Moment),
+    /// The head of the response was received and handled; or the request failed, and nothing more will be known of it.
+    Settled,
 }
 
 impl Delivery {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(watch::Sender::new(Stage::Here)))
+        Arc::new(Self(watch::Sender::new(Stage::NotDelivered)))
     }
 
-    /// Whether the server may have seen it.
-    pub(crate) fn has_left(&self) -> bool {
-        *self.0.borrow() != Stage::Here
+    /// Whether the server may have seen the message.
+    pub(crate) fn may_be_delivered(&self) -> bool {
+        *self.0.borrow() != Stage::NotDelivered
     }
 
-    pub(crate) fn note_under_way(&self, now: Moment) {
-        self.0.send_replace(Stage::UnderWay(now));
+    pub(crate) fn note_sending(&self, now: Moment) {
+        self.0.send_replace(Stage::Sending(now));
     }
 
-    pub(crate) fn note_arrived(&self) {
-        self.0.send_replace(Stage::Arrived);
+    pub(crate) fn note_settled(&self) {
+        self.0.send_replace(Stage::Settled);
     }
 
-    /// It did not leave after all, or was not let in.
-    pub(crate) fn note_back(&self) {
-        self.0.send_replace(Stage::Here);
+    /// The message was not sent after all, or the server refused to accept it (401, 403, a redirect).
+    pub(crate) fn note_not_delivered(&self) {
+        self.0.send_replace(Stage::NotDelivered);
     }
 
-    fn under_way_since(&self) -> Option<Moment> {
+    fn sending_since(&self) -> Option<Moment> {
         match *self.0.borrow() {
-            Stage::UnderWay(since) => Some(since),
-            Stage::Here | Stage::Arrived => None,
+            Stage::Sending(since) => Some(since),
+            Stage::NotDelivered | Stage::Settled => None,
         }
     }
 
-    /// Waits until it is not under way any more.
-    async fn is_settled(&self) {
-        // The sender is here: it is never gone.
-        let _ = self.0.subscribe().wait_for(|stage| !matches!(stage, Stage::UnderWay(_))).await;
+    /// Waits until the message is not being sent any more.
+    async fn sending_ends(&self) {
+        // The sender is in `self`, so the channel does not close.
+        let _ = self.0.subscribe().wait_for(|stage| !matches!(stage, Stage::Sending(_))).await;
     }
 }
 
-/// A request on its way, and how far it has come. Dropping it gives the request up.
+/// A request in flight, and how far its delivery has come. Dropping it aborts the request.
 pub(crate) struct SentRequest {
     pub(crate) task: RequestTask,
     pub(crate) delivery: Arc<Delivery>,
 }
 
 impl SentRequest {
-    /// Whether it is not known to have arrived or to have failed, though it may yet.
-    pub(crate) fn is_settling(&self, now: Moment) -> bool {
-        self.delivery.under_way_since().is_some_and(|since| now < since + ARRIVING) && !self.task.is_over()
+    /// Whether the request may still be delivered: neither a response nor a failure is known, and there is time left.
+    pub(crate) fn is_being_delivered(&self, now: Moment) -> bool {
+        self.delivery.sending_since().is_some_and(|since| now < since + DELIVERY_TIMEOUT) && !self.task.is_over()
     }
 
-    /// Gives it up: once it has arrived or failed, or has had the time to. True if the server may have it.
-    pub(crate) async fn give_up(self, runtime: &dyn Runtime) -> bool {
-        if let Some(since) = self.delivery.under_way_since() {
+    /// Aborts the request once it was delivered, has failed, or has had the time for either. Returns whether the server may have
+    /// seen it.
+    pub(crate) async fn abort(self, runtime: &dyn Runtime) -> bool {
+        if let Some(since) = self.delivery.sending_since() {
             let over = std::future::poll_fn(|cx| self.task.poll_over(cx));
-            let _ = timeout_at(runtime, Some(since + ARRIVING), unless_stopped(over, self.delivery.is_settled())).await;
+            let deadline = since + DELIVERY_TIMEOUT;
+            let _ = timeout_at(runtime, Some(deadline), unless_stopped(over, self.delivery.sending_ends())).await;
         }
         let Self { task, delivery } = self;
         drop(task);
-        delivery.has_left()
+        delivery.may_be_delivered()
     }
 }

@@ -1,7 +1,7 @@
-//! How long to wait before a stream is opened again, and how often that is tried.
+//! How long to wait before a stream is reopened, and how often that is tried.
 //!
-//! A server is never come back to earlier than it says (`retry`), however long that is: a call has its own deadline, and nobody
-//! waits for the server's stream. Beyond that, what comes to nothing is tried less and less often.
+//! A stream is never reopened earlier than the server asks for (`retry`), however long that is: a call has its own deadline, and
+//! nothing waits for the server's stream. Beyond that, pauses grow while attempts fail.
 
 use std::time::Duration;
 
@@ -10,68 +10,69 @@ use steadfast_proto::Moment;
 use crate::runtime::Runtime;
 use crate::runtime::timeout::{exponential_backoff, with_jitter};
 
-/// The first pause, if the server does not say; it doubles from there.
+/// The first pause, if the server does not ask for one; it doubles from there.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// A stream that lasted this long was not opened for nothing, though there was nothing to say.
-const LASTED: Duration = Duration::from_secs(10);
+/// Uptime after which a stream counts as useful although no message came on it.
+const USEFUL_UPTIME: Duration = Duration::from_secs(10);
 
-/// How often a stream was opened again, and what came of it.
+/// The attempts to reopen one stream.
 pub(crate) struct StreamBackoff {
-    /// How often in a row a server that cannot be reached is tried.
-    most: u32,
-    /// No pause grows longer than this by itself.
-    longest: Duration,
-    /// Attempts in a row that have not opened it.
-    in_vain: u32,
-    /// How often in a row it was opened and nothing came of it. That has no end: a server may have its client ask for as long
-    /// as it works.
+    /// How many attempts may fail in a row.
+    max_failures: u32,
+    /// No pause grows longer than this, unless the server asks for it.
+    max_pause: Duration,
+    /// Attempts in a row that have failed.
+    failures: u32,
+    /// How often in a row it was opened and no message came. This has no limit: a server may let its client poll for as long as
+    /// it works.
     empty: u32,
     opened: Option<Moment>,
 }
 
 impl StreamBackoff {
-    /// For the rest of an answer: somebody waits for it. A server that is gone is given up after pauses of 20 seconds at most, all
-    /// together.
-    pub(crate) fn of_an_answer() -> Self {
+    /// For the stream of a response, which a caller waits for: attempts end after pauses of 20 seconds at most, all together.
+    pub(crate) fn for_response() -> Self {
         Self::new(7, Duration::from_secs(6))
     }
 
-    /// For the stream on which the server speaks first: nobody waits, but what is not heard is not known.
-    pub(crate) fn of_the_server() -> Self {
+    /// For the stream of messages that the server sends by itself: no caller waits, but without it these messages are lost.
+    pub(crate) fn for_server_stream() -> Self {
         Self::new(10, Duration::from_secs(10))
     }
 
-    fn new(most: u32, longest: Duration) -> Self {
-        Self { most, longest, in_vain: 0, empty: 0, opened: None }
+    fn new(max_failures: u32, max_pause: Duration) -> Self {
+        Self { max_failures, max_pause, failures: 0, empty: 0, opened: None }
     }
 
-    /// It was opened again.
+    /// The stream was reopened.
     pub(crate) fn note_opened(&mut self, now: Moment) {
-        self.in_vain = 0;
+        self.failures = 0;
         self.empty = self.empty.saturating_add(1);
         self.opened = Some(now);
     }
 
-    /// Something came of it.
+    /// A message came on the stream.
     pub(crate) fn note_message(&mut self) {
         self.empty = 0;
     }
 
-    /// The pause before the next attempt, if the server wants to be left alone for so long; `None` after the last.
+    /// The pause before the next attempt, at least the `retry` of the server; `None` after the last attempt.
     pub(crate) fn pause(&mut self, retry: Option<Duration>, runtime: &dyn Runtime) -> Option<Duration> {
-        if self.opened.take().is_some_and(|opened| runtime.now().since(opened) >= LASTED) {
+        if self.opened.take().is_some_and(|opened| runtime.now().since(opened) >= USEFUL_UPTIME) {
             self.empty = 0;
         }
-        if self.in_vain >= self.most {
+        if self.failures >= self.max_failures {
             return None;
         }
-        let times = self.in_vain.saturating_add(self.empty);
-        self.in_vain += 1;
+        let times = self.failures.saturating_add(self.empty);
+        self.failures += 1;
         let own = match (times, retry) {
-            // What went well so far goes on as the server says.
+            // As long as nothing has failed, the pause is the one that the server asks for.
             (0, Some(_)) => Duration::ZERO,
-            (times, _) => with_jitter(runtime, exponential_backoff(FIRST_PAUSE, times.saturating_sub(1), self.longest)),
+            (times, _) => {
+                with_jitter(runtime, exponential_backoff(FIRST_PAUSE, times.saturating_sub(1), self.max_pause))
+            }
         };
         Some(own.max(retry.unwrap_or_default()))
     }
@@ -86,7 +87,7 @@ mod tests {
         Moment::after_origin(Duration::from_millis(millis))
     }
 
-    /// With the shortest pauses that there can be.
+    /// With the least jitter.
     fn shortest(millis: u64) -> FrozenRuntime {
         FrozenRuntime { now: at(millis), random_byte: 0 }
     }
@@ -95,42 +96,42 @@ mod tests {
         pause.map(|pause| pause.as_millis())
     }
 
-    /// The pauses of a server that cannot be reached.
-    fn in_vain(mut backoff: StreamBackoff, retry: Option<Duration>, chance: u8) -> Vec<Duration> {
-        let still = FrozenRuntime { now: at(0), random_byte: chance };
-        std::iter::from_fn(|| backoff.pause(retry, &still)).take(1_000).collect()
+    /// The pauses while a server cannot be reached.
+    fn pauses_while_down(mut backoff: StreamBackoff, retry: Option<Duration>, random_byte: u8) -> Vec<Duration> {
+        let frozen = FrozenRuntime { now: at(0), random_byte };
+        std::iter::from_fn(|| backoff.pause(retry, &frozen)).take(1_000).collect()
     }
 
     #[test]
     fn attempts_in_vain_grow_apart_and_come_to_an_end() {
         let halves = |pauses: &[u64]| pauses.iter().map(|pause| Duration::from_millis(pause / 2)).collect::<Vec<_>>();
         assert_eq!(
-            in_vain(StreamBackoff::of_an_answer(), None, 0),
+            pauses_while_down(StreamBackoff::for_response(), None, 0),
             halves(&[500, 500, 1_000, 2_000, 4_000, 6_000, 6_000])
         );
         assert_eq!(
-            in_vain(StreamBackoff::of_the_server(), None, 0),
+            pauses_while_down(StreamBackoff::for_server_stream(), None, 0),
             halves(&[500, 500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000, 10_000])
         );
     }
 
     #[test]
     fn a_call_does_not_wait_long_for_a_server_that_is_gone_whatever_chance_says() {
-        let total = |chance| in_vain(StreamBackoff::of_an_answer(), None, chance).iter().sum::<Duration>();
+        let total = |chance| pauses_while_down(StreamBackoff::for_response(), None, chance).iter().sum::<Duration>();
         assert!(total(0) >= Duration::from_secs(5), "{:?}", total(0));
         assert!(total(u8::MAX) <= Duration::from_secs(20), "{:?}", total(u8::MAX));
-        assert!(total(0) < total(128) && total(128) < total(u8::MAX), "there is chance in it");
+        assert!(total(0) < total(128) && total(128) < total(u8::MAX), "there is jitter");
     }
 
     #[test]
     fn nobody_comes_back_earlier_than_the_server_says_however_long_that_is() {
         for retry in [0, 1, 700, 60_000, 300_001, 86_400_000, u64::MAX].map(Duration::from_millis) {
-            let mut backoff = StreamBackoff::of_an_answer();
-            assert_eq!(backoff.pause(Some(retry), &shortest(0)), Some(retry), "the first time exactly then");
-            for pause in in_vain(backoff, Some(retry), 0) {
+            let mut backoff = StreamBackoff::for_response();
+            assert_eq!(backoff.pause(Some(retry), &shortest(0)), Some(retry), "the first pause is exactly that");
+            for pause in pauses_while_down(backoff, Some(retry), 0) {
                 assert!(pause >= retry, "{pause:?} of {retry:?}");
             }
-            let mut backoff = StreamBackoff::of_the_server();
+            let mut backoff = StreamBackoff::for_server_stream();
             for _ in 0..20 {
                 backoff.note_opened(at(0));
                 let pause = backoff.pause(Some(retry), &shortest(0));
@@ -148,7 +149,7 @@ mod tests {
             (Some(700), [700, 700, 1_000, 2_000, 3_000, 3_000]),
             (Some(8_000), [8_000; 6]),
         ] {
-            let mut backoff = StreamBackoff::of_an_answer();
+            let mut backoff = StreamBackoff::for_response();
             let mut next = || {
                 backoff.note_opened(at(0));
                 millis(backoff.pause(retry.map(Duration::from_millis), &shortest(0)))
@@ -161,26 +162,26 @@ mod tests {
     #[test]
     fn a_message_and_a_stream_that_lasted_begin_it_anew() {
         let retry = Some(Duration::from_millis(5));
-        for (says, lasted, pause) in [(true, 0, 5), (false, 10_000, 5), (false, 9_999, 1_000)] {
-            let mut backoff = StreamBackoff::of_the_server();
+        for (has_message, uptime, pause) in [(true, 0, 5), (false, 10_000, 5), (false, 9_999, 1_000)] {
+            let mut backoff = StreamBackoff::for_server_stream();
             for _ in 0..3 {
                 backoff.note_opened(at(0));
             }
-            if says {
+            if has_message {
                 backoff.note_message();
             }
-            assert_eq!(millis(backoff.pause(retry, &shortest(lasted))), Some(pause), "says {says}, lasted {lasted}");
+            assert_eq!(millis(backoff.pause(retry, &shortest(uptime))), Some(pause), "{has_message}, {uptime}");
         }
     }
 
     #[test]
     fn a_server_that_is_reached_again_has_all_its_attempts() {
-        let mut backoff = StreamBackoff::of_an_answer();
+        let mut backoff = StreamBackoff::for_response();
         for _ in 0..7 {
             assert!(backoff.pause(None, &shortest(0)).is_some());
         }
         backoff.note_opened(at(0));
         backoff.note_message();
-        assert_eq!(in_vain(backoff, None, 0).len(), 7);
+        assert_eq!(pauses_while_down(backoff, None, 0).len(), 7);
     }
 }

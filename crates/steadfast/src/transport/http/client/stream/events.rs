@@ -1,4 +1,4 @@
-//! The events of a response, and of those that go on where it stopped.
+//! The server-sent events of a response, and of the responses that resume it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
 use steadfast_proto::mutant;
 
-use crate::transport::http::client::fetch::{FetchResponse, piece_of};
+use crate::transport::http::client::fetch::{FetchResponse, next_piece};
 
 /// Whether a response is a stream of events.
 pub(crate) fn is_events(response: &FetchResponse) -> bool {
@@ -15,28 +15,28 @@ pub(crate) fn is_events(response: &FetchResponse) -> bool {
     essence.trim().eq_ignore_ascii_case("text/event-stream")
 }
 
-/// The events of a response, and of those that go on where it stopped.
+/// The events of a response, and of the responses that resume it.
 pub(crate) struct Events {
     response: FetchResponse,
     decoder: SseDecoder,
     piece: Bytes,
-    /// It was said that the event that is being read is too long.
-    told_too_long: bool,
+    /// The event that is being read was reported as too long.
+    reported_too_long: bool,
 }
 
-/// What comes of a stream.
+/// What is read from a stream.
 pub(crate) enum StreamEvent {
     Message(Vec<u8>),
-    /// A message that is not kept. It is said before its end, which may never come.
+    /// A message is longer than the limit. Reported before its end, which may never come.
     TooLong,
-    /// It has ended or broken off, and this is all that is known.
+    /// The stream has ended or broken off, for this reason.
     End(String),
 }
 
 impl Events {
-    pub(crate) fn new(response: FetchResponse, longest: usize) -> Self {
-        let decoder = SseDecoder::new(longest);
-        Self { response, decoder, piece: Bytes::new(), told_too_long: false }
+    pub(crate) fn new(response: FetchResponse, max_bytes: usize) -> Self {
+        let decoder = SseDecoder::new(max_bytes);
+        Self { response, decoder, piece: Bytes::new(), reported_too_long: false }
     }
 
     /// The next message.
@@ -44,7 +44,7 @@ impl Events {
         loop {
             match self.event().await {
                 Ok(SseFrame::TooLong) => return StreamEvent::TooLong,
-                // Events without data set the id, and others are of no concern to us.
+                // Events without data only set the id; events of other names are not messages.
                 Ok(SseFrame::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
                 Ok(SseFrame::Message(event)) => return StreamEvent::Message(event.data),
                 Err(why) => return StreamEvent::End(why),
@@ -60,15 +60,15 @@ impl Events {
             let taken = self.piece.len() - rest.len();
             self.piece = self.piece.split_off(taken);
             match decoded {
-                Some(SseFrame::TooLong) if std::mem::take(&mut self.told_too_long) => continue,
+                Some(SseFrame::TooLong) if std::mem::take(&mut self.reported_too_long) => continue,
                 Some(decoded) => return Ok(decoded),
                 None => {}
             }
-            if self.decoder.is_too_long() && !self.told_too_long {
-                self.told_too_long = true;
+            if self.decoder.is_too_long() && !self.reported_too_long {
+                self.reported_too_long = true;
                 return Ok(SseFrame::TooLong);
             }
-            match piece_of(&mut self.response).await {
+            match next_piece(&mut self.response).await {
                 Some(Ok(piece)) => self.piece = piece,
                 None => return Err("the server ended the stream".to_owned()),
                 Some(Err(error)) => return Err(error.to_string()),
@@ -76,36 +76,36 @@ impl Events {
         }
     }
 
-    /// Reads on to the end of the response, without looking at what comes.
+    /// Reads the response to its end and drops what comes.
     pub(crate) async fn finish(mut self) {
-        while let Some(Ok(_)) = piece_of(&mut self.response).await {}
+        while let Some(Ok(_)) = next_piece(&mut self.response).await {}
     }
 
-    /// The event to go on after, if the server has named one.
+    /// The id to resume the stream after, if the server has sent one.
     pub(crate) fn last_event_id(&self) -> Option<&str> {
         self.decoder.last_event_id().filter(|id| !id.is_empty())
     }
 
-    /// How long the server wants to be left alone before.
+    /// How long the server wants the client to wait before it resumes the stream.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.decoder.retry()
     }
 
-    /// Goes on with another response. What was half read is forgotten: the server sends it again.
-    pub(crate) fn go_on(&mut self, response: FetchResponse, longest: usize) {
+    /// Continues with another response. An event that was read in part is dropped: the server sends it again.
+    pub(crate) fn resume_with(&mut self, response: FetchResponse, max_bytes: usize) {
         if mutant!(KeepHalfRead) {
             self.response = response;
             return;
         }
-        let mut decoder = SseDecoder::new(longest);
+        let mut decoder = SseDecoder::new(max_bytes);
         // The id and `retry` outlive the response.
         decoder.carry_over(&self.decoder);
         (self.response, self.decoder, self.piece) = (response, decoder, Bytes::new());
-        self.told_too_long = false;
+        self.reported_too_long = false;
     }
 }
 
-/// Whether events of that name are messages.
+/// Whether events of this name are messages.
 pub(crate) fn is_message(name: &str) -> bool {
     matches!(name, "" | "message")
 }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::transport::http::client::fetch::{FetchBody, FetchError};
 
-    /// A body that comes in these pieces, and then ends or breaks off.
+    /// A body of these pieces that then ends or breaks off.
     struct Pieces {
         pieces: VecDeque<Bytes>,
         breaks_off: bool,
@@ -143,7 +143,7 @@ mod tests {
         at.windows(2).map(|pair| Bytes::copy_from_slice(&bytes[pair[0]..pair[1]])).collect()
     }
 
-    /// The messages of a stream, and the event to go on after.
+    /// The messages of a stream, and the id to resume it after.
     fn read(pieces: VecDeque<Bytes>, breaks_off: bool) -> (Vec<String>, Option<String>) {
         let body: Box<dyn FetchBody> = Box::new(Pieces { pieces, breaks_off });
         let mut events = Events::new(http::Response::new(body), 1024);
@@ -163,23 +163,23 @@ mod tests {
     }
 
     #[derive(Debug, Clone)]
-    struct LoggedWarning {
+    struct WrittenEvent {
         data: Vec<String>,
         id: Option<String>,
         name: Option<&'static str>,
         comment: bool,
     }
 
-    fn told() -> impl Strategy<Value = LoggedWarning> {
+    fn event() -> impl Strategy<Value = WrittenEvent> {
         let data = proptest::collection::vec("[a-zäß€😀:{}\" ]{0,12}", 0..3);
         let id = proptest::option::of("[a-z0-9]{1,4}");
         let name = proptest::option::of(prop_oneof![Just("message"), Just("endpoint")]);
-        (data, id, name, any::<bool>()).prop_map(|(data, id, name, comment)| LoggedWarning { data, id, name, comment })
+        (data, id, name, any::<bool>()).prop_map(|(data, id, name, comment)| WrittenEvent { data, id, name, comment })
     }
 
-    fn write(told: &[LoggedWarning], end: &str, mark: bool) -> String {
+    fn write(events: &[WrittenEvent], end: &str, mark: bool) -> String {
         let mut text = if mark { "\u{feff}".to_owned() } else { String::new() };
-        for event in told {
+        for event in events {
             if event.comment {
                 text.extend([": größe", end]);
             }
@@ -194,13 +194,13 @@ mod tests {
     proptest! {
         #[test]
         fn messages_are_the_same_however_their_bytes_are_split(
-            all in proptest::collection::vec(told(), 0..8),
+            all in proptest::collection::vec(event(), 0..8),
             end in prop_oneof![Just("\n"), Just("\r"), Just("\r\n")],
             mark: bool,
             breaks_off: bool,
             cuts in proptest::collection::vec(any::<usize>(), 0..24),
         ) {
-            let is_one = |event: &&LoggedWarning| event.name != Some("endpoint") && !event.data.concat().is_empty()
+            let is_one = |event: &&WrittenEvent| event.name != Some("endpoint") && !event.data.concat().is_empty()
                 || event.name != Some("endpoint") && event.data.len() > 1;
             let messages: Vec<String> = all.iter().filter(is_one).map(|event| event.data.join("\n")).collect();
             let last = all.iter().rev().find_map(|event| event.id.clone());
@@ -210,7 +210,7 @@ mod tests {
 
         #[test]
         fn a_stream_cut_anywhere_gives_what_was_whole(
-            all in proptest::collection::vec(told(), 1..6),
+            all in proptest::collection::vec(event(), 1..6),
             end in prop_oneof![Just("\n"), Just("\r\n")],
             at: usize,
             cuts in proptest::collection::vec(any::<usize>(), 0..8),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_said_once_and_before_its_end() {
+    fn a_message_that_is_too_long_is_reported_once_and_before_its_end() {
         let long = vec![b'x'; 2000];
         let pieces = [&b"data: "[..], &long, &long, b"\n\ndata: a\n\n"].map(Bytes::copy_from_slice);
         let body: Box<dyn FetchBody> = Box::new(Pieces { pieces: pieces.into(), breaks_off: false });

@@ -1,5 +1,5 @@
-//! Server-sent events: those of a response, those of the stream on which the server speaks first, and when a broken one is
-//! opened again.
+//! Server-sent events: those of a response, those of the stream of messages that the server sends by itself, and the backoff before a
+//! broken stream is reopened.
 
 pub(crate) mod backoff;
 pub(crate) mod events;

@@ -1,4 +1,4 @@
-//! The stream on which a server of the older revisions speaks first.
+//! The stream on which a server of an older revision sends messages that belong to no request of the client.
 
 use std::sync::Arc;
 
@@ -14,82 +14,83 @@ use crate::transport::http::client::fetch::FetchResponse;
 use crate::transport::http::client::request::HttpRequest;
 use crate::transport::http::client::shared::Shared;
 
-/// Listens until the server has no such stream, does not know the session, or cannot be reached often enough.
+/// Reads the stream, and reopens it when it ends, until the server does not have it, does not know the session, or could not be
+/// reached after all retries.
 pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<DriverEvent>) {
-    let mut backoff = StreamBackoff::of_the_server();
+    let mut backoff = StreamBackoff::for_server_stream();
     let mut events: Option<Events> = None;
     loop {
         match open(&shared, events.as_ref().and_then(Events::last_event_id)).await {
             OpenStreamResult::Stream(response) => {
                 shared.note_audible();
                 backoff.note_opened(shared.runtime.now());
-                let stream = going_on(events.take(), response, shared.longest);
-                if read(&shared, events.insert(stream), &mut backoff, &driver).await == ReadEnd::NoReceiver {
+                let stream = continue_with(events.take(), response, shared.max_message_bytes);
+                if read(&shared, events.insert(stream), &mut backoff, &driver).await == ReadEnd::DriverGone {
                     break;
                 }
             }
             OpenStreamResult::SessionLost => {
-                // If the driver is gone, nobody listens.
+                // Fails only if the driver is gone.
                 let _ = driver.send(DriverEvent::SessionLost).await;
                 break;
             }
-            OpenStreamResult::Never => break,
-            OpenStreamResult::NotNow => {}
+            OpenStreamResult::Unsupported => break,
+            OpenStreamResult::Failed => {}
         }
         let retry = events.as_ref().and_then(Events::retry);
         let Some(pause) = backoff.pause(retry, &*shared.runtime) else {
-            let unheard = "what the server says by itself is not heard any more";
-            shared.log(Level::WARN, unheard, "its stream cannot be opened again");
+            let what = "messages that the server sends by itself are not received any more";
+            shared.log(Level::WARN, what, "their stream could not be reopened");
             break;
         };
         sleep(&*shared.runtime, pause).await;
     }
-    // There is nothing to wait for any more.
+    // It will not be opened any more: nothing may wait for it.
     shared.note_audible();
 }
 
-/// What comes of asking for the stream.
+/// The outcome of a request for the stream.
 enum OpenStreamResult {
     Stream(FetchResponse),
     /// The server does not know the session.
     SessionLost,
-    /// A server need not have it.
-    Never,
-    NotNow,
+    /// The server does not have one, which the protocol allows.
+    Unsupported,
+    /// Worth a retry.
+    Failed,
 }
 
 async fn open(shared: &Shared, last_event_id: Option<&str>) -> OpenStreamResult {
     let request = HttpRequest { last_event_id, ..HttpRequest::default() };
     let response = match shared.send(request).await {
         Ok(response) => response,
-        Err(why) if why.is_final() => return OpenStreamResult::Never,
-        Err(_) => return OpenStreamResult::NotNow,
+        Err(why) if why.is_final() => return OpenStreamResult::Unsupported,
+        Err(_) => return OpenStreamResult::Failed,
     };
     match response.status() {
         status if status.is_success() && is_events(&response) => OpenStreamResult::Stream(response),
         StatusCode::NOT_FOUND if shared.session().id.is_some() => OpenStreamResult::SessionLost,
-        status if status.is_client_error() || status.is_success() => OpenStreamResult::Never,
-        _ => OpenStreamResult::NotNow,
+        status if status.is_client_error() || status.is_success() => OpenStreamResult::Unsupported,
+        _ => OpenStreamResult::Failed,
     }
 }
 
-/// The stream, where the one before stopped.
-fn going_on(before: Option<Events>, response: FetchResponse, longest: usize) -> Events {
+/// The events of a response, continuing those of the response before.
+fn continue_with(before: Option<Events>, response: FetchResponse, max_bytes: usize) -> Events {
     match before {
         Some(mut events) => {
-            events.go_on(response, longest);
+            events.resume_with(response, max_bytes);
             events
         }
-        None => Events::new(response, longest),
+        None => Events::new(response, max_bytes),
     }
 }
 
-/// How the reading of a stream ends.
+/// Why reading a stream ended.
 #[derive(PartialEq)]
 enum ReadEnd {
     StreamEnd,
-    /// Nobody listens any more.
-    NoReceiver,
+    DriverGone,
 }
 
 async fn read(
@@ -102,13 +103,13 @@ async fn read(
         match events.next().await {
             StreamEvent::Message(message) => {
                 backoff.note_message();
-                if driver.send(DriverEvent::Message(message)).await.is_err() {
-                    return ReadEnd::NoReceiver;
+                if driver.send(DriverEvent::Message(shared.parse(message))).await.is_err() {
+                    return ReadEnd::DriverGone;
                 }
             }
             StreamEvent::TooLong => {
-                let why = format!("it is longer than {} bytes", shared.longest);
-                shared.log(Level::WARN, "a message of the server was not taken", &why);
+                let why = format!("longer than {} bytes", shared.max_message_bytes);
+                shared.log(Level::WARN, "a message of the server was dropped", &why);
             }
             StreamEvent::End(_) => return ReadEnd::StreamEnd,
         }

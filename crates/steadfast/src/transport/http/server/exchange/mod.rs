@@ -1,4 +1,4 @@
-//! One request of 2026-07-28: the first thing that it says decides how it is answered.
+//! One request of 2026-07-28: its first messages decide whether the HTTP response is JSON or an event stream.
 
 mod stream;
 
@@ -24,15 +24,15 @@ use super::socket::Hangup;
 use crate::runtime::{Engine, Exchange, Mailbox, Runtime, Timer};
 use crate::server::ServerService;
 
-/// Waits for the first message, and answers with JSON if there is no other. While events are streamed, `hangup` is the end of the
-/// client.
-pub(crate) async fn answer(mut running: Box<RunningExchange>, hangup: Option<Hangup>) -> Response<HttpBody> {
+/// Responds with JSON if the response is the only message, and with an event stream otherwise or if it takes long. While events are
+/// streamed, `hangup` reports that the client has disconnected.
+pub(crate) async fn respond(mut running: Box<RunningExchange>, hangup: Option<Hangup>) -> Response<HttpBody> {
     let wait = running.shared.options.stream_after;
     let first = poll_fn(|cx| {
         if let Poll::Ready(message) = running.poll_message(cx) {
             return Poll::Ready(Some(message));
         }
-        // Nothing to say yet: from here on there is only something to keep open.
+        // No message so far: after this time the response becomes an event stream, which comments can keep open.
         running.poll_timer(cx, wait).map(|()| None)
     })
     .await;
@@ -40,8 +40,8 @@ pub(crate) async fn answer(mut running: Box<RunningExchange>, hangup: Option<Han
     match first {
         None => {}
         Some(None) => {
-            // A request ends with an answer, so this does not happen; if it did, the client would learn that it did.
-            let error = steadfast_model::ErrorObject::internal("the request ended without an answer");
+            // Every request ends with a response, so this does not happen; if it did, the client would get this error.
+            let error = steadfast_model::ErrorObject::internal("the request ended without a response");
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error);
         }
         Some(Some(message)) => match poll_fn(|cx| Poll::Ready(running.poll_message(cx))).await {
@@ -57,20 +57,21 @@ pub(crate) async fn answer(mut running: Box<RunningExchange>, hangup: Option<Han
     reply::events(HttpBody::exchange(ExchangeStream::begin(running, ready, hangup)))
 }
 
-/// An exchange with what it needs while it runs. Dropping it cancels the request.
+/// An exchange while it runs. Dropping it cancels the request.
 pub(crate) struct RunningExchange {
     shared: Arc<Shared>,
     runtime: Arc<dyn Runtime>,
-    /// It holds its permit until all that it began has ended.
+    /// Holds its permit until its handler and all cleanups have ended.
     exchange: Exchange<ServerService, Permit>,
     timer: Option<Box<dyn Timer>>,
-    /// Heard of once it has to wait.
+    /// Resolves when the service shuts down. Created when the exchange first has to wait.
     closing: Option<Pin<Box<OwnedNotified>>>,
-    told: bool,
+    /// The exchange was shut down.
+    shut_down: bool,
 }
 
 impl RunningExchange {
-    /// Gives an engine of its own the request.
+    /// Begins a request in an engine of its own.
     pub(crate) fn begin(
         shared: Arc<Shared>,
         runtime: Arc<dyn Runtime>,
@@ -86,45 +87,45 @@ impl RunningExchange {
         let limits = shared.limits.clone();
         let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
         let exchange = Exchange::begin_decoded(engine, message, permit);
-        Self { shared, runtime, exchange, timer: None, closing: None, told: false }
+        Self { shared, runtime, exchange, timer: None, closing: None, shut_down: false }
     }
 
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         if let Poll::Ready(message) = self.exchange.poll_next(cx) {
             return Poll::Ready(message);
         }
-        if self.hears_closing(cx) { self.exchange.poll_next(cx) } else { Poll::Pending }
+        if self.shuts_down(cx) { self.exchange.poll_next(cx) } else { Poll::Pending }
     }
 
-    /// Goes on without a way to say anything. Ready if it has ended, or has nothing more to say.
-    fn poll_without_sending(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Runs the request while the client does not read. Ready if it has ended, or has no more messages.
+    fn poll_unread(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.exchange.poll_without_sending(cx).is_ready() {
             return Poll::Ready(());
         }
-        if self.hears_closing(cx) { self.exchange.poll_without_sending(cx) } else { Poll::Pending }
+        if self.shuts_down(cx) { self.exchange.poll_without_sending(cx) } else { Poll::Pending }
     }
 
-    /// Whether the service has just begun to shut down: then the request knows.
-    fn hears_closing(&mut self, cx: &mut Context<'_>) -> bool {
-        let hears = !self.told && self.poll_closing(cx).is_ready();
-        if hears {
-            self.told = true;
+    /// Shuts the exchange down if the service has just begun to. Returns whether it has.
+    fn shuts_down(&mut self, cx: &mut Context<'_>) -> bool {
+        let begins = !self.shut_down && self.poll_closing(cx).is_ready();
+        if begins {
+            self.shut_down = true;
             self.closing = None;
             self.exchange.shut_down();
         }
-        hears
+        begins
     }
 
     fn poll_closing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let closing = self.closing.get_or_insert_with(|| Box::pin(self.shared.closing.notified()));
-        // Registered before the look at the flag, so that nothing falls in between.
+        // Registered before the flag is read, so that a shutdown in between is not missed.
         if closing.as_mut().poll(cx).is_ready() || self.shared.closing.is_closing() {
             return Poll::Ready(());
         }
         Poll::Pending
     }
 
-    /// Ready when `wait` has passed since it was first polled.
+    /// Ready when `wait` has passed since the first poll.
     fn poll_timer(&mut self, cx: &mut Context<'_>, wait: std::time::Duration) -> Poll<()> {
         let runtime = &self.runtime;
         let timer = self.timer.get_or_insert_with(|| {

@@ -1,8 +1,8 @@
-//! The events of one request of 2026-07-28.
+//! The event stream of one request of 2026-07-28.
 //!
-//! A task serves the request, and the response takes from it what there is to say, one message at a time. So deadlines are
-//! kept and a shutdown is heard although a client does not read; what waits for it is held by the connection, within its
-//! limits. Dropping the response cancels the request.
+//! A task runs the request and hands its messages to the HTTP response, one at a time. So deadlines and a shutdown take effect
+//! although the client does not read; unread messages wait in the connection, within its limits. Dropping the response cancels
+//! the request.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -18,76 +18,79 @@ use crate::runtime::{Runtime, spawn_apart};
 use crate::transport::http::server::keep_alive::KeepAlive;
 use crate::transport::http::server::socket::Hangup;
 
-/// The end of the response.
+/// The HTTP response.
 pub(crate) struct ExchangeStream {
-    between: Arc<SharedExchange>,
-    /// Messages from before there was a stream.
+    shared: Arc<SharedExchange>,
+    /// Messages from before it was decided that the response is a stream.
     ready: VecDeque<Vec<u8>>,
     runtime: Arc<dyn Runtime>,
-    silence: Duration,
+    keep_alive_interval: Duration,
     keep_alive: KeepAlive,
 }
 
-/// The end of the request.
-struct Serving {
-    between: Arc<SharedExchange>,
-    /// The client is gone, though whoever writes to it has not found out: bytes that nobody has read hide it, and there may be
-    /// nothing to write for long.
+/// The task that runs the request.
+struct ExchangeTask {
+    shared: Arc<SharedExchange>,
+    /// Resolves when the client has disconnected. The HTTP server may notice that late: bytes that it has not read hide the end of
+    /// the input, and there may be nothing to write for long.
     hangup: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// What both ends share. Nothing that is called with the lock held runs the other end.
-struct SharedExchange(Mutex<CallSlot>);
+/// Shared by the response and the task. Neither is run while the lock is held.
+struct SharedExchange(Mutex<ExchangeState>);
 
-struct CallSlot {
-    /// Gone when it is over, or its client is.
+struct ExchangeState {
+    /// `None` when the request has ended, or the client has disconnected.
     running: Option<Box<RunningExchange>>,
+    /// The next message, until the response takes it.
     message: Option<Vec<u8>>,
+    /// Wakes the response.
     reader: Option<Waker>,
+    /// Wakes the task.
     writer: Option<Waker>,
 }
 
 impl SharedExchange {
-    fn lock(&self) -> MutexGuard<'_, CallSlot> {
+    fn lock(&self) -> MutexGuard<'_, ExchangeState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ExchangeStream {
     pub(crate) fn begin(running: Box<RunningExchange>, ready: VecDeque<Vec<u8>>, hangup: Option<Hangup>) -> Self {
-        let (runtime, silence) = (Arc::clone(&running.runtime), running.shared.options.keep_alive);
-        let slot = CallSlot { running: Some(running), message: None, reader: None, writer: None };
-        let between = Arc::new(SharedExchange(Mutex::new(slot)));
+        let (runtime, keep_alive_interval) = (Arc::clone(&running.runtime), running.shared.options.keep_alive);
+        let state = ExchangeState { running: Some(running), message: None, reader: None, writer: None };
+        let shared = Arc::new(SharedExchange(Mutex::new(state)));
         let hangup = hangup.map(|hangup| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(hangup.wait()) });
-        let serving = Serving { between: Arc::clone(&between), hangup };
-        spawn_apart(&*runtime, serving);
-        Self { between, ready, runtime, silence, keep_alive: KeepAlive::default() }
+        let task = ExchangeTask { shared: Arc::clone(&shared), hangup };
+        spawn_apart(&*runtime, task);
+        Self { shared, ready, runtime, keep_alive_interval, keep_alive: KeepAlive::default() }
     }
 
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Poll::Ready(message) = self.poll_message(cx) {
-            self.keep_alive.spoken();
+            self.keep_alive.reset();
             return Poll::Ready(message.map(|message| {
                 let mut out = Vec::new();
                 sse::Event { data: Some(&message), ..sse::Event::default() }.write(&mut out);
                 out.into()
             }));
         }
-        self.keep_alive.poll(&*self.runtime, self.silence, cx).map(Some)
+        self.keep_alive.poll(&*self.runtime, self.keep_alive_interval, cx).map(Some)
     }
 
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         if let Some(message) = self.ready.pop_front() {
             return Poll::Ready(Some(message));
         }
-        let mut slot = self.between.lock();
-        let message = slot.message.take();
-        if message.is_none() && slot.running.is_some() {
-            slot.reader = Some(cx.waker().clone());
+        let mut state = self.shared.lock();
+        let message = state.message.take();
+        if message.is_none() && state.running.is_some() {
+            state.reader = Some(cx.waker().clone());
             return Poll::Pending;
         }
-        let writer = slot.writer.take();
-        drop(slot);
+        let writer = state.writer.take();
+        drop(state);
         writer.into_iter().for_each(Waker::wake);
         Poll::Ready(message)
     }
@@ -95,40 +98,40 @@ impl ExchangeStream {
 
 impl Drop for ExchangeStream {
     fn drop(&mut self) {
-        let mut slot = self.between.lock();
-        let (running, writer) = (slot.running.take(), slot.writer.take());
-        drop(slot);
+        let mut state = self.shared.lock();
+        let (running, writer) = (state.running.take(), state.writer.take());
+        drop(state);
         drop(running);
         writer.into_iter().for_each(Waker::wake);
     }
 }
 
-impl Future for Serving {
+impl Future for ExchangeTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Self { between, hangup } = &mut *self;
+        let Self { shared, hangup } = &mut *self;
         let hung_up = hangup.as_mut().is_some_and(|hangup| hangup.as_mut().poll(cx).is_ready());
-        let mut guard = between.lock();
-        let slot = &mut *guard;
+        let mut guard = shared.lock();
+        let state = &mut *guard;
         if hung_up {
-            let running = slot.running.take();
-            slot.reader.take().into_iter().for_each(Waker::wake);
+            let running = state.running.take();
+            state.reader.take().into_iter().for_each(Waker::wake);
             drop(guard);
-            // Outside of the lock: what it ends may want it.
+            // After the lock is released: stopping the handler may take it.
             drop(running);
             return Poll::Ready(());
         }
         loop {
-            let Some(running) = &mut slot.running else { return Poll::Ready(()) };
-            // Woken when there is room, or nobody to make any.
-            slot.writer = Some(cx.waker().clone());
-            let full = slot.message.is_some();
-            let said = if full { running.poll_without_sending(cx).map(|()| None) } else { running.poll_message(cx) };
-            let said = std::task::ready!(said);
-            let over = if said.is_none() { slot.running.take() } else { None };
-            slot.message = said.or(slot.message.take());
-            slot.reader.take().into_iter().for_each(Waker::wake);
+            let Some(running) = &mut state.running else { return Poll::Ready(()) };
+            // Woken when the message was taken, or the response was dropped.
+            state.writer = Some(cx.waker().clone());
+            let full = state.message.is_some();
+            let next = if full { running.poll_unread(cx).map(|()| None) } else { running.poll_message(cx) };
+            let next = std::task::ready!(next);
+            let over = if next.is_none() { state.running.take() } else { None };
+            state.message = next.or(state.message.take());
+            state.reader.take().into_iter().for_each(Waker::wake);
             if over.is_some() {
                 drop(guard);
                 drop(over);

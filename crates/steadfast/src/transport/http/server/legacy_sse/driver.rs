@@ -1,4 +1,4 @@
-//! What drives a session of the old transport while its stream is not written: answers that come, deadlines, its end.
+//! The driver of a session of HTTP+SSE: handles responses of handlers, timeouts and the end of the session.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -9,28 +9,28 @@ use crate::runtime::{Timer, spawn_apart};
 use crate::transport::http::server::load::LoadGuard;
 use crate::transport::http::server::sessions::Sessions;
 
-/// How many turns it takes before it lets another one on its thread have some.
+/// How many turns the driver takes before it yields to others on its thread.
 const TURNS: usize = 32;
 
 /// Drives one session to its end.
 pub(crate) struct Driver {
     session: Arc<SseSession>,
     sessions: Weak<Sessions>,
-    /// For its idle time.
+    /// For the idle timeout.
     timer: Box<dyn Timer>,
-    /// A shutdown waits for it.
-    stay: LoadGuard,
+    /// A shutdown waits until this is dropped.
+    load: LoadGuard,
 }
 
 impl Driver {
-    /// Where no handler can hold it up.
+    /// Spawns the driver on a thread that handlers cannot block.
     pub(crate) fn spawn(session: Arc<SseSession>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
-        let driver = Self { timer: runtime.timer(), stay: session.load.stay(), session, sessions };
+        let driver = Self { timer: runtime.timer(), load: session.load.guard(), session, sessions };
         spawn_apart(&*runtime, driver);
     }
 
-    fn leave_table(&self) {
+    fn remove_session(&self) {
         if let Some(sessions) = self.sessions.upgrade() {
             sessions.remove(self.session.id());
         }
@@ -48,35 +48,35 @@ impl Future for Driver {
             let state = &mut *guard;
             let progressed = state.engine.run_commands_and_timer(cx);
             state.engine.process_events();
-            state.give_back();
+            state.release_permits();
             if state.engine.connection.waiting_bytes() > 0 {
                 state.wake_reader();
             }
             if let Some(ended) = state.engine.ended() {
-                driver.stay.abandoned(ended.abandoned);
+                driver.load.abandoned(ended.abandoned);
                 state.engine.abandon_all();
-                state.over = true;
+                state.ended = true;
                 state.wake_reader();
                 drop(guard);
-                driver.leave_table();
+                driver.remove_session();
                 return Poll::Ready(());
             }
             let now = session.runtime.now();
-            let until = (!state.over).then(|| session.patience(state));
-            if until.is_some_and(|until| until <= now) {
+            let idle_at = (!state.ended).then(|| session.idle_deadline(state));
+            if idle_at.is_some_and(|idle_at| idle_at <= now) {
                 state.end(now);
                 drop(guard);
-                driver.leave_table();
+                driver.remove_session();
                 continue;
             }
-            driver.timer.reset(until);
+            driver.timer.reset(idle_at);
             let due = driver.timer.poll(cx).is_ready();
             if !state.engine.prepare_sleep(cx, 0, progressed || due) {
                 state.driver = Some(cx.waker().clone());
                 return Poll::Pending;
             }
         }
-        // Others on this thread have their turn.
+        // Yields to others on this thread.
         cx.waker().wake_by_ref();
         Poll::Pending
     }

@@ -1,14 +1,14 @@
 //! HTTP+SSE, the transport of 2024-11-05, for clients that know no other. Off unless
-//! [`HttpOptions::legacy_sse`](super::HttpOptions::legacy_sse) says where it is.
+//! [`HttpOptions::legacy_sse`](super::HttpOptions::legacy_sse) sets its path.
 //!
 //! ```text
 //!   GET  /sse                 --> 200, a stream of events:  endpoint: /sse?session_id=...
-//!                                                           message:  whatever the server has to say
-//!   POST /sse?session_id=...  --> 202; what it comes to is on the stream
+//!                                                           message:  any message of the server
+//!   POST /sse?session_id=...  --> 202; the response is on the stream
 //! ```
 //!
-//! The stream is the connection, as a socket would be: when it closes, everything that runs for it is stopped, and nothing
-//! can be resumed. What is not read waits in the connection, within its limits, so that a cancellation still finds it there.
+//! The stream is the connection, as a socket would be: when it closes, its handlers are stopped, and nothing can be resumed.
+//! Messages that the client has not read wait in the connection, within its limits, so that a cancellation can still remove them.
 
 mod driver;
 mod session;
@@ -30,29 +30,26 @@ pub(crate) use stream::SseStream;
 
 use super::body::HttpBody;
 use super::incoming::RequestHeaders;
-use super::post::{Refusal, TOO_MANY as TOO_MANY_REQUESTS, contradiction, ids_of};
+use super::post::{NO_RANDOM, Refusal, SESSION_LIMIT, TOO_MANY_REQUESTS, ids_of, method_mismatch};
 use super::reply;
 use super::service::Shared;
 use super::sessions::{SessionLimitReached, SessionSlot};
 use crate::runtime::Runtime;
 use session::SubmitError;
 
-/// What the query calls a session, as servers of that time did.
+/// The query parameter with the session id, named as in other servers of that revision.
 const SESSION: &str = "session_id";
 
 /// The methods of the endpoint.
 const METHODS: &str = "GET, POST";
 
-const TOO_MANY: &str = "as many sessions are open as may be";
-
 impl Shared {
-    /// Whether a request for this path is for the old transport. A router that has taken a prefix away leaves the end of
-    /// what clients wrote.
+    /// Whether a request for this path is for HTTP+SSE. A router that strips a prefix leaves only the end of the path.
     pub(crate) fn is_legacy_sse(&self, path: &str) -> bool {
         path.starts_with('/') && self.options.legacy_sse.as_deref().is_some_and(|known| known.ends_with(path))
     }
 
-    /// Serves a request for the old transport.
+    /// Serves a request for HTTP+SSE.
     pub(crate) async fn legacy_sse<B: Body>(
         self: Arc<Self>,
         runtime: Arc<dyn Runtime>,
@@ -60,8 +57,8 @@ impl Shared {
         body: B,
     ) -> Response<HttpBody> {
         match parts.method {
-            HttpMethod::GET => self.open_events(runtime, &parts),
-            HttpMethod::POST => match self.take_posted(&runtime, &parts, body).await {
+            HttpMethod::GET => self.open_stream(runtime, &parts),
+            HttpMethod::POST => match self.accept_post(&runtime, &parts, body).await {
                 Ok(()) => reply::empty(StatusCode::ACCEPTED),
                 Err(refused) => *refused,
             },
@@ -69,44 +66,44 @@ impl Shared {
         }
     }
 
-    /// GET: the stream, with a session of its own.
-    fn open_events(&self, runtime: Arc<dyn Runtime>, parts: &Parts) -> Response<HttpBody> {
+    /// GET: opens a session and its stream.
+    fn open_stream(&self, runtime: Arc<dyn Runtime>, parts: &Parts) -> Response<HttpBody> {
         if !Accepts::of(&RequestHeaders(&parts.headers)).events {
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
         }
         if self.closing.is_closing() {
-            return reply::overloaded("shutting down: no new sessions are opened");
+            return reply::overloaded("shutting down: new sessions are refused");
         }
         if self.sessions.is_full() {
-            return reply::overloaded(TOO_MANY);
+            return reply::overloaded(SESSION_LIMIT);
         }
         let Ok(session) = SseSession::new(self, runtime, self.options.principal(parts)) else {
-            let error = ErrorObject::internal("the system has no random numbers to name a session with");
+            let error = ErrorObject::internal(NO_RANDOM);
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error);
         };
-        if let Err(SessionLimitReached) = self.sessions.enter(SessionSlot::Sse(Arc::clone(&session))) {
-            return reply::overloaded(TOO_MANY);
+        if let Err(SessionLimitReached) = self.sessions.insert(SessionSlot::Sse(Arc::clone(&session))) {
+            return reply::overloaded(SESSION_LIMIT);
         }
         if self.closing.is_closing() {
-            // It began while this one was on its way in, and may have missed it.
+            // The shutdown has begun meanwhile, and may not have included this session.
             session.shut_down();
         }
-        // Without its host: whatever name the client used for us is the one that it reaches us by.
+        // Relative, without a host: the client uses the host by which it has reached the server.
         let path = self.options.legacy_sse.as_deref().unwrap_or_default();
         let endpoint = format!("{path}?{SESSION}={}", session.id());
         let stream = SseStream::new(session, Arc::downgrade(&self.sessions), &endpoint);
         reply::events(HttpBody::sse(stream))
     }
 
-    /// POST: a message of the client's.
-    async fn take_posted<B: Body>(&self, runtime: &Arc<dyn Runtime>, parts: &Parts, body: B) -> Result<(), Refusal> {
-        let lines = RequestHeaders(&parts.headers);
+    /// POST: a message of the client.
+    async fn accept_post<B: Body>(&self, runtime: &Arc<dyn Runtime>, parts: &Parts, body: B) -> Result<(), Refusal> {
+        let request_headers = RequestHeaders(&parts.headers);
         let refuse = |status, message| Err(Box::new(reply::refuse(status, message)));
-        if !media::is_json(&lines) {
+        if !media::is_json(&request_headers) {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
         }
         let Some(id) = session_in(parts.uri.query().unwrap_or_default()) else {
-            return refuse(StatusCode::BAD_REQUEST, "the query must name one session: begin with GET of this path");
+            return refuse(StatusCode::BAD_REQUEST, "the query must name one session: open it with GET of this path");
         };
         let principal = self.options.principal(parts);
         let found = self.sessions.find_sse(id).filter(|session| session.belongs_to(principal.as_ref()));
@@ -122,45 +119,46 @@ impl Shared {
         if matches!(message, Message::Request { .. } | Message::Batch(_)) && !permit.is_for_request() {
             return Err(Box::new(reply::overloaded(TOO_MANY_REQUESTS)));
         }
-        let id = if let Message::Request { id, .. } = &message { Some(id) } else { None };
-        if let Some(refusal) = contradiction(&lines, &message) {
+        let id = if let Message::Request { id, .. } = &message { Some(id.clone()) } else { None };
+        if let Some(refusal) = method_mismatch(&request_headers, &message) {
             return Err(Box::new(refusal));
         }
-        if Era::of(&lines, &message) == Era::Modern {
-            let error = ErrorObject::invalid_request("this transport has no messages of revision 2026-07-28");
-            return Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &error)));
+        if Era::of(&request_headers, &message) == Era::Modern {
+            let error = ErrorObject::invalid_request("HTTP+SSE does not carry messages of revision 2026-07-28");
+            return Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id.as_ref(), &error)));
         }
         let ids = match &message {
             Message::Request { id, .. } => vec![id.clone()],
             Message::Batch(batch) => ids_of(*batch, self.limits.depth),
             _ => Vec::new(),
         };
-        session.submit(principal.as_ref(), &bytes, &ids, permit).map_err(|refused| Box::new(refusal(refused, id)))
+        let submitted = session.submit(principal.as_ref(), message, &ids, permit);
+        submitted.map_err(|error| Box::new(refusal(error, id.as_ref())))
     }
 }
 
-/// The session that a query names, if it names one.
+/// The session id in a query, if there is exactly one.
 fn session_in(query: &str) -> Option<&str> {
     let mut named = query.split('&').filter_map(|pair| pair.split_once('=')).filter(|(name, _)| *name == SESSION);
     let (_, id) = named.next()?;
     named.next().is_none().then_some(id)
 }
 
-fn refusal(refused: SubmitError, id: Option<&RequestId>) -> Response<HttpBody> {
-    match refused {
-        SubmitError::Gone => gone(id),
-        SubmitError::Unread => reply::overloaded("too many answers wait on the stream: read them first"),
-        SubmitError::InFlight => {
-            // Here it cannot be taken for the answer of the first, as it could on the stream.
+fn refusal(error: SubmitError, id: Option<&RequestId>) -> Response<HttpBody> {
+    match error {
+        SubmitError::SessionEnded => gone(id),
+        SubmitError::OutputFull => reply::overloaded("too many unread messages: read the event stream first"),
+        SubmitError::IdInUse => {
+            // In this HTTP response it cannot be mistaken for the response to the other request, as it could on the stream.
             let error = ErrorObject::invalid_request("a request with this id is still in flight");
             reply::error(StatusCode::BAD_REQUEST, id, &error)
         }
     }
 }
 
-/// A session whose stream has closed, or that never was, or is somebody else's: which of them is nobody's business.
+/// The session has ended, never existed, or belongs to another principal; the response does not reveal which.
 fn gone(id: Option<&RequestId>) -> Response<HttpBody> {
-    let error = ErrorObject::invalid_request("there is no such session: its stream has closed, or never was");
+    let error = ErrorObject::invalid_request("unknown session: its event stream has closed, or was never opened");
     reply::error(StatusCode::NOT_FOUND, id, &error)
 }
 

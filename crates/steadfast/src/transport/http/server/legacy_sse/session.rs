@@ -1,4 +1,4 @@
-//! A session of the old transport: a connection whose messages come in POSTs and leave on one stream.
+//! A session of HTTP+SSE: a connection that receives messages in POSTs and sends messages on one stream.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::Key;
+use steadfast_proto::envelope::Message;
 
 use crate::runtime::{Engine, Mailbox, Runtime};
 use crate::server::ServerService;
@@ -16,7 +17,7 @@ use crate::transport::http::server::service::Shared;
 /// One session.
 pub(crate) struct SseSession {
     id: Box<str>,
-    /// Whose it is.
+    /// The identity of the principal that opened it.
     owner: Option<String>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) load: Arc<Load>,
@@ -27,31 +28,30 @@ pub(crate) struct SseSession {
 
 pub(crate) struct State {
     pub(crate) engine: Engine<ServerService>,
-    /// Who writes the stream.
+    /// Wakes the stream.
     pub(crate) reader: Option<Waker>,
     pub(crate) driver: Option<Waker>,
     opened: Moment,
-    /// When the client last sent something, or took something from the stream.
-    pub(crate) used: Moment,
-    /// Nobody reads the stream any more.
-    pub(crate) over: bool,
-    /// The shares of messages whose requests have not ended.
+    /// When the client last sent something, or read something from the stream.
+    pub(crate) last_used: Moment,
+    /// The stream has closed.
+    pub(crate) ended: bool,
+    /// The permits of messages, with their requests that have not ended.
     permits: Vec<(Vec<Key>, Permit)>,
 }
 
-/// Why a message was not taken.
+/// Why a message was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SubmitError {
-    /// The stream has closed.
-    Gone,
-    /// Too much waits on the stream.
-    Unread,
-    /// A request of this id is running.
-    InFlight,
+    SessionEnded,
+    /// Too many bytes wait to be read from the stream.
+    OutputFull,
+    /// A request with the same id is running.
+    IdInUse,
 }
 
 impl SseSession {
-    /// A session under an id that nobody can guess.
+    /// A session with a random id.
     pub(crate) fn new(
         shared: &Shared,
         runtime: Arc<dyn Runtime>,
@@ -66,8 +66,15 @@ impl SseSession {
         };
         let engine = Engine::new(service, Arc::clone(&shared.hello), shared.limits.clone(), Arc::clone(&runtime));
         let now = runtime.now();
-        let state =
-            State { engine, reader: None, driver: None, opened: now, used: now, over: false, permits: Vec::new() };
+        let state = State {
+            engine,
+            reader: None,
+            driver: None,
+            opened: now,
+            last_used: now,
+            ended: false,
+            permits: Vec::new(),
+        };
         let (idle, keep_alive) = (shared.options.session_idle, shared.options.keep_alive);
         let id = format!("{:032x}", u128::from_be_bytes(random)).into_boxed_str();
         let owner = principal.map(|principal| principal.identity());
@@ -79,48 +86,48 @@ impl SseSession {
         &self.id
     }
 
-    /// Whether it was opened by this principal.
+    /// Whether this principal opened it.
     pub(crate) fn belongs_to(&self, principal: Option<&Principal>) -> bool {
         self.owner == principal.map(Principal::identity)
     }
 
-    /// Takes a message of its owner's that has these requests in it. Its share is kept until they have ended.
+    /// Handles a message from the owner that holds requests with these ids. The permit is held until they have ended.
     pub(crate) fn submit(
         &self,
         principal: Option<&Principal>,
-        message: &[u8],
+        message: Message<'_>,
         ids: &[RequestId],
         permit: Permit,
     ) -> Result<(), SubmitError> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let connection = &mut state.engine.connection;
-        if state.over || connection.closed().is_some() {
-            return Err(SubmitError::Gone);
+        if state.ended || connection.closed().is_some() {
+            return Err(SubmitError::SessionEnded);
         }
-        // Answers and cancellations are taken in any case: they make room.
+        // Responses and cancellations are accepted in any case: they let requests end.
         if !ids.is_empty() && !connection.wants_input() {
-            return Err(SubmitError::Unread);
+            return Err(SubmitError::OutputFull);
         }
         if let [id] = ids
             && connection.key_of(id).is_some()
         {
-            return Err(SubmitError::InFlight);
+            return Err(SubmitError::IdInUse);
         }
         let now = self.runtime.now();
-        state.used = now;
+        state.last_used = now;
         state.engine.mailbox.identify(principal);
-        connection.handle_message(now, message);
+        connection.handle_read(now, message);
         let keys: Vec<Key> = ids.iter().filter_map(|id| connection.key_of(id)).collect();
         state.permits.push((keys, permit));
         state.engine.process_events();
-        state.give_back();
+        state.release_permits();
         state.wake_reader();
         state.wake_driver();
         Ok(())
     }
 
-    /// The drain window begins; then the stream ends.
+    /// Begins the drain window, after which the stream ends.
     pub(crate) fn shut_down(&self) {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -130,16 +137,16 @@ impl SseSession {
         state.wake_driver();
     }
 
-    /// The stream has closed: handlers are told so, and stopped.
+    /// Ends the session and stops its handlers: the stream has closed.
     pub(crate) fn end(&self) {
         self.lock().end(self.runtime.now());
     }
 
-    /// How long it may go on in silence. A client that reads has a comment to take now and then; one that never begins
-    /// its handshake has no reason to hold a place.
-    pub(crate) fn patience(&self, state: &State) -> Moment {
+    /// When the session ends if the client does nothing. A client that reads gets a comment at every keep-alive interval; one that
+    /// does not begin its handshake must not hold a session.
+    pub(crate) fn idle_deadline(&self, state: &State) -> Moment {
         match state.engine.connection.peer() {
-            Some(_) => state.used + self.idle.max(self.keep_alive * 2),
+            Some(_) => state.last_used + self.idle.max(self.keep_alive * 2),
             None => state.opened + self.idle,
         }
     }
@@ -151,18 +158,18 @@ impl SseSession {
 
 impl State {
     pub(crate) fn end(&mut self, now: Moment) {
-        if self.over {
+        if self.ended {
             return;
         }
-        self.over = true;
+        self.ended = true;
         self.engine.connection.handle_write_failed(now);
         self.engine.process_events();
         self.wake_reader();
         self.wake_driver();
     }
 
-    /// Gives the shares back of what has ended.
-    pub(crate) fn give_back(&mut self) {
+    /// Drops the permits of messages whose requests have all ended.
+    pub(crate) fn release_permits(&mut self) {
         let connection = &self.engine.connection;
         self.permits.retain(|(keys, _)| keys.iter().any(|key| connection.is_open(*key)));
     }

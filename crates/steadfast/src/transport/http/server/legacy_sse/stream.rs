@@ -1,4 +1,4 @@
-//! The stream of a session of the old transport. It takes messages from the connection only when it can be written.
+//! The event stream of a session of HTTP+SSE. It takes messages from the connection only when the client can be written to.
 
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -10,20 +10,20 @@ use super::session::SseSession;
 use crate::transport::http::server::keep_alive::KeepAlive;
 use crate::transport::http::server::sessions::Sessions;
 
-/// About how many bytes leave in one go.
+/// About how many bytes are written at once.
 const CHUNK: usize = 16 * 1024;
 
 /// The events of one session. Dropping it ends the session.
 pub(crate) struct SseStream {
     session: Arc<SseSession>,
     sessions: Weak<Sessions>,
-    /// The event that goes before all others.
+    /// The first event.
     endpoint: Option<Bytes>,
     keep_alive: KeepAlive,
 }
 
 impl SseStream {
-    /// A stream that begins with where to POST to.
+    /// A stream that begins with the endpoint event, which names the URL to POST to.
     pub(crate) fn new(session: Arc<SseSession>, sessions: Weak<Sessions>, endpoint: &str) -> Self {
         let mut out = Vec::new();
         let data = Some(endpoint.as_bytes());
@@ -40,23 +40,23 @@ impl SseStream {
         let mut out = Vec::new();
         while out.len() < CHUNK {
             let Some(transmit) = state.engine.connection.poll_transmit() else { break };
-            if let Some(call) = transmit.call {
+            if let Some(call) = transmit.call() {
                 state.engine.connection.handle_call_sent(call);
             }
             let data = Some(&*transmit.body);
             sse::Event { name: Some("message"), data, ..sse::Event::default() }.write(&mut out);
         }
         if !out.is_empty() {
-            state.used = self.session.runtime.now();
-            // There is room again for handlers that wait for it.
+            state.last_used = self.session.runtime.now();
+            // There is room again for handlers that wait to send.
             state.wake_driver();
-            self.keep_alive.spoken();
+            self.keep_alive.reset();
             return Poll::Ready(Some(out.into()));
         }
-        // Asked for more, so what went before is written.
+        // This is polled again only after the bytes before were written.
         state.engine.connection.handle_flushed();
         state.engine.process_events();
-        if state.over || state.engine.ended().is_some() {
+        if state.ended || state.engine.ended().is_some() {
             state.wake_driver();
             return Poll::Ready(None);
         }
@@ -64,7 +64,7 @@ impl SseStream {
         drop(guard);
         let session = &self.session;
         let comment = std::task::ready!(self.keep_alive.poll(&*session.runtime, session.keep_alive, cx));
-        session.lock().used = session.runtime.now();
+        session.lock().last_used = session.runtime.now();
         Poll::Ready(Some(comment))
     }
 }

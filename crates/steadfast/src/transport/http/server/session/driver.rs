@@ -1,4 +1,4 @@
-//! What drives a session while nobody asks anything of it: answers that come, deadlines, and its end.
+//! The driver of a session: handles responses of handlers, timeouts and the end of the session between the client's requests.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -11,24 +11,24 @@ use crate::runtime::{Timer, spawn_apart};
 use crate::transport::http::server::load::LoadGuard;
 use crate::transport::http::server::sessions::Sessions;
 
-/// How many turns it takes before it lets another one on its thread have some.
+/// How many turns the driver takes before it yields to others on its thread.
 const TURNS: usize = 32;
 
 /// Drives one session to its end.
 pub(crate) struct Driver {
     session: Arc<Session>,
     sessions: Weak<Sessions>,
-    /// For its idle time and the age of its events.
+    /// For the idle timeout and the expiry of events.
     timer: Box<dyn Timer>,
-    /// A shutdown waits for it.
-    stay: LoadGuard,
+    /// A shutdown waits until this is dropped.
+    load: LoadGuard,
 }
 
 impl Driver {
-    /// On the carrier that the session was opened on, or the thread of the drivers: no handler can hold it up there.
+    /// Spawns the driver on the HTTP thread that the session was opened on, or on the I/O thread: handlers cannot block either.
     pub(crate) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
-        let driver = Self { timer: runtime.timer(), stay: session.load.stay(), session, sessions };
+        let driver = Self { timer: runtime.timer(), load: session.load.guard(), session, sessions };
         spawn_apart(&*runtime, driver);
     }
 }
@@ -48,7 +48,7 @@ impl Future for Driver {
             state.deliver(now, None);
             state.engine.process_events();
             if let Some(ended) = state.engine.ended() {
-                driver.stay.abandoned(ended.abandoned);
+                driver.load.abandoned(ended.abandoned);
                 state.engine.abandon_all();
                 state.finish();
                 drop(guard);
@@ -58,8 +58,8 @@ impl Future for Driver {
                 return Poll::Ready(());
             }
             state.log.expire(now);
-            let idle_at =
-                (state.open == 0 && !state.over && !mutant!(KeepIdle)).then(|| state.used + session.timing.idle);
+            let idle_at = (state.open_responses == 0 && !state.ended && !mutant!(KeepIdle))
+                .then(|| state.last_used + session.timing.idle);
             if idle_at.is_some_and(|idle_at| idle_at <= now) {
                 if let Some(sessions) = driver.sessions.upgrade() {
                     sessions.remove(session.id());
@@ -74,7 +74,7 @@ impl Future for Driver {
                 return Poll::Pending;
             }
         }
-        // Others on this thread have their turn.
+        // Yields to others on this thread.
         drop(guard);
         cx.waker().wake_by_ref();
         Poll::Pending

@@ -1,4 +1,4 @@
-//! The two ways in which a response reads a session: waiting for how a POST is answered, and events.
+//! How HTTP responses read a session: a POST waits for its first messages, and a stream reads events.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,94 +8,96 @@ use bytes::Bytes;
 use steadfast_proto::http::resume::{Cursor, CursorRead};
 use steadfast_proto::mutant;
 
-use super::{Destination, Post, Session, State};
+use super::posts::{Destination, Post, PostNumber};
+use super::{Session, State};
 use crate::runtime::Timer;
 use crate::transport::http::server::keep_alive::KeepAlive;
 
-/// How a POST is answered.
+/// The HTTP response to a POST.
 pub(crate) enum PostReply {
-    /// With one message.
-    Answer(Vec<u8>),
-    /// With events.
+    /// One message, as JSON.
+    Message(Vec<u8>),
+    /// An event stream.
     Events(SessionStream),
-    /// Not at all: the session has ended without a word about it. What it was to do was begun.
-    Lost,
+    /// The session has ended without a response, although the request was begun.
+    SessionEnded,
 }
 
-/// Waits until it is known how a POST is answered. Dropping it cancels nothing.
-pub(crate) struct AnswerWait {
+/// Resolves when it is decided whether the response to a POST is JSON or an event stream. Dropping it cancels nothing.
+pub(crate) struct PendingReply {
     session: Arc<Session>,
-    post: u64,
+    post: PostNumber,
     timer: Option<Box<dyn Timer>>,
 }
 
-impl AnswerWait {
-    pub(crate) fn new(session: Arc<Session>, post: u64) -> Self {
-        session.lock().open += 1;
+impl PendingReply {
+    pub(crate) fn new(session: Arc<Session>, post: PostNumber) -> Self {
+        session.lock().open_responses += 1;
         Self { session, post, timer: None }
     }
 }
 
-impl Future for AnswerWait {
+impl Future for PendingReply {
     type Output = PostReply;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<PostReply> {
-        let waiting = &mut *self;
-        let session = Arc::clone(&waiting.session);
+        let reply = &mut *self;
+        let session = Arc::clone(&reply.session);
         let mut guard = session.lock();
         let state = &mut *guard;
-        let over = state.over;
-        let Some(post) = state.posts.get_mut(&waiting.post) else { return Poll::Ready(PostReply::Lost) };
-        let Destination::Held(messages) = &mut post.to else { return Poll::Ready(PostReply::Lost) };
-        if over && !post.done && messages.is_empty() {
-            return Poll::Ready(PostReply::Lost);
+        let ended = state.ended;
+        let Some(post) = state.posts.get_mut(&reply.post) else { return Poll::Ready(PostReply::SessionEnded) };
+        let Destination::Buffer(messages) = &mut post.destination else { return Poll::Ready(PostReply::SessionEnded) };
+        if ended && !post.done && messages.is_empty() {
+            return Poll::Ready(PostReply::SessionEnded);
         }
         if post.done && messages.len() == 1 {
-            let answer = messages.pop().unwrap_or_default();
-            state.posts.remove(&waiting.post);
-            return Poll::Ready(PostReply::Answer(answer));
+            let message = messages.pop().unwrap_or_default();
+            state.posts.remove(&reply.post);
+            return Poll::Ready(PostReply::Message(message));
         }
         if !post.done && !post.released && messages.is_empty() {
             post.waker = Some(cx.waker().clone());
-            let timer = waiting.timer.get_or_insert_with(|| {
+            let timer = reply.timer.get_or_insert_with(|| {
                 let mut timer = session.runtime.timer();
                 timer.reset(Some(session.runtime.now() + session.timing.resumable_after));
                 timer
             });
-            // What takes longer has to be on a stream that can be resumed.
+            // A response that takes longer goes on a stream that can be resumed.
             std::task::ready!(timer.poll(cx));
         }
-        match state.stream_post(&session, waiting.post) {
+        match state.stream_post(&session, reply.post) {
             Some(stream) => Poll::Ready(PostReply::Events(stream)),
-            None => Poll::Ready(PostReply::Lost),
+            None => Poll::Ready(PostReply::SessionEnded),
         }
     }
 }
 
-impl Drop for AnswerWait {
+impl Drop for PendingReply {
     fn drop(&mut self) {
         let mut state = self.session.lock();
-        if let Some(Post { to: to @ Destination::Held(_), done, .. }) = state.posts.get_mut(&self.post) {
-            // Its requests go on, and their questions still have to find another way.
-            *to = Destination::Nobody;
+        if let Some(Post { destination: destination @ Destination::Buffer(_), done, .. }) =
+            state.posts.get_mut(&self.post)
+        {
+            // Its requests go on; requests of ours that belong to them go to the standalone stream.
+            *destination = Destination::Discard;
             if *done {
                 state.posts.remove(&self.post);
             }
         }
-        state.response_closed(self.session.runtime.now());
+        state.note_response_closed(self.session.runtime.now());
     }
 }
 
 impl State {
-    /// The messages of a POST become events, those that it has and those that come.
-    fn stream_post(&mut self, session: &Arc<Session>, number: u64) -> Option<SessionStream> {
+    /// Turns the messages of a POST into events, those that are buffered and those that follow.
+    fn stream_post(&mut self, session: &Arc<Session>, number: PostNumber) -> Option<SessionStream> {
         let now = session.runtime.now();
         let stream = self.log.open();
         self.prime(now, stream, session.timing.retry);
         let post = self.posts.get_mut(&number)?;
-        let Destination::Held(messages) = std::mem::replace(&mut post.to, Destination::Stream(stream)) else {
-            return None;
-        };
+        let previous = std::mem::replace(&mut post.destination, Destination::Stream(stream));
+        let Destination::Buffer(messages) = previous else { return None };
         let (done, released) = (post.done, post.released);
         for message in messages {
             self.append(now, stream, &message, false);
@@ -120,10 +122,10 @@ pub(crate) struct SessionStream {
 }
 
 impl SessionStream {
-    /// Reads with a cursor that was just made: the one before learns that it has lost its stream.
+    /// Reads with a new cursor. The previous reader of the stream is woken to notice that it was superseded.
     pub(super) fn attached(session: Arc<Session>, state: &mut State, cursor: Cursor) -> Self {
         state.wake_reader(cursor.stream());
-        state.open += 1;
+        state.open_responses += 1;
         Self { session, cursor, keep_alive: KeepAlive::default() }
     }
 
@@ -131,11 +133,11 @@ impl SessionStream {
         let mut state = self.session.lock();
         match state.log.read(&mut self.cursor) {
             CursorRead::Event(event) => {
-                self.keep_alive.spoken();
+                self.keep_alive.reset();
                 return Poll::Ready(Some(event));
             }
             CursorRead::Ended | CursorRead::Superseded | CursorRead::Lost => return Poll::Ready(None),
-            CursorRead::Waiting if state.over => return Poll::Ready(None),
+            CursorRead::Waiting if state.ended => return Poll::Ready(None),
             CursorRead::Waiting => {}
         }
         state.readers.insert(self.cursor.stream(), cx.waker().clone());
@@ -157,6 +159,6 @@ impl Drop for SessionStream {
         if mutant!(CutIsCancellation) {
             state.end(self.session.runtime.now());
         }
-        state.response_closed(self.session.runtime.now());
+        state.note_response_closed(self.session.runtime.now());
     }
 }

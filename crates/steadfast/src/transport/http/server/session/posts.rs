@@ -1,0 +1,131 @@
+//! The POSTs of a session whose requests have not ended.
+
+use std::task::Waker;
+
+use steadfast_proto::connection::Key;
+use steadfast_proto::http::resume::StreamKey;
+
+use super::State;
+use crate::transport::http::server::load::Permit;
+
+/// Identifies a POST within its session.
+pub(super) type PostNumber = u64;
+
+/// One POST with requests in it.
+pub(super) struct Post {
+    /// Its requests.
+    pub(super) keys: Vec<Key>,
+    pub(super) destination: Destination,
+    /// All its requests have ended.
+    pub(super) done: bool,
+    /// Its handler has released the client's connection: the client is to reconnect for the response.
+    pub(super) released: bool,
+    /// Its request was cancelled before any message about it was sent. None will be.
+    pub(super) withdrawn: bool,
+    /// Wakes the HTTP response that waits for the first message.
+    pub(super) waker: Option<Waker>,
+    /// The requests count towards the load of the service until they have ended, whether or not the client waits.
+    _permit: Permit,
+}
+
+/// Where the messages of a POST go.
+pub(super) enum Destination {
+    /// Buffered: it is not decided whether the HTTP response is JSON or an event stream.
+    Buffer(Vec<Vec<u8>>),
+    /// To the event stream.
+    Stream(StreamKey),
+    /// Dropped: the client has disconnected before it got an event stream.
+    Discard,
+}
+
+impl Post {
+    pub(super) fn wake(&mut self) {
+        self.waker.take().into_iter().for_each(Waker::wake);
+    }
+
+    /// The first buffered message.
+    pub(super) fn into_first_message(self) -> Option<Vec<u8>> {
+        match self.destination {
+            Destination::Buffer(messages) => messages.into_iter().next(),
+            Destination::Stream(_) | Destination::Discard => None,
+        }
+    }
+}
+
+impl State {
+    pub(super) fn open_post(&mut self, permit: Permit) -> PostNumber {
+        let number = self.next_post;
+        self.next_post += 1;
+        let post = Post {
+            keys: Vec::new(),
+            destination: Destination::Buffer(Vec::new()),
+            done: false,
+            released: false,
+            withdrawn: false,
+            waker: None,
+            _permit: permit,
+        };
+        self.posts.insert(number, post);
+        number
+    }
+
+    /// Removes messages that were not read about requests that have just been cancelled (law L3).
+    pub(super) fn withdraw_cancelled(&mut self) {
+        for post in self.posts.values_mut().filter(|post| !post.done) {
+            let [key] = &*post.keys else { continue };
+            if self.engine.connection.is_open(*key) {
+                continue;
+            }
+            match &mut post.destination {
+                Destination::Buffer(messages) => {
+                    messages.clear();
+                    post.withdrawn = true;
+                }
+                Destination::Stream(stream) => self.log.withdraw(*stream),
+                Destination::Discard => {}
+            }
+        }
+    }
+
+    /// A handler releases its client's connection: the client is to reconnect for the response. Only clients that got a priming
+    /// event can.
+    pub(super) fn release(&mut self, key: Key) {
+        if !self.primes() {
+            return;
+        }
+        let Some(post) = self.routes.get(&key).and_then(|number| self.posts.get_mut(number)) else { return };
+        match post.destination {
+            Destination::Stream(stream) => {
+                self.log.cut(stream);
+                self.wake_reader(stream);
+            }
+            Destination::Buffer(_) => {
+                post.released = true;
+                post.wake();
+            }
+            Destination::Discard => {}
+        }
+    }
+
+    /// Ends a POST if all its requests have ended.
+    pub(super) fn settle(&mut self, number: PostNumber) {
+        let Some(post) = self.posts.get_mut(&number) else { return };
+        if post.done || post.keys.iter().any(|key| self.engine.connection.is_open(*key)) {
+            return;
+        }
+        post.done = true;
+        for key in &post.keys {
+            self.routes.remove(key);
+        }
+        post.wake();
+        match post.destination {
+            Destination::Buffer(_) => {}
+            Destination::Stream(stream) => {
+                self.posts.remove(&number);
+                self.log.close(stream);
+                self.wake_reader(stream);
+            }
+            Destination::Discard => drop(self.posts.remove(&number)),
+        }
+    }
+}
