@@ -8,7 +8,7 @@ use clap::Args;
 use steadfast::{Error, Outcome};
 use steadfast_auth::ReqwestClient;
 use steadfast_auth::client::{
-    Authorizer, AuthorizerBuilder, Credential, Error as AuthError, FileStore, Grant, Key, BoxFuture, Loopback,
+    Authorizer, AuthorizerBuilder, BoxFuture, Credential, Error as AuthError, FileStore, Grant, Key, Loopback,
     PreRegistered, Profile, Secret, TokenStore as _, Url, UserAgent, Visit, open_browser,
 };
 use tokio::runtime::Handle;
