@@ -110,7 +110,7 @@ fn features() {
 
 #[test]
 fn dynamic_tools() {
-    let output = output_of(env!("CARGO_BIN_EXE_tools_at_run_time"), "");
+    let output = output_of(env!("CARGO_BIN_EXE_dynamic_tools"), "");
     assert_prints(&output, &["tools: roll_red, roll_blue\n", "6 sides: 1", "1 sides: ", "minimum"]);
 }
 
@@ -126,7 +126,7 @@ fn client_in_memory() {
 
 #[test]
 fn child_process() {
-    let output = output_of(env!("CARGO_BIN_EXE_client_of_a_child"), "");
+    let output = output_of(env!("CARGO_BIN_EXE_child_process"), "");
     assert_prints(
         &output,
         &["connected in revision 2026-07-28", "hello from process", "a client called hello", "ended: "],
@@ -154,13 +154,13 @@ fn shutdown() {
 
 #[test]
 fn client_input() {
-    let output = output_of(env!("CARGO_BIN_EXE_asking_the_client"), "");
+    let output = output_of(env!("CARGO_BIN_EXE_client_input"), "");
     assert_prints(&output, &["folders: 2", "without roots: "]);
 }
 
 #[test]
 fn reconnect() {
-    let output = output_of(env!("CARGO_BIN_EXE_coming_back"), "");
+    let output = output_of(env!("CARGO_BIN_EXE_reconnect"), "");
     let expected = [
         "at first: 0 is paid",
         "the outcome of the payment is unknown: ",
@@ -174,7 +174,7 @@ fn reconnect() {
 
 #[test]
 fn notifications() {
-    let output = output_of(env!("CARGO_BIN_EXE_keeping_up"), "");
+    let output = output_of(env!("CARGO_BIN_EXE_notifications"), "");
     let cached = ["one client reads: nothing, read 1", "the other uses the cache: nothing, read 1, 1 cached"];
     let notified =
         ["changes: listening", "log message, info: \"the oven is hot\"", "changes: Resource(\"bakery://shelf\")"];

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_another_request_is_refused() {
+    fn an_answer_to_another_question_is_refused() {
         assert_eq!(refused(false, "code=c&state=x"), Error::InvalidRedirect("the state does not match the request"));
         assert_eq!(refused(false, "code=c"), Error::InvalidRedirect("the state does not match the request"));
         assert_eq!(refused(false, "code=c&code=d&state=STATE"), Error::InvalidRedirect("a parameter is repeated"));
