@@ -178,7 +178,7 @@ mod tests {
         let refused = client.send(request("outside.example"), 100).await.unwrap_err();
         let expected = "inside.example resolves to a more private network than outside.example, which referred to it";
         assert_eq!(refused, HttpError::new(expected));
-        assert!(pending(listener.accept()).await, "nobody came");
+        assert!(pending(listener.accept()).await, "no connection");
     }
 
     #[tokio::test]

@@ -1,5 +1,5 @@
-//! The layers in front of the HTTP service of `steadfast`, over real HTTP and with real tokens: nothing but mounting them is
-//! needed for handlers to know who asks.
+//! The layers around the HTTP service of `steadfast`, over real HTTP and with real tokens: applying them is enough for handlers
+//! to get the principal.
 
 use std::io;
 use std::net::SocketAddr;
@@ -50,7 +50,7 @@ impl Issuer {
         jsonwebtoken::encode(&header, &claims, &self.key).unwrap()
     }
 
-    /// The reference way to mount a server behind tokens, served at an address.
+    /// Serves a server with the layers at an address.
     async fn serve(&self) -> SocketAddr {
         let keys = KeySet::from_json(json!({"keys": [self.public]}).to_string().as_bytes()).unwrap();
         let metadata = ResourceMetadata::new(RESOURCE, [ISSUER]).unwrap();
@@ -60,12 +60,12 @@ impl Issuer {
         let service = metadata.layer().layer(service);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        // It ends with the runtime of its test.
+        // The task ends with the runtime of its test.
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let service = TowerToHyperService::new(service.clone());
                 tokio::spawn(async move {
-                    // How a client ends its connection is its own affair.
+                    // Errors of a connection that the client closed do not matter.
                     let _ = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
                 });
             }
@@ -74,7 +74,7 @@ impl Issuer {
     }
 }
 
-/// Says who asks, and how that looks to whoever prints it.
+/// Returns the principal, and logs its `Debug`.
 fn whoami() -> Tool {
     Tool::new("whoami").handler(|ctx: Context| async move {
         let Some(principal) = ctx.principal() else { return "nobody".to_owned() };
@@ -84,21 +84,21 @@ fn whoami() -> Tool {
     })
 }
 
-/// What came back.
-struct Answer {
+/// A response.
+struct HttpResponse {
     status: u16,
     headers: HeaderMap,
     body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     fn text(&self) -> String {
         let message: Value = serde_json::from_str(&self.body).unwrap();
         message["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     }
 }
 
-async fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+async fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
     let mut request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
     for (name, value) in headers {
         request.extend([name, ": ", value, "\r\n"]);
@@ -116,10 +116,10 @@ async fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &
     let headers = lines
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse::<HeaderValue>().unwrap()));
-    Answer { status, headers: headers.collect(), body: body.to_owned() }
+    HttpResponse { status, headers: headers.collect(), body: body.to_owned() }
 }
 
-async fn post(address: SocketAddr, token: &str, more: &[(&str, &str)], message: &Value) -> Answer {
+async fn post(address: SocketAddr, token: &str, more: &[(&str, &str)], message: &Value) -> HttpResponse {
     let bearer = format!("Bearer {token}");
     let mut headers = vec![
         ("content-type", "application/json"),
@@ -131,7 +131,7 @@ async fn post(address: SocketAddr, token: &str, more: &[(&str, &str)], message: 
 }
 
 /// A call of 2026-07-28.
-async fn ask(address: SocketAddr, token: &str) -> Answer {
+async fn ask(address: SocketAddr, token: &str) -> HttpResponse {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "whoami", "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -150,7 +150,7 @@ async fn open(address: SocketAddr, token: &str) -> String {
     answer.headers["mcp-session-id"].to_str().unwrap().to_owned()
 }
 
-async fn ask_in(address: SocketAddr, session: &str, token: &str) -> Answer {
+async fn ask_in(address: SocketAddr, session: &str, token: &str) -> HttpResponse {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "whoami"}});
     post(address, token, &[("mcp-session-id", session)], &message).await
 }
@@ -216,18 +216,18 @@ async fn nothing_of_a_token_is_printed_logged_or_answered() {
     let heard = String::from_utf8_lossy(&heard.lock().unwrap()).into_owned();
     assert!(heard.contains("token rejected") && heard.contains("shown as Principal"), "nothing was heard");
     assert!(!heard.contains("XclaimX"), "the value of a claim was shown");
-    // The headers of two tokens are alike, and no secret: what was signed and the signature are.
+    // The headers of two tokens are equal and not secret; claims and signature are.
     for part in tokens.iter().flat_map(|token| token.split('.').skip(1)) {
         assert!(!heard.contains(part), "{part} in {heard}");
     }
 }
 
-/// All that was logged by any thread, and answered.
+/// Everything that any thread logged, and all responses.
 fn heard() -> Arc<Mutex<Vec<u8>>> {
     static HEARD: OnceLock<Arc<Mutex<Vec<u8>>>> = OnceLock::new();
     let heard = HEARD.get_or_init(|| {
         let heard = Arc::<Mutex<Vec<u8>>>::default();
-        let writer = Listener(heard.clone());
+        let writer = LogBuffer(heard.clone());
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).init();
         heard
     });
@@ -235,9 +235,9 @@ fn heard() -> Arc<Mutex<Vec<u8>>> {
 }
 
 #[derive(Clone)]
-struct Listener(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Listener {
+impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! Nothing that this crate prints, logs, answers or passes on has a token in it.
+//! No token appears in `Debug` output, logs, responses or forwarded requests.
 
 use std::convert::Infallible;
 use std::fmt::{Debug, Write as _};
@@ -13,16 +13,16 @@ use steadfast_auth::resource_server::{
 use tower::{Layer, ServiceExt, service_fn};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// In every token, so that any part of one that gets out is found.
+/// Part of every token, so that a leak of any token is found.
 const SECRET: &str = "XsecretX";
-/// The same inside the parts of a JWT, at the three places that it can have in a group of three bytes.
+/// The same in base64, at its three possible offsets in a group of three bytes.
 const ENCODED: [&str; 4] = [SECRET, "WHNlY3JldF", "hzZWNyZXR", "c2VjcmV0"];
 
-/// All that was said.
+/// All log output.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Heard {
+impl LogBuffer {
     fn debug(&self, value: &impl Debug) {
         let mut text = String::new();
         let _ = write!(text, "{value:?}\n{value:#?}\n");
@@ -34,7 +34,7 @@ impl Heard {
     }
 }
 
-impl io::Write for Heard {
+impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -45,7 +45,7 @@ impl io::Write for Heard {
     }
 }
 
-impl<'a> MakeWriter<'a> for Heard {
+impl<'a> MakeWriter<'a> for LogBuffer {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -53,8 +53,8 @@ impl<'a> MakeWriter<'a> for Heard {
     }
 }
 
-/// An authorization server that is not well, and repeats what it was asked.
-struct Echo(Heard);
+/// A faulty authorization server that repeats the request in its response.
+struct Echo(LogBuffer);
 
 impl HttpClient for Echo {
     fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
@@ -67,7 +67,7 @@ impl HttpClient for Echo {
     }
 }
 
-fn verifiers(heard: &Heard) -> Vec<Arc<dyn Verifier>> {
+fn verifiers(heard: &LogBuffer) -> Vec<Arc<dyn Verifier>> {
     let keys = KeySet::from_json(br#"{"keys":[{"kty":"EC","crv":"P-256","kid":"k","x":"AA","y":"AA"}]}"#).unwrap();
     let jwt = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", keys);
     let fetched = FetchedKeys::new(Echo(heard.clone()), "https://auth.example.com/jwks").unwrap();
@@ -114,7 +114,7 @@ fn requests() -> Vec<http::request::Builder> {
 
 #[tokio::test(flavor = "current_thread")]
 async fn no_token_is_printed_logged_answered_or_passed_on() {
-    let heard = Heard::default();
+    let heard = LogBuffer::default();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(heard.clone()).finish();
     let listening = tracing::Dispatch::new(subscriber);
@@ -148,10 +148,10 @@ async fn no_token_is_printed_logged_answered_or_passed_on() {
     }
 }
 
-/// Nobody answers.
-struct Silence;
+/// An HTTP client whose requests all fail.
+struct FailingHttpClient;
 
-impl HttpClient for Silence {
+impl HttpClient for FailingHttpClient {
     fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         Box::pin(async { Err(HttpError::new("nobody is there")) })
     }
@@ -159,18 +159,18 @@ impl HttpClient for Silence {
 
 #[tokio::test(flavor = "current_thread")]
 async fn what_people_hide_in_the_url_of_an_endpoint_is_not_printed_or_logged() {
-    let heard = Heard::default();
+    let heard = LogBuffer::default();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(heard.clone()).finish();
-    // With one subscriber alone, what another test says first on its own thread is taken to interest nobody, for good.
+    // With a single scoped subscriber, tracing could cache a call site as disabled if another test's thread reaches it first.
     let listening = tracing::Dispatch::new(subscriber);
     let _other = tracing::Dispatch::new(tracing_subscriber::registry());
     let _guard = tracing::dispatcher::set_default(&listening);
 
     let url = format!("https://me:{SECRET}@auth.example.com/keys?key={SECRET}");
-    let keys = FetchedKeys::new(Silence, &url).unwrap();
+    let keys = FetchedKeys::new(FailingHttpClient, &url).unwrap();
     heard.debug(&keys);
-    let introspection = Introspection::new(Silence, &url, "https://mcp.example.com").unwrap();
+    let introspection = Introspection::new(FailingHttpClient, &url, "https://mcp.example.com").unwrap();
     heard.debug(&introspection);
     let jwt = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", keys);
     let token = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ.e30.AA";

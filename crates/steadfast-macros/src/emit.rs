@@ -1,4 +1,4 @@
-//! The expressions that make a `Tool`, a `Prompt` or a `Resource`.
+//! Generates the expressions that build a `Tool`, a `Prompt` or a `Resource`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Type};
 
-use crate::options::{DefaultValue, Described, PromptOptions, ResourceOptions, ToolOptions};
+use crate::options::{CommonOptions, DefaultValue, PromptOptions, ResourceOptions, ToolOptions};
 use crate::parameter::{Argument, Parameter};
 use crate::signature::{Function, Kind};
 
@@ -14,15 +14,16 @@ use crate::signature::{Function, Kind};
 pub(crate) struct Callee {
     /// The path of the function: `Self::forecast`, or `add`.
     pub(crate) path: TokenStream,
-    /// What it is given first: `&*this`.
+    /// Its first argument: `&*this`.
     pub(crate) receiver: Option<TokenStream>,
-    /// Cloned into each call: `this`, and state.
+    /// Variables that are cloned for each call: `this`, and state.
     pub(crate) captured: Vec<Ident>,
 }
 
-/// The expression that makes the tool.
+/// The expression that builds the tool.
 pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, callee: &Callee) -> TokenStream {
-    let builder = described(&quote! { ::steadfast::Tool::new }, None, function, &options.described, docs);
+    let builder =
+        builder_with_common_options(&quote! { ::steadfast::Tool::new }, None, function, &options.common, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let hints: Vec<TokenStream> = [
         options.read_only.map(|hint| quote! { .with_read_only_hint(#hint) }),
@@ -44,9 +45,10 @@ pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, calle
     run(function, callee, if function.is_async { "on_workers" } else { "on_threads" }, &given)
 }
 
-/// The expression that makes the prompt.
+/// The expression that builds the prompt.
 pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, callee: &Callee) -> TokenStream {
-    let builder = described(&quote! { ::steadfast::Prompt::new }, None, function, &options.described, docs);
+    let builder =
+        builder_with_common_options(&quote! { ::steadfast::Prompt::new }, None, function, &options.common, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let arguments = function.arguments().map(|argument| {
         let Argument { name, kind, description, complete, .. } = argument;
@@ -63,7 +65,7 @@ pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, c
     run(function, callee, if function.is_async { "prompt_on_workers" } else { "prompt_on_threads" }, &given)
 }
 
-/// The expression that makes the resource, or the template of some.
+/// The expression that builds the resource or resource template.
 pub(crate) fn resource(function: &Function, options: &ResourceOptions, docs: &str, callee: &Callee) -> TokenStream {
     let fixed = options.uri.variables.is_empty();
     let begin = if fixed {
@@ -71,7 +73,7 @@ pub(crate) fn resource(function: &Function, options: &ResourceOptions, docs: &st
     } else {
         quote! { ::steadfast::ResourceTemplate::new }
     };
-    let builder = described(&begin, Some(&options.uri.text), function, &options.described, docs);
+    let builder = builder_with_common_options(&begin, Some(&options.uri.text), function, &options.common, docs);
     let mime_type = options.mime_type.iter();
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let completed = function.arguments().filter_map(|argument| {
@@ -95,18 +97,18 @@ pub(crate) fn resource(function: &Function, options: &ResourceOptions, docs: &st
     run(function, callee, taker, &given)
 }
 
-/// The call that completes a builder with the function: `run` names who takes it, and `given` is what comes before.
+/// The call that completes a builder with the function: `run` is the name of the method, `given` are its first arguments.
 fn run(function: &Function, callee: &Callee, run: &str, given: &TokenStream) -> TokenStream {
     let names = function.arguments().map(|argument| &argument.name);
     let variables = function.arguments().map(variable);
-    let read = function.arguments().map(read_type);
+    let read = function.arguments().map(deserialized_type);
     let context = Ident::new("__context", Span::mixed_site());
     let passed = function.parameters.iter().map(|parameter| passed(parameter, &context));
     let Callee { path, receiver, captured } = callee;
     let receiver = receiver.iter();
     let checks = checks(function);
-    // What does not fit the bounds of this call is shown at the place of what the function returns.
-    let place = function.returned().map_or_else(|| function.default_name.span(), Spanned::span);
+    // If the return type does not satisfy the bounds of this call, the error has the span of the return type.
+    let place = function.return_type().map_or_else(|| function.default_name.span(), Spanned::span);
     let place = Span::call_site().located_at(place);
     let run = Ident::new(run, place);
     let call = quote_spanned! {place=> #path(#(#receiver,)* #(#passed),*) };
@@ -135,12 +137,12 @@ fn needs(needs: &[Ident]) -> TokenStream {
     quote! { #(.needs(::steadfast::__private::Need::#needs))* }
 }
 
-/// A builder with what is said about every kind of thing.
-fn described(
+/// A builder with the common options set.
+fn builder_with_common_options(
     begin: &TokenStream,
     uri: Option<&LitStr>,
     function: &Function,
-    options: &Described,
+    options: &CommonOptions,
     docs: &str,
 ) -> TokenStream {
     let uri = uri.into_iter();
@@ -175,8 +177,8 @@ fn properties(function: &Function) -> TokenStream {
     quote! { <::steadfast::__private::Properties as ::core::default::Default>::default()#(#properties)* }
 }
 
-/// The type that an argument is read into: one with a default may be absent.
-fn read_type(argument: &Argument) -> TokenStream {
+/// The type that an argument is deserialized to: an `Option` if it has a default.
+fn deserialized_type(argument: &Argument) -> TokenStream {
     let kind = &argument.kind;
     if argument.default.is_some() {
         quote! { ::core::option::Option<#kind> }
@@ -185,12 +187,12 @@ fn read_type(argument: &Argument) -> TokenStream {
     }
 }
 
-/// The name of an argument in what is written here: not the user's, whose `_unused` must not be used.
+/// The variable of an argument in the generated code. Not the user's name, since `_unused` must not be used.
 fn variable(argument: &Argument) -> Ident {
     format_ident!("argument_{}", argument.variable.unraw(), span = Span::mixed_site())
 }
 
-/// What the function is given for a parameter.
+/// The expression that is passed to the function for a parameter.
 fn passed(parameter: &Parameter, context: &Ident) -> TokenStream {
     match parameter {
         Parameter::Context { by_reference: false } => quote! { #context },
@@ -206,7 +208,7 @@ fn passed(parameter: &Parameter, context: &Ident) -> TokenStream {
     }
 }
 
-/// The expression of a default value. A text in quotes may stand for a `String`.
+/// The expression of a default value. A string literal is converted for a `String`.
 fn default(argument: &Argument) -> Option<TokenStream> {
     match argument.default.as_ref()? {
         DefaultValue::OfType(place) => Some(quote_spanned! {*place=> ::core::default::Default::default() }),
@@ -223,7 +225,7 @@ fn is_string(kind: &Type) -> bool {
     matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "String"))
 }
 
-/// Statements that fail to compile at the place of a parameter's type that does not fit.
+/// Statements that fail to compile with the span of a parameter's type, if the type does not satisfy its bounds.
 fn checks(function: &Function) -> TokenStream {
     let parameters = function.arguments().map(|argument| {
         let kind = &argument.kind;

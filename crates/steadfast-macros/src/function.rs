@@ -5,9 +5,9 @@ use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{Attribute, Error, GenericParam, Generics, Ident, ItemFn, Result};
 
+use crate::definition::Definition;
 use crate::docs;
 use crate::emit::Callee;
-use crate::made::Made;
 use crate::parameter::{self, Parameter};
 use crate::signature::{Function, Kind, allowed_lints};
 
@@ -19,7 +19,7 @@ pub(crate) fn expand(kind: Kind, options: TokenStream, item: TokenStream) -> Tok
     match try_expand(kind, options, &mut function) {
         Ok(tokens) => tokens,
         Err(error) => {
-            // The function stays, so that what calls it does not fail as well.
+            // The function stays, so that its callers still compile.
             function.sig.inputs.iter_mut().for_each(parameter::strip);
             let error = error.into_compile_error();
             quote! { #error #[allow(unused)] #function }
@@ -34,12 +34,12 @@ fn try_expand(kind: Kind, options: TokenStream, function: &mut ItemFn) -> Result
         return Err(Error::new_spanned(receiver, message));
     }
     let docs = docs::text(&function.attrs);
-    let made = Made::parse(kind, options)?;
-    let mut understood = Function::understand(kind, &mut function.sig)?;
+    let definition = Definition::parse(kind, options)?;
+    let mut function_info = Function::parse(kind, &mut function.sig)?;
 
     let name = &function.sig.ident;
-    for parameter in &mut understood.parameters {
-        // Beside a state of its own name the function could not be called.
+    for parameter in &mut function_info.parameters {
+        // A state parameter with the name of the function would shadow it.
         if let Parameter::State { name: state, .. } = parameter
             && state == name
         {
@@ -47,12 +47,12 @@ fn try_expand(kind: Kind, options: TokenStream, function: &mut ItemFn) -> Result
         }
     }
     let turbofish = turbofish(&function.sig.generics);
-    let states: Vec<_> = understood.parameters.iter().filter_map(state).collect();
+    let states: Vec<_> = function_info.parameters.iter().filter_map(state).collect();
     let captured = states.iter().map(|(name, _)| (*name).clone()).collect();
     let callee = Callee { path: quote! { #name #turbofish }, receiver: None, captured };
-    made.check(&understood)?;
-    let expression = made.emit(&understood, &docs, &callee);
-    let kind = made.kind();
+    definition.check(&function_info)?;
+    let expression = definition.emit(&function_info, &docs, &callee);
+    let kind = definition.kind();
 
     let (outside, inside): (Vec<&Attribute>, Vec<&Attribute>) = function.attrs.iter().partition(|a| is_outside(a));
     let allowed = allowed_lints();
@@ -81,7 +81,7 @@ fn state(parameter: &Parameter) -> Option<(&Ident, &syn::Type)> {
     }
 }
 
-/// Attributes of the function that makes the tool, prompt or resource; all others belong to the function that it runs.
+/// Attributes of the generated function; all others belong to the function that runs.
 fn is_outside(attribute: &Attribute) -> bool {
     ["doc", "cfg", "deprecated", "must_use"].iter().any(|name| attribute.path().is_ident(name))
 }

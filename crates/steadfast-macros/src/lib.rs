@@ -1,14 +1,14 @@
 //! The attribute macros of [steadfast](https://docs.rs/steadfast).
 //!
-//! Use them through the crate `steadfast`, which re-exports them: what they write names it. A mistake is a compile error
-//! at the place of the mistake that says what to write instead. What they write can all be written by hand, with
-//! `Server::builder` and `Tool::new`.
+//! Use them through the crate `steadfast`, which re-exports them: the generated code refers to it. A mistake is a compile error
+//! at its location that says what to write instead. All generated code can also be written by hand, with `Server::builder` and
+//! `Tool::new`.
 #![forbid(unsafe_code)]
 
+mod definition;
 mod docs;
 mod emit;
 mod function;
-mod made;
 mod options;
 mod parameter;
 mod server;
@@ -19,7 +19,7 @@ use proc_macro::TokenStream;
 
 use signature::Kind;
 
-/// Makes a server of an `impl` block: each method with `#[tool]` is a tool, each with `#[prompt]` a prompt, and each with
+/// Turns an `impl` block into a server: each method with `#[tool]` is a tool, each with `#[prompt]` a prompt, and each with
 /// `#[resource]` a resource.
 ///
 /// ```
@@ -58,9 +58,9 @@ use signature::Kind;
 /// - `name = ".."`: the type's name by default.
 /// - `version = ".."`: the version of the package by default.
 /// - `title = ".."`, `description = ".."`, `instructions = ".."`, `website = ".."`, `icon = ".."`
-/// - `expect_prompts`, `expect_resources`: they are declared although there are none yet, for those that come at run time.
-/// - `part = x` makes the block a further part of a server, in the same file or another of the crate, and `parts(x, y)` on
-///   the main block takes parts in:
+/// - `expect_prompts`, `expect_resources`: declares the capability without any yet, for those that are added at run time.
+/// - `part = x` makes the block a part of a server, in the same file or another of the crate, and `parts(x, y)` on
+///   the main block includes these parts:
 ///
 /// ```
 /// use steadfast::{IntoServer, server};
@@ -89,7 +89,7 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
     server::expand(options.into(), item.into()).into()
 }
 
-/// Makes a tool of a function: `async fn add(a: i64, b: i64) -> i64` becomes `fn add() -> Tool`. On a method of an
+/// Turns a function into a tool: `async fn add(a: i64, b: i64) -> i64` becomes `fn add() -> Tool`. On a method of an
 /// `impl` block with `#[server]`, makes the method one of the server's tools.
 ///
 /// ```
@@ -112,35 +112,36 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
 /// let server = Server::builder("mixed", "1.0.0").tool(add()).tool(look_up(words)).build();
 /// ```
 ///
-/// An `async fn` runs on the workers and must not block. A plain `fn` runs on a thread that it may block.
+/// An `async fn` runs on the async runtime and must not block. A plain `fn` runs on a thread that it may block.
 ///
 /// # Parameters
 ///
-/// Each parameter is an argument of its name, and its doc comment is the description. An `Option` may be left out. A
-/// parameter of the type `Context` is the request's context. One with `#[state]` (of functions, not of methods) is given
-/// when the tool is made, and cloned for each call.
+/// Each parameter is an argument of its name, and its doc comment is the description. An `Option` may be omitted. A
+/// parameter of the type `Context` is the request's context. One with `#[state]` (of functions, not of methods) is passed
+/// when the tool is built, and cloned for each call.
 ///
-/// - `#[arg(default)]`, `#[arg(default = 3)]`: may be left out, and is this then.
-/// - `#[arg(rename = "type")]`: has another name for clients.
+/// - `#[arg(default)]`, `#[arg(default = 3)]`: the value if the argument is omitted.
+/// - `#[arg(rename = "type")]`: the name that clients use.
 /// - `#[arg(description = "..")]`: instead of a doc comment.
 ///
 /// # Options
 ///
 /// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
 /// - `read_only`, `destructive`, `idempotent`, `open_world`: hints, also as `destructive = false`.
-/// - `needs = sampling`, `needs(elicitation, roots)`: what a client has to be able to do; others are refused before the tool
-///   runs. There are `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`.
-/// - `cancel = cooperative`: a cancellation does not stop the handler at once; it sees `ctx.cancelled()` and ends.
-/// - `task = optional`, `task = required`: calls run as tasks for clients that know them; with `required` others are refused.
-/// - `ask_first = some_async_fn`: what is asked of the client before a call becomes a task, by an
-///   `async fn(Context) -> Result<(), ToolError>`.
-/// - `icon = "https://.."`: may be given several times.
+/// - `needs = sampling`, `needs(elicitation, roots)`: client capabilities that the tool requires; calls of other clients are
+///   rejected before the tool runs. There are `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`.
+/// - `cancel = cooperative`: a cancellation does not drop the handler; it has to observe `ctx.cancelled()` and return.
+/// - `task = optional`, `task = required`: calls run as tasks for clients that support them; with `required`, calls of other
+///   clients are rejected.
+/// - `ask_first = some_async_fn`: an `async fn(Context) -> Result<(), ToolError>` that requests input from the client before a
+///   call becomes a task.
+/// - `icon = "https://.."`: may be repeated.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Tool, options.into(), item.into()).into()
 }
 
-/// Makes a prompt of a function: `async fn review(code: String) -> String` becomes `fn review() -> Prompt`. On a method of
+/// Turns a function into a prompt: `async fn review(code: String) -> String` becomes `fn review() -> Prompt`. On a method of
 /// an `impl` block with `#[server]`, makes the method one of the server's prompts.
 ///
 /// ```
@@ -177,13 +178,13 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// assert_eq!(arguments[1].required, Some(false));
 /// ```
 ///
-/// What it returns is `IntoPrompt`: text, content, messages, or a `Result` of these. An `async fn` runs on the workers and
-/// must not block. A plain `fn` runs on a thread that it may block.
+/// The return type implements `IntoPrompt`: text, content, messages, or a `Result` of these. An `async fn` runs on the async
+/// runtime and must not block. A plain `fn` runs on a thread that it may block.
 ///
 /// # Parameters
 ///
 /// As for [`macro@tool`]. On the wire the arguments of a prompt are strings: numbers, bools and the names of an enum are
-/// read from them. A type of your own needs `Deserialize`.
+/// parsed from them. A type of your own needs `Deserialize`.
 ///
 /// - `#[arg(complete = ["one", "two"])]`, `#[arg(complete = some_async_fn)]`: completes the argument while a user types.
 ///
@@ -196,8 +197,8 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Prompt, options.into(), item.into()).into()
 }
 
-/// Makes a resource of a function, or of a method of an `impl` block with `#[server]`. The URI comes first; with variables
-/// in it (RFC 6570), it is the template of many resources, and each variable is a parameter of the function.
+/// Turns a function, or a method of an `impl` block with `#[server]`, into a resource. The URI comes first; with variables
+/// (RFC 6570), it is a resource template, and each variable is a parameter of the function.
 ///
 /// ```
 /// use steadfast::{IntoServer, resource, server};
@@ -231,13 +232,13 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// assert_eq!(server.resource_templates().len(), 2);
 /// ```
 ///
-/// A function becomes `fn note() -> ResourceTemplate`, or `-> Resource` if the URI is fixed. What it returns is
+/// A function becomes `fn note() -> ResourceTemplate`, or `-> Resource` if the URI is fixed. The return type implements
 /// `IntoResource`: text, bytes, JSON, contents, an `Option` (`None`: there is no such resource), or a `Result` of these.
 ///
 /// # Parameters
 ///
 /// The variables of the URI, in any order; those that may be absent are an `Option`, or have `#[arg(default = ..)]`.
-/// Numbers, bools and the names of an enum are read from their text; a URI in which they are none names no resource.
+/// Numbers, bools and the names of an enum are parsed from their text; a URI where that fails is an unknown resource.
 /// `Context`, `#[state]` and `#[arg(complete = ..)]` are as for [`macro@prompt`].
 ///
 /// # Options

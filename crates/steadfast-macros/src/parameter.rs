@@ -6,37 +6,37 @@ use syn::{Attribute, Error, Expr, FnArg, GenericArgument, Ident, LitStr, Pat, Pa
 use crate::docs;
 use crate::options::{ArgumentOptions, DefaultValue};
 
-/// What a parameter is given.
+/// Where the value of a parameter comes from.
 pub(crate) enum Parameter {
-    /// Read from the arguments.
+    /// An argument of the request.
     Argument(Box<Argument>),
     /// The context of the request: by value, or by reference.
     Context { by_reference: bool },
-    /// What the tool or prompt was made with.
+    /// State that was passed when the definition was built.
     State { name: Ident, kind: Box<Type> },
 }
 
-/// A parameter that is read from the arguments.
+/// A parameter that is an argument of the request.
 pub(crate) struct Argument {
     pub(crate) variable: Ident,
     pub(crate) name: LitStr,
     pub(crate) kind: Type,
     pub(crate) description: String,
     pub(crate) default: Option<DefaultValue>,
-    /// Who completes it while a user types.
+    /// The values or the function for its completion.
     pub(crate) complete: Option<Expr>,
 }
 
-/// Understands a parameter, and takes the attributes off it that are ours.
-pub(crate) fn understand(parameter: &mut PatType) -> Result<Parameter> {
+/// Parses a parameter, and removes our attributes from it.
+pub(crate) fn parse(parameter: &mut PatType) -> Result<Parameter> {
     let attributes = std::mem::take(&mut parameter.attrs);
     let (ours, others): (Vec<_>, Vec<_>) = attributes.into_iter().partition(is_ours);
     parameter.attrs = others;
 
     let marked_as_state = ours.iter().find(|attribute| attribute.path().is_ident("state"));
-    let described: Vec<_> = ours.iter().filter(|attribute| attribute.path().is_ident("arg")).collect();
-    match (marked_as_state, described.first()) {
-        (Some(_), Some(argument)) => Err(Error::new_spanned(argument, "state is not an argument: leave `#[arg]` out")),
+    let common: Vec<_> = ours.iter().filter(|attribute| attribute.path().is_ident("arg")).collect();
+    match (marked_as_state, common.first()) {
+        (Some(_), Some(argument)) => Err(Error::new_spanned(argument, "state is not an argument: remove `#[arg]`")),
         (Some(_), None) => state(parameter),
         (None, None) if is_context(&parameter.ty) => {
             Ok(Parameter::Context { by_reference: matches!(&*parameter.ty, Type::Reference(_)) })
@@ -65,7 +65,7 @@ fn state(parameter: &PatType) -> Result<Parameter> {
     let name = variable(parameter)?;
     if let Type::Reference(reference) = &*parameter.ty {
         let inner = &reference.elem;
-        let message = format!("state is cloned for each call: write `Arc<{}>`", written(inner));
+        let message = format!("state is cloned for each call: write `Arc<{}>`", source_text(inner));
         return Err(Error::new_spanned(&parameter.ty, message));
     }
     Ok(Parameter::State { name, kind: parameter.ty.clone() })
@@ -80,14 +80,16 @@ fn argument(parameter: &PatType, attributes: &[Attribute]) -> Result<Parameter> 
     }
     if let (Some(default), Some(inner)) = (&options.default, inside_option(&parameter.ty)) {
         let message = match default {
-            DefaultValue::OfType(_) => "an `Option` may be left out as it is: leave `#[arg(default)]` out".to_owned(),
-            DefaultValue::Value(_) => format!("an argument with a default is always there: write `{}`", written(inner)),
+            DefaultValue::OfType(_) => "an `Option` may be omitted anyway: remove `#[arg(default)]`".to_owned(),
+            DefaultValue::Value(_) => {
+                format!("an argument with a default always has a value: write `{}`", source_text(inner))
+            }
         };
         return Err(Error::new_spanned(&parameter.ty, message));
     }
     let unraw = variable.to_string();
     let unraw = unraw.strip_prefix("r#").unwrap_or(&unraw);
-    // `_city` silences a warning and is not a name for clients.
+    // The underscore of `_city` silences a warning, and is not part of the name for clients.
     let plain = unraw.trim_start_matches('_');
     let name = options.rename.unwrap_or_else(|| LitStr::new(plain, variable.span()));
     let description = options.description.map_or_else(|| docs::text(attributes), |text| text.value());
@@ -100,20 +102,21 @@ fn variable(parameter: &PatType) -> Result<Ident> {
     match &*parameter.pat {
         Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.subpat.is_none() => Ok(pattern.ident.clone()),
         pattern => {
-            let message = "give the parameter a plain name: it is the argument's name. Take it apart in the body";
+            let message =
+                "give the parameter a plain name, which is the argument's name, and destructure it in the body";
             Err(Error::new_spanned(pattern, message))
         }
     }
 }
 
-/// Arguments are owned values of types that can be named.
+/// Arguments are owned values of named types.
 fn check_type(kind: &Type) -> Result<()> {
     match kind {
         Type::Reference(reference) => {
             let owned = match &*reference.elem {
                 Type::Path(path) if path.path.is_ident("str") => "String".to_owned(),
-                Type::Slice(slice) => format!("Vec<{}>", written(&slice.elem)),
-                inner => written(inner),
+                Type::Slice(slice) => format!("Vec<{}>", source_text(&slice.elem)),
+                inner => source_text(inner),
             };
             Err(Error::new_spanned(kind, format!("an argument is an owned value: write `{owned}`")))
         }
@@ -122,8 +125,8 @@ fn check_type(kind: &Type) -> Result<()> {
     }
 }
 
-/// A type as people write it, without spaces between its tokens.
-fn written(kind: &Type) -> String {
+/// The type as source text, without spaces between its tokens.
+fn source_text(kind: &Type) -> String {
     let spaced = quote!(#kind).to_string();
     let close = [(" < ", "<"), (" >", ">"), (" :: ", "::"), (" ,", ","), ("& ", "&"), ("< ", "<")];
     close.iter().fold(spaced, |text, (from, to)| text.replace(from, to))
@@ -140,7 +143,7 @@ fn inside_option(kind: &Type) -> Option<&Type> {
     }
 }
 
-/// Takes our attributes off a parameter that was not understood, so that the compiler does not complain about them too.
+/// Removes our attributes from a parameter that could not be parsed, so that the compiler does not complain about them too.
 pub(crate) fn strip(parameter: &mut FnArg) {
     if let FnArg::Typed(parameter) = parameter {
         parameter.attrs.retain(|attribute| !is_ours(attribute));

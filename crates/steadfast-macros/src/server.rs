@@ -8,9 +8,9 @@ use syn::{
     TypeReference,
 };
 
+use crate::definition::Definition;
 use crate::docs;
 use crate::emit::Callee;
-use crate::made::Made;
 use crate::options::ServerOptions;
 use crate::parameter::{self, Parameter};
 use crate::signature::{Function, Kind, Problems, allowed_lints};
@@ -21,11 +21,11 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
                        are what it serves";
         return Error::new_spanned(&item, message).into_compile_error();
     };
-    let written = try_expand(options, &mut block).unwrap_or_else(Error::into_compile_error);
-    quote! { #block #written }
+    let generated = try_expand(options, &mut block).unwrap_or_else(Error::into_compile_error);
+    quote! { #block #generated }
 }
 
-/// What is written beside the block. The block itself loses the attributes that are ours, whatever happens.
+/// The code that is added after the block. Our attributes are removed from the block, also if there is an error.
 fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream> {
     let mut problems = Problems::default();
     let options = problems.note(ServerOptions::parse(options));
@@ -33,19 +33,19 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
         let message = "`#[server]` goes on an `impl` block of the type itself, not of a trait";
         problems.add(Error::new_spanned(implemented, message));
     }
-    let mut items: Vec<Listed> = Vec::new();
+    let mut items: Vec<ServerItem> = Vec::new();
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
         let Some((kind, attribute)) = take_attribute(&mut method.attrs) else { continue };
         if let Some((_, second)) = take_attribute(&mut method.attrs) {
-            let message = "a method is made into one thing: write another method that calls this one";
+            let message = "a method can have only one of these attributes: write another method that calls this one";
             problems.add(Error::new_spanned(second, message));
         }
-        let listed = problems.note(listed(kind, &attribute, method));
+        let item = problems.note(server_item(kind, &attribute, method));
         method.sig.inputs.iter_mut().for_each(parameter::strip);
         method.attrs.push(allowed_lints());
-        let Some(listed) = listed else { continue };
-        let same = |other: &&Listed| other.kind == kind && other.key.value() == listed.key.value();
+        let Some(item) = item else { continue };
+        let same = |other: &&ServerItem| other.kind == kind && other.key.value() == item.key.value();
         if let Some(twin) = items.iter().filter(same).find(|other| !other.conditional) {
             let (noun, key) = (kind.noun(), twin.key.value());
             let message = match kind {
@@ -54,9 +54,9 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
                 }
                 Kind::Resource => format!("there is a resource at `{key}` already: give this one another URI"),
             };
-            problems.add(Error::new(listed.key.span(), message));
+            problems.add(Error::new(item.key.span(), message));
         }
-        items.push(listed);
+        items.push(item);
     }
     problems.finish()?;
     let options = options.unwrap_or_default();
@@ -70,11 +70,11 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
 }
 
 /// A method that is a tool, a prompt or a resource.
-struct Listed {
+struct ServerItem {
     kind: Kind,
-    /// What tells it from others of its kind.
+    /// What identifies it among others of its kind: its name, or its URI.
     key: LitStr,
-    /// Whether it may be compiled out.
+    /// Whether it has a `#[cfg]`.
     conditional: bool,
     /// The statement that adds it to the server.
     add: TokenStream,
@@ -86,7 +86,7 @@ fn take_attribute(attributes: &mut Vec<Attribute>) -> Option<(Kind, Attribute)> 
     Some((kind, attributes.remove(position)))
 }
 
-fn listed(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<Listed> {
+fn server_item(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<ServerItem> {
     let noun = kind.noun();
     let options = match &attribute.meta {
         Meta::Path(_) => TokenStream::new(),
@@ -95,7 +95,7 @@ fn listed(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<
             return Err(Error::new_spanned(pair, format!("write `#[{noun}]` or `#[{noun}(..)]`")));
         }
     };
-    let made = Made::parse(kind, options)?;
+    let definition = Definition::parse(kind, options)?;
     if let Some(parameter) = method.sig.generics.params.first() {
         let message = format!(
             "a {noun} is called with JSON, which has no type parameters: name the types, or put the parameter on the \
@@ -103,8 +103,8 @@ fn listed(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<
         );
         return Err(Error::new_spanned(parameter, message));
     }
-    let function = Function::understand(kind, &mut method.sig)?;
-    made.check(&function)?;
+    let function = Function::parse(kind, &mut method.sig)?;
+    definition.check(&function)?;
     if let Some(Parameter::State { name, .. }) =
         function.parameters.iter().find(|parameter| matches!(parameter, Parameter::State { .. }))
     {
@@ -116,35 +116,34 @@ fn listed(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<
     let receiver = receiver(&function, method, &this)?;
     let name = &method.sig.ident;
     let callee = Callee { path: quote! { Self::#name }, receiver: Some(receiver), captured: vec![this] };
-    let expression = made.emit(&function, &docs::text(&method.attrs), &callee);
-    let adder = made.adder();
+    let expression = definition.emit(&function, &docs::text(&method.attrs), &callee);
+    let adder = definition.adder();
     let conditions: Vec<&Attribute> = method.attrs.iter().filter(|a| a.path().is_ident("cfg")).collect();
-    Ok(Listed {
+    Ok(ServerItem {
         kind,
         conditional: !conditions.is_empty(),
         add: quote! { #(#conditions)* let __server = __server.#adder(#expression); },
-        key: made.key(&function),
+        key: definition.key(&function),
     })
 }
 
-/// What is given for `self`: all handlers share one value behind an `Arc`.
+/// The expression that is passed for `self`: all handlers share one value in an `Arc`.
 fn receiver(function: &Function, method: &ImplItemFn, this: &Ident) -> Result<TokenStream> {
     let Some(receiver) = &function.receiver else {
         let noun = function.kind.noun();
         let message = format!(
-            "add `&self`: a method of the server is called on it. A {noun} that needs none of it can be a function \
+            "add `&self`: a {noun} of a server is called on the server. One that does not need it can be a function \
              with `#[{noun}]`"
         );
         return Err(Error::new(method.sig.ident.span(), message));
     };
-    let shared =
-        format!("calls run at the same time and share the server, so a {} takes `&self`", function.kind.noun());
+    let shared = format!("calls run concurrently and share the server, so a {} takes `&self`", function.kind.noun());
     match shape(receiver) {
         Shape::Reference => Ok(quote! { &*#this }),
         Shape::ArcReference => Ok(quote! { &#this }),
         Shape::Arc => Ok(quote! { #this }),
         Shape::Exclusive => {
-            let message = format!("{shared}: what changes goes into a `Mutex` or an atomic");
+            let message = format!("{shared}: put mutable state into a `Mutex` or an atomic");
             Err(Error::new_spanned(receiver, message))
         }
         Shape::Other => Err(Error::new_spanned(receiver, format!("{shared} (or `self: Arc<Self>`)"))),
@@ -190,7 +189,7 @@ fn part_function(part: Option<&Ident>) -> Ident {
     }
 }
 
-/// The function that adds what is in this block to a server.
+/// The function that adds the items of this block to a server.
 fn list_function<'a>(block: &ItemImpl, name: &Ident, added: impl Iterator<Item = &'a TokenStream>) -> TokenStream {
     let (generics, _, bounds) = block.generics.split_for_impl();
     let kind = &block.self_ty;
@@ -213,7 +212,7 @@ fn list_function<'a>(block: &ItemImpl, name: &Ident, added: impl Iterator<Item =
     }
 }
 
-/// The implementation that makes a server of the type.
+/// The implementation of `IntoServer`.
 fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> TokenStream {
     let (generics, _, bounds) = block.generics.split_for_impl();
     let kind = &block.self_ty;
@@ -223,8 +222,8 @@ fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> Token
     let version =
         options.version.as_ref().map_or_else(|| quote! { env!("CARGO_PKG_VERSION") }, |text| quote! { #text });
     let title = options.title.iter();
-    let described = options.description.as_ref().map_or_else(|| docs::first_paragraph(&docs), LitStr::value);
-    let description = Some(described).filter(|text| !text.is_empty()).into_iter();
+    let text = options.description.as_ref().map_or_else(|| docs::first_paragraph(&docs), LitStr::value);
+    let description = Some(text).filter(|text| !text.is_empty()).into_iter();
     let instructed = options.instructions.as_ref().map_or(docs, LitStr::value);
     let instructions = Some(instructed).filter(|text| !text.is_empty()).into_iter();
     let website = options.website.iter();

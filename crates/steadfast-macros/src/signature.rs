@@ -5,10 +5,10 @@ use syn::{Attribute, Error, FnArg, LitStr, Receiver, Result, ReturnType, Safety,
 
 use crate::parameter::{self, Argument, Parameter};
 
-/// As many as there are tuples to read arguments into.
-const MOST_ARGUMENTS: usize = 16;
+/// Limit of the arguments: the longest tuple that arguments can be deserialized to.
+const MAX_ARGUMENTS: usize = 16;
 
-/// What a function is made into.
+/// The kind of definition that a function becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Tool,
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
 impl Kind {
     const ALL: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
 
-    /// What an attribute makes, by the last part of its path.
+    /// The kind of an attribute, by the last segment of its path.
     pub(crate) fn of(attribute: &Attribute) -> Option<Self> {
         let name = &attribute.path().segments.last()?.ident;
         Self::ALL.into_iter().find(|kind| name == kind.noun())
@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// What is known about a function that is made into something.
+/// A parsed function.
 pub(crate) struct Function {
     pub(crate) kind: Kind,
     pub(crate) receiver: Option<Receiver>,
@@ -46,8 +46,8 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// Understands a signature, and takes the attributes off its parameters that are ours.
-    pub(crate) fn understand(kind: Kind, signature: &mut Signature) -> Result<Self> {
+    /// Parses a signature, and removes our attributes from its parameters.
+    pub(crate) fn parse(kind: Kind, signature: &mut Signature) -> Result<Self> {
         let mut problems = Problems::default();
         problems.note(check_qualifiers(kind, signature));
         let mut receiver = None;
@@ -57,8 +57,8 @@ impl Function {
                 FnArg::Receiver(this) => receiver = Some(this.clone()),
                 FnArg::Typed(typed) => {
                     let span = typed.span();
-                    if let Some(understood) = problems.note(parameter::understand(typed)) {
-                        parameters.push((understood, span));
+                    if let Some(parsed) = problems.note(parameter::parse(typed)) {
+                        parameters.push((parsed, span));
                     }
                 }
             }
@@ -66,12 +66,12 @@ impl Function {
         }
         let contexts = parameters.iter().filter(|(parameter, _)| matches!(parameter, Parameter::Context { .. }));
         if let Some((_, span)) = contexts.clone().nth(1) {
-            problems.add(Error::new(*span, "a call has one context: leave this parameter out"));
+            problems.add(Error::new(*span, "a call has one context: remove this parameter"));
         }
         let parameters: Vec<Parameter> = parameters.into_iter().map(|(parameter, _)| parameter).collect();
         let arguments: Vec<&Argument> = arguments(&parameters).collect();
-        if let Some(beyond) = arguments.get(MOST_ARGUMENTS) {
-            let message = format!("more than {MOST_ARGUMENTS} arguments: group some of them in a struct");
+        if let Some(beyond) = arguments.get(MAX_ARGUMENTS) {
+            let message = format!("more than {MAX_ARGUMENTS} arguments: group some of them in a struct");
             problems.add(Error::new(beyond.variable.span(), message));
         }
         for (position, argument) in arguments.iter().enumerate() {
@@ -87,13 +87,13 @@ impl Function {
         Ok(Self { kind, receiver, parameters, is_async, default_name, output: signature.output.clone() })
     }
 
-    /// The parameters that are read from the arguments.
+    /// The parameters that are arguments of the request.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &Argument> {
         arguments(&self.parameters)
     }
 
-    /// The type that it returns, if it is written.
-    pub(crate) fn returned(&self) -> Option<&Type> {
+    /// The return type, if there is one.
+    pub(crate) fn return_type(&self) -> Option<&Type> {
         match &self.output {
             ReturnType::Type(_, kind) => Some(kind),
             ReturnType::Default => None,
@@ -101,8 +101,8 @@ impl Function {
     }
 }
 
-/// What lints say of functions is not all true of these: they take owned values and `&self` whether they need them or not,
-/// and `async` says where they run.
+/// Lints that do not apply to these functions: they take owned values and `&self` whether they need them or not, and `async`
+/// decides where they run.
 pub(crate) fn allowed_lints() -> Attribute {
     parse_quote! {
         #[allow(
@@ -124,7 +124,7 @@ fn arguments(parameters: &[Parameter]) -> impl Iterator<Item = &Argument> {
 fn check_qualifiers(kind: Kind, signature: &Signature) -> Result<()> {
     let noun = kind.noun();
     if let Safety::Unsafe(token) = &signature.safety {
-        return Err(Error::new(token.span(), format!("a {noun} is called by anyone: it cannot be `unsafe`")));
+        return Err(Error::new(token.span(), format!("a {noun} is called by clients: it cannot be `unsafe`")));
     }
     if let Some(variadic) = &signature.variadic {
         return Err(Error::new(variadic.span(), format!("a {noun} has a fixed number of parameters")));
@@ -132,7 +132,7 @@ fn check_qualifiers(kind: Kind, signature: &Signature) -> Result<()> {
     Ok(())
 }
 
-/// Several errors at once, so that all mistakes are shown.
+/// Collects errors, so that all mistakes are reported at once.
 #[derive(Default)]
 pub(crate) struct Problems(Option<Error>);
 

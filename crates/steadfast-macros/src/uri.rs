@@ -1,33 +1,33 @@
 //! The URI of a `#[resource]`, and its variables.
 //!
-//! Only as much of RFC 6570 is read here as it takes to hold the variables against the parameters of the function. The
-//! server reads the whole of it.
+//! Only as much of RFC 6570 is parsed here as is needed to compare the variables with the parameters of the function. The
+//! server parses all of it.
 
 use syn::{Error, LitStr, Result};
 
-/// The characters that an expression may begin with.
+/// The operators that an expression may begin with.
 const OPERATORS: &[char] = &['+', '#', '.', '/', ';', '?', '&'];
 
-/// A URI, or the template of some.
+/// A URI or a URI template.
 pub(crate) struct Uri {
     pub(crate) text: LitStr,
-    /// None if it is fixed.
+    /// Empty if the URI is fixed.
     pub(crate) variables: Vec<String>,
 }
 
 impl Uri {
-    pub(crate) fn understand(text: LitStr) -> Result<Self> {
+    pub(crate) fn parse(text: LitStr) -> Result<Self> {
         let value = text.value();
-        let refuse = |message: String| Err(Error::new(text.span(), message));
+        let error = |message: String| Err(Error::new(text.span(), message));
         if !has_scheme(&value) {
-            return refuse(format!("a URI begins with a scheme: `notes://{}`", value.trim_start_matches('/')));
+            return error(format!("a URI begins with a scheme: `notes://{}`", value.trim_start_matches('/')));
         }
         let mut variables = Vec::new();
         let mut rest = value.as_str();
         while let Some(brace) = rest.find(['{', '}']) {
             let (_, from) = rest.split_at(brace);
-            let Some((expression, behind)) = from.strip_prefix('{').and_then(|inside| inside.split_once('}')) else {
-                return refuse("there is a brace without its other half: a variable is written `{name}`".to_owned());
+            let Some((expression, after)) = from.strip_prefix('{').and_then(|inside| inside.split_once('}')) else {
+                return error("unmatched brace: a variable is written `{name}`".to_owned());
             };
             for variable in expression.strip_prefix(OPERATORS).unwrap_or(expression).split(',') {
                 let name = variable.strip_suffix('*').unwrap_or(variable);
@@ -35,26 +35,26 @@ impl Uri {
                 let fits = |character: char| character.is_ascii_alphanumeric() || "_.%".contains(character);
                 if name.is_empty() || !name.chars().all(fits) {
                     let expression = format!("`{{{expression}}}`");
-                    return refuse(format!("{expression} is not a variable: write `{{name}}`, or `{{one,two}}`"));
+                    return error(format!("{expression} is not a variable: write `{{name}}`, or `{{one,two}}`"));
                 }
                 if variables.iter().any(|known| known == name) {
-                    return refuse(format!("the variable `{name}` is there twice"));
+                    return error(format!("the variable `{name}` occurs twice"));
                 }
                 variables.push(name.to_owned());
             }
-            rest = behind;
+            rest = after;
         }
         Ok(Self { text, variables })
     }
 
-    /// The variables as they are written, for messages.
-    pub(crate) fn written(&self) -> String {
+    /// The variables in braces, for messages.
+    pub(crate) fn list_variables(&self) -> String {
         let braced: Vec<String> = self.variables.iter().map(|name| format!("`{{{name}}}`")).collect();
         braced.join(", ")
     }
 }
 
-/// A template may have the scheme in its first variable.
+/// Whether the URI has a scheme. A template may have it in its first variable.
 fn has_scheme(uri: &str) -> bool {
     let Some((scheme, _)) = uri.split_once(':') else { return uri.starts_with('{') };
     let fits = |character: char| character.is_ascii_alphanumeric() || "+-.".contains(character);
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> std::result::Result<Vec<String>, String> {
-        let uri = Uri::understand(LitStr::new(text, Span::call_site()));
+        let uri = Uri::parse(LitStr::new(text, Span::call_site()));
         uri.map(|uri| uri.variables).map_err(|error| error.to_string())
     }
 
@@ -84,11 +84,11 @@ mod tests {
     fn mistakes_are_explained() {
         for (uri, words) in [
             ("/etc/hosts", "`notes://etc/hosts`"),
-            ("x://{a", "a brace without its other half"),
-            ("x://a}", "a brace without its other half"),
+            ("x://{a", "unmatched brace"),
+            ("x://a}", "unmatched brace"),
             ("x://{}", "`{}` is not a variable"),
             ("x://{a b}", "`{a b}` is not a variable"),
-            ("x://{a}/{a}", "`a` is there twice"),
+            ("x://{a}/{a}", "`a` occurs twice"),
         ] {
             assert!(read(uri).unwrap_err().contains(words), "{uri}: {:?}", read(uri));
         }

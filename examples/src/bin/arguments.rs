@@ -1,13 +1,13 @@
-//! What a tool takes and what it returns: plain parameters in, text or a structured value out.
+//! Arguments and results of a tool: parameters of Rust types in, text or a structured value out.
 //!
-//! Shows the schema that clients are given, a call, and what a model reads when it gets an argument wrong.
+//! Shows the schema that clients get, a call, and the error that a model gets for a wrong argument.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use steadfast::prelude::*;
 
-// A type of your own needs `Deserialize` to be read and `JsonSchema` to be described. Doc comments are for the model.
+// A type of your own needs `Deserialize` and `JsonSchema`. Doc comments become descriptions for the model.
 /// Unit of temperatures
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -16,7 +16,7 @@ enum Unit {
     Fahrenheit,
 }
 
-// What goes out as structured content needs `Serialize` instead.
+// A structured result needs `Serialize` and `JsonSchema`.
 #[derive(Serialize, JsonSchema)]
 struct Forecast {
     /// The city that was asked for
@@ -42,8 +42,8 @@ impl Weather {
         unit: Option<Unit>,
     ) -> steadfast::Result<Structured<Forecast>> {
         if days > 7 {
-            // A sentence for the model, which can then ask for fewer.
-            return Err(ToolError::new(format!("nobody knows the weather in {days} days; ask for seven at most")));
+            // The model gets this message, and can call again with fewer days.
+            return Err(ToolError::new(format!("there is no forecast for {days} days: the limit is 7")));
         }
         let highest = (0..days).map(|day| 20.0 + 5.0 * f64::from(day));
         let highest = match unit.unwrap_or(Unit::Celsius) {
@@ -53,10 +53,10 @@ impl Weather {
         Ok(Structured(Forecast { city, highest }))
     }
 
-    /// Notes about a place. A plain `fn` may block: it runs on a thread of its own.
+    /// Notes about a place. A plain `fn` may block: it runs on a separate thread.
     #[tool(read_only)]
     fn notes(&self, place: String) -> std::io::Result<String> {
-        // Any error goes through, and the model reads it.
+        // Any error type works: the model gets its message.
         std::fs::read_to_string(format!("notes/{place}.txt"))
     }
 }

@@ -1,7 +1,7 @@
-//! A long call: progress on the way, a client that loses interest, and what is done about the half-finished work.
+//! A long call: progress, cancellation by the client, and cleanup in the server.
 //!
-//! When a call is cancelled, its handler is dropped at its next `.await`. What has to be undone goes into `ctx.on_cancel`,
-//! what must not be left half done goes through `ctx.shield`.
+//! When a call is cancelled, its handler is dropped at its next `.await`. Cleanup goes into `ctx.on_cancel`, and work that must
+//! not be interrupted into `ctx.shield`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
 
 struct Builder {
-    /// What happened, for `main` to print.
+    /// What happened; printed by `main`.
     journal: UnboundedSender<String>,
 }
 
@@ -28,7 +28,7 @@ impl Builder {
         for brick in 1..=bricks {
             ctx.progress(f64::from(brick) / f64::from(bricks), format!("brick {brick}"));
             let journal = self.journal.clone();
-            // Whoever cancels now still finds this brick laid whole.
+            // A cancellation does not interrupt this: the brick is laid completely.
             ctx.shield(async move {
                 sleep(Duration::from_millis(50)).await;
                 _ = journal.send(format!("brick {brick} is in its place"));
@@ -38,13 +38,13 @@ impl Builder {
         format!("a house of {bricks} bricks")
     }
 
-    /// Stops when it likes: a cancellation is a request, and this one finishes its sentence first.
+    /// Cooperative: a cancellation does not drop the handler, which finishes its sentence first.
     #[tool(cancel = cooperative)]
     async fn speak(&self, ctx: Context) -> &'static str {
         _ = self.journal.send("speaker: good evening".to_owned());
         let why = ctx.cancelled().await;
         _ = self.journal.send(format!("speaker: {why}, so good night"));
-        "nobody hears this"
+        "this result is discarded"
     }
 }
 
@@ -53,18 +53,18 @@ async fn main() -> Result<(), steadfast::Error> {
     let (journal, mut entries) = unbounded_channel();
     let client = Client::connect(Builder { journal }).await?;
 
-    // A call that is waited for.
+    // A call that completes.
     let house = client.call_tool("build", json!({ "bricks": 3 })).on_progress(|progress| {
         println!("progress {:.2}: {}", progress.progress, progress.message.unwrap_or_default());
     });
     println!("{}", house.await?.content.first().and_then(Content::as_text).unwrap_or_default());
 
-    // A call that takes too long. The server is told, and nobody knows how far it came: the outcome says so.
+    // A call that times out. It is cancelled at the server, which may have executed a part of it: the outcome is unknown.
     let castle = client.call_tool("build", json!({ "bricks": 1_000_000 })).timeout(Duration::from_millis(220)).await;
     if let Err(error) = castle {
         println!("the castle: {error}, outcome {:?}", error.outcome());
     }
-    // The brick that is being laid is laid, and then the scaffold comes down.
+    // The current brick is completed, and then the cleanup runs.
     while let Some(entry) = entries.recv().await {
         println!("{entry}");
         if entry.starts_with("cleanup") {
@@ -72,7 +72,7 @@ async fn main() -> Result<(), steadfast::Error> {
         }
     }
 
-    // A call that is dropped: the same, without a word.
+    // A call that is dropped: it is cancelled too, without an error.
     let mut speech = Some(client.call_tool("speak", json!({})).start());
     while let Some(entry) = entries.recv().await {
         println!("{entry}");

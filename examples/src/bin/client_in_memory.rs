@@ -1,6 +1,6 @@
-//! A client beside its server, in one process: how to test a server without starting anything.
+//! A client and its server in one process: how to test a server without a child process or a socket.
 //!
-//! Also what a failure says: whether the server may have acted on the call.
+//! Also the outcome of an error: whether the server may have executed the call.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use steadfast::{Outcome, Revision};
 
 struct Shop;
 
-/// A shop with few things.
+/// A small shop.
 #[server(name = "shop")]
 impl Shop {
     /// Price of a thing.
@@ -23,7 +23,7 @@ impl Shop {
         }
     }
 
-    /// Asks the owner, who is out.
+    /// Asks the owner, and never returns.
     #[tool]
     async fn ask_the_owner(&self) {
         std::future::pending::<()>().await;
@@ -32,27 +32,27 @@ impl Shop {
 
 #[tokio::main]
 async fn main() -> Result<(), steadfast::Error> {
-    // The newest revision that both speak; the same server speaks the older ones too.
+    // The newest revision that both support; the same server supports the older ones too.
     let client = Client::connect(Shop).await?;
     println!("newest: {}", client.revision());
     let older = Client::connect(Shop).era(Era::Handshake(Revision::V2025_06_18)).await?;
     println!("older: {}", older.revision());
 
-    // The tool did it, and the tool failed: both are answers, and a model reads them.
+    // Success and failure of a tool are both results, for the model to read.
     for thing in ["rope", "gold"] {
         let result = client.call_tool("price", json!({ "thing": thing })).await?;
         println!("{thing}: {:?}, failed: {}", result.content.first().and_then(Content::as_text), result.is_error());
     }
 
-    // Everything else is an error that says what is known of the call.
+    // Everything else is an error, whose outcome says what is known of the call.
     let unknown_tool = client.call_tool("steal", json!({})).await;
     let too_slow = client.call_tool("ask_the_owner", json!({})).timeout(Duration::from_millis(200)).await;
     for error in [unknown_tool, too_slow].into_iter().filter_map(Result::err) {
         let advice = match error.outcome() {
-            Outcome::NotSent => "the server never saw it: call again",
-            Outcome::Refused => "the server said no",
-            Outcome::Answered => "the server did it, and its answer cannot be used",
-            Outcome::Unknown => "it may have been done: look before calling again",
+            Outcome::NotSent => "it was not sent: safe to retry",
+            Outcome::Refused => "the server rejected it",
+            Outcome::Answered => "the server executed it, and its response cannot be used",
+            Outcome::Unknown => "it may have been executed: check before retrying",
         };
         println!("{error}: {advice}");
     }

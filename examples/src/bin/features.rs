@@ -1,7 +1,7 @@
 //! Tools, prompts and resources of one server, and a client that uses them all.
 //!
-//! A tool is what a model calls, a prompt is what a person starts from, a resource is what is read. All three are plain
-//! functions, and one value is behind them.
+//! Models call tools, users start from prompts, and applications read resources. All three are plain methods of one value,
+//! which they share.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,14 +17,14 @@ struct Notes {
     notes: Mutex<BTreeMap<String, String>>,
 }
 
-/// Notes that people keep.
+/// A notebook.
 #[server(name = "notes")]
 impl Notes {
     /// Writes a note.
     #[tool(idempotent)]
     async fn write(&self, title: String, text: String) -> steadfast::Result<String> {
         if title.is_empty() {
-            // For a model, which can try again with a title.
+            // The model gets this message, and can call again with a title.
             return Err(ToolError::new("a note needs a title"));
         }
         self.lock().insert(title.clone(), text);
@@ -37,13 +37,13 @@ impl Notes {
         self.lock().keys().cloned().collect::<Vec<_>>().join("\n")
     }
 
-    /// A note. The variables of the URI are parameters; `None` says that there is no such resource.
+    /// A note. The variables of the URI are parameters; `None` means that there is no such resource.
     #[resource("notes://note/{title}", mime_type = "text/plain")]
     async fn note(&self, title: String) -> Option<String> {
         self.lock().get(&title).cloned()
     }
 
-    /// Makes something of a note.
+    /// Asks the model to work on a note.
     #[prompt(title = "Work on a note")]
     async fn work_on(
         &self,
@@ -52,15 +52,15 @@ impl Notes {
         /// What to do with it
         #[arg(complete = ["shorten", "sort", "translate"])]
         task: String,
-        /// How many words there may be then
+        /// Limit of words in the result
         words: Option<u32>,
     ) -> steadfast::Result<Vec<PromptMessage>> {
-        // Any error goes through.
+        // Any error type works.
         let text = self.lock().get(&title).cloned().ok_or(format!("there is no note `{title}`"))?;
         let note = Content::resource(ResourceContents::text(format!("notes://note/{title}"), text));
         let limit = words.map(|words| format!(" Use at most {words} words.")).unwrap_or_default();
-        let wish = format!("Please {task} this note.{limit}");
-        Ok(vec![PromptMessage::user(note), PromptMessage::new(Role::User, wish)])
+        let request = format!("Please {task} this note.{limit}");
+        Ok(vec![PromptMessage::user(note), PromptMessage::new(Role::User, request)])
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
@@ -91,7 +91,7 @@ async fn main() -> Result<(), steadfast::Error> {
         }
     }
 
-    // While a person fills in a prompt, the server completes what is typed.
+    // While a user fills in a prompt, the server completes the arguments.
     let context = CompleteContext::new([("title".to_owned(), "shopping".to_owned())].into());
     let typed = CompleteParams::new(Reference::prompt("work_on"), "task", "s").with_context(context);
     println!("completed: {:?}", client.call::<request::Complete>(typed).await?.completion.values);
@@ -100,7 +100,7 @@ async fn main() -> Result<(), steadfast::Error> {
     for message in client.call::<request::GetPrompt>(params.clone().with_argument("words", "3")).await?.messages {
         println!("prompt: {}", serde_json::to_string(&message).unwrap_or_default());
     }
-    // On the wire each argument is a string; what is not a number where one is needed is refused by name.
+    // On the wire each argument is a string. If it cannot be parsed, the error names the argument.
     if let Err(error) = client.call::<request::GetPrompt>(params.with_argument("words", "few")).await {
         println!("prompt: {error}");
     }

@@ -1,4 +1,4 @@
-//! A server over Streamable HTTP, and a client of its URL.
+//! A server over Streamable HTTP, and a client that connects to its URL.
 
 use std::net::TcpListener;
 
@@ -8,7 +8,7 @@ use steadfast::transport::http::ServingHttp;
 
 struct Clock;
 
-/// Tells the time.
+/// Returns the time.
 #[server]
 impl Clock {
     /// Seconds since 1970.
@@ -21,7 +21,7 @@ impl Clock {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // `Clock.serve_http("127.0.0.1:3210").await` is all that a program needs. Here a free port will do, and an end.
+    // `Clock.serve_http("127.0.0.1:3210").await` is enough for a program. This one takes a free port, and shuts down.
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

@@ -1,4 +1,4 @@
-//! A whole client. It starts `quickstart`, which has to be on the `PATH`, and ends it.
+//! A whole client. It starts `quickstart`, which has to be on the `PATH`, and stops it.
 
 use steadfast::prelude::*;
 use steadfast::serde_json::json;

@@ -1,6 +1,6 @@
-//! How a server ends: calls that run may answer within the drain window, then they are stopped and clean up.
+//! Graceful shutdown of a server: calls in flight may respond within the drain window, then they are cancelled and clean up.
 //!
-//! `serve_stdio` does this when its input closes and on SIGTERM and SIGINT. Elsewhere, `with_shutdown` takes any future.
+//! `serve_stdio` does this when its input closes and on SIGTERM and SIGINT. For other transports, `with_shutdown` takes any future.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-/// Takes that long. When it is stopped it says why.
+/// Works for the given time. If it is cancelled, it prints the reason.
 #[tool]
 async fn work(#[state] begun: UnboundedSender<()>, ms: u64, ctx: Context) -> String {
     _ = begun.send(());
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (here, there) = memory::pair(64 * 1024);
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = server.serve(there).with_shutdown(async move {
-        // In a program of its own: `tokio::signal::ctrl_c().await`, for example.
+        // In a real program: `tokio::signal::ctrl_c().await`, for example.
         _ = stopped.await;
     });
     let served = tokio::spawn(serving.run());
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let quick = client.call_tool("work", json!({ "ms": 100 })).start();
     let slow = client.call_tool("work", json!({ "ms": 60_000 })).start();
-    // Both run now.
+    // Both are running now.
     _ = (begun.recv().await, begun.recv().await);
     let stopping = Instant::now();
     _ = stop.send(());
@@ -54,6 +54,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let ended = served.await??;
     let within = if stopping.elapsed() < Duration::from_secs(5) { "within its deadline" } else { "late" };
-    println!("ended {within}: {}; {} handlers were given up", ended.cause, ended.abandoned);
+    println!("ended {within}: {}; {} handlers were abandoned", ended.cause, ended.abandoned);
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! Serving on sockets: every peer that connects is a conversation of its own with the same server.
+//! Serving on sockets: each accepted connection is a separate MCP session with the same server.
 //!
-//! There is no encryption and no login here, so bind to loopback, or to a Unix socket that only its owner may open.
+//! There is no encryption and no authorization, so bind to loopback, or to a Unix socket that only its owner may open.
 
 use serde_json::json;
 use steadfast::prelude::*;
 use steadfast::transport::stream::Stream;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Echoes.
+/// Returns the text.
 #[tool(read_only)]
 async fn echo(text: String, ctx: Context) -> String {
     format!("{text} (to request {})", ctx.request_id())
@@ -20,21 +20,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let accepting = tokio::spawn(accept(server.clone(), listener));
-    say("over TCP", Stream::from(TcpStream::connect(address).await?)).await?;
-    // Conversations that were accepted go on; no new ones are.
+    call_echo("over TCP", Stream::from(TcpStream::connect(address).await?)).await?;
+    // Accepted connections continue; no new ones are accepted.
     accepting.abort();
 
-    // A Unix socket, or anything else that reads and writes, is served in the same way.
+    // A Unix socket, or any other reader and writer, is served in the same way.
     #[cfg(unix)]
     {
         let (here, there) = tokio::net::UnixStream::pair()?;
         let serving = tokio::spawn(server.clone().serve(Stream::from(there)).into_future());
-        say("over a Unix socket", Stream::from(here)).await?;
+        call_echo("over a Unix socket", Stream::from(here)).await?;
         serving.await??;
     }
     let (here, there) = tokio::io::duplex(4096);
     let serving = tokio::spawn(server.serve(Stream::duplex(there)).into_future());
-    say("over any reader and writer", Stream::duplex(here)).await?;
+    call_echo("over any reader and writer", Stream::duplex(here)).await?;
     serving.await??;
     Ok(())
 }
@@ -45,7 +45,7 @@ async fn accept(server: Server, listener: TcpListener) {
     }
 }
 
-async fn say(text: &str, stream: Stream) -> Result<(), steadfast::Error> {
+async fn call_echo(text: &str, stream: Stream) -> Result<(), steadfast::Error> {
     let client = Client::connect(stream).await?;
     let result = client.call_tool("echo", json!({ "text": text })).await?;
     println!("{}", result.content.first().and_then(Content::as_text).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What the documents point to is there: files behind links, and the tests that docs/wire.md names.
+//! References in the documents are valid: the targets of links, and the tests that docs/wire.md lists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What stands between `open` and `close`, each time.
+/// Every text between `open` and `close`.
 fn between<'a>(text: &'a str, open: &str, close: char) -> Vec<&'a str> {
     text.split(open).skip(1).filter_map(|rest| rest.split(close).next()).collect()
 }
@@ -32,7 +32,7 @@ fn sources(folder: &Path, into: &mut String) {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn link_targets_exist() {
     for document in DOCUMENTS {
         let path = root().join(document);
         let folder = path.parent().expect("a document is in a folder");

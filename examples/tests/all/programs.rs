@@ -1,11 +1,11 @@
-//! Every example runs, ends by itself, and says what it is there to say.
+//! Every example runs, exits by itself, and prints what it is supposed to show.
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What an example printed. It fails if it took too long, or ended with anything but success.
+/// The output of an example. Fails if it takes too long or does not exit with success.
 fn output_of(program: &str, input: &str) -> String {
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
@@ -19,7 +19,7 @@ fn output_of(program: &str, input: &str) -> String {
     String::from_utf8(output.stdout).expect("it prints text")
 }
 
-/// For an example that would hang if something were broken: a test that fails is better than one that does not end.
+/// Waits with a timeout, so that a hanging example fails the test.
 fn wait_for(child: &mut Child) {
     let begun = Instant::now();
     while child.try_wait().expect("it can be waited for").is_none() {
@@ -31,14 +31,14 @@ fn wait_for(child: &mut Child) {
     }
 }
 
-fn assert_says(output: &str, expected: &[&str]) {
+fn assert_prints(output: &str, expected: &[&str]) {
     for words in expected {
         assert!(output.contains(words), "`{words}` is not in:\n{output}");
     }
 }
 
 #[test]
-fn quickstart_answers_and_ends_with_its_input() {
+fn quickstart_responds_and_exits_at_the_end_of_input() {
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":2,"b":3},"#;
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#;
     let rest = r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#;
@@ -63,7 +63,7 @@ fn quickstart_is_what_the_readme_shows() {
 }
 
 #[test]
-fn quickstart_client_starts_the_server_and_asks_it() {
+fn quickstart_client_starts_the_server_and_calls_it() {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_quickstart")).parent().expect("it is in a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_quickstart_client"));
     let output = command.env("PATH", folder).stdin(Stdio::null()).output().expect("it starts");
@@ -81,9 +81,9 @@ fn quickstart_client_is_what_the_readme_shows() {
 #[test]
 fn arguments() {
     let output = output_of(env!("CARGO_BIN_EXE_arguments"), "");
-    assert_says(
+    assert_prints(
         &output,
-        &["\"required\":[\"city\"]", "[68.0,77.0,86.0]", "nobody knows the weather", "`days`", "`city`"],
+        &["\"required\":[\"city\"]", "[68.0,77.0,86.0]", "there is no forecast for 30 days", "`days`", "`city`"],
     );
 }
 
@@ -91,7 +91,7 @@ fn arguments() {
 fn cancellation() {
     let output = output_of(env!("CARGO_BIN_EXE_cancellation"), "");
     let castle = "the castle: request timed out before tools/call had a response, outcome Unknown";
-    assert_says(
+    assert_prints(
         &output,
         &["progress 1.00: brick 3", "a house of 3 bricks", castle, "cleanup: ", "cancelled by the peer"],
     );
@@ -100,31 +100,37 @@ fn cancellation() {
 #[test]
 fn features() {
     let output = output_of(env!("CARGO_BIN_EXE_features"), "");
-    assert_says(&output, &["tool: wrote shopping", "titles at notes://all", "note at notes://note/{title}"]);
-    assert_says(
+    assert_prints(&output, &["tool: wrote shopping", "titles at notes://all", "note at notes://note/{title}"]);
+    assert_prints(
         &output,
         &["holds Some(\"milk, bread, rope\")", "notes://note/nothing: ", "completed: [\"shorten\", \"sort\"]"],
     );
-    assert_says(&output, &["Please sort this note. Use at most 3 words.", "Bad argument `words`"]);
+    assert_prints(&output, &["Please sort this note. Use at most 3 words.", "Bad argument `words`"]);
 }
 
 #[test]
-fn tools_at_run_time() {
-    let output = output_of(env!("CARGO_BIN_EXE_tools_at_run_time"), "");
-    assert_says(&output, &["tools: roll_red, roll_blue\n", "6 sides: 1", "1 sides: ", "minimum"]);
+fn dynamic_tools() {
+    let output = output_of(env!("CARGO_BIN_EXE_dynamic_tools"), "");
+    assert_prints(&output, &["tools: roll_red, roll_blue\n", "6 sides: 1", "1 sides: ", "minimum"]);
 }
 
 #[test]
 fn client_in_memory() {
     let output = output_of(env!("CARGO_BIN_EXE_client_in_memory"), "");
-    let told = ["the server said no", "it may have been done"];
-    assert_says(&output, &["newest: 2026-07-28", "older: 2025-06-18", "there is no gold here", told[0], told[1]]);
+    let expected = ["the server rejected it", "it may have been executed"];
+    assert_prints(
+        &output,
+        &["newest: 2026-07-28", "older: 2025-06-18", "there is no gold here", expected[0], expected[1]],
+    );
 }
 
 #[test]
-fn client_of_a_child() {
-    let output = output_of(env!("CARGO_BIN_EXE_client_of_a_child"), "");
-    assert_says(&output, &["connected in revision 2026-07-28", "hello from process", "somebody is there", "ended: "]);
+fn child_process() {
+    let output = output_of(env!("CARGO_BIN_EXE_child_process"), "");
+    assert_prints(
+        &output,
+        &["connected in revision 2026-07-28", "hello from process", "a client called hello", "ended: "],
+    );
 }
 
 #[test]
@@ -136,39 +142,45 @@ fn over_http() {
 #[test]
 fn sockets() {
     let output = output_of(env!("CARGO_BIN_EXE_sockets"), "");
-    assert_says(&output, &["over TCP", "over any reader and writer"]);
+    assert_prints(&output, &["over TCP", "over any reader and writer"]);
 }
 
 #[test]
 fn shutdown() {
     let output = output_of(env!("CARGO_BIN_EXE_shutdown"), "");
     let cleanup = "cleanup of the call of 60000 ms: the server is shutting down";
-    assert_says(&output, &["worked 100 ms", cleanup, "shut down before", "ended within its deadline", "0 handlers"]);
+    assert_prints(&output, &["worked 100 ms", cleanup, "shut down before", "ended within its deadline", "0 handlers"]);
 }
 
 #[test]
-fn asking_the_client() {
-    let output = output_of(env!("CARGO_BIN_EXE_asking_the_client"), "");
-    assert_says(&output, &["folders: 2", "without roots: "]);
+fn client_input() {
+    let output = output_of(env!("CARGO_BIN_EXE_client_input"), "");
+    assert_prints(&output, &["folders: 2", "without roots: "]);
 }
 
 #[test]
-fn coming_back() {
-    let output = output_of(env!("CARGO_BIN_EXE_coming_back"), "");
-    let told = ["at first: 0 is paid", "paid or not, nobody knows: ", "came back: 5 is paid", "the door is locked"];
-    assert_says(&output, &told);
+fn reconnect() {
+    let output = output_of(env!("CARGO_BIN_EXE_reconnect"), "");
+    let expected = [
+        "at first: 0 is paid",
+        "the outcome of the payment is unknown: ",
+        "reconnected: 5 is paid",
+        "the door is locked",
+    ];
+    assert_prints(&output, &expected);
     // It was not paid again.
     assert!(!output.contains("paid 5"), "{output}");
 }
 
 #[test]
-fn keeping_up() {
-    let output = output_of(env!("CARGO_BIN_EXE_keeping_up"), "");
-    let kept = ["one looks: nothing, at look 1", "the neighbour need not: nothing, at look 1, 1 kept"];
-    let heard = ["changes: listening", "the log, info: \"the oven is hot\"", "changes: Resource(\"bakery://shelf\")"];
-    let given_up = ["that is enough of 1000000", "outcome Unknown"];
-    assert_says(&output, &kept);
-    assert_says(&output, &heard);
-    assert_says(&output, &["the neighbour looks again: bread, at look 2"]);
-    assert_says(&output, &given_up);
+fn notifications() {
+    let output = output_of(env!("CARGO_BIN_EXE_notifications"), "");
+    let cached = ["one client reads: nothing, read 1", "the other uses the cache: nothing, read 1, 1 cached"];
+    let notified =
+        ["changes: listening", "log message, info: \"the oven is hot\"", "changes: Resource(\"bakery://shelf\")"];
+    let cancelled = ["cancelling after 3 of 1000000", "outcome Unknown"];
+    assert_prints(&output, &cached);
+    assert_prints(&output, &notified);
+    assert_prints(&output, &["the other reads again: bread, read 2"]);
+    assert_prints(&output, &cancelled);
 }

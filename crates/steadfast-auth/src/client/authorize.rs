@@ -178,7 +178,7 @@ mod tests {
             pairs.find(|(name, _)| name == wanted).map(|(_, value)| value).unwrap()
         };
         assert_eq!(value("response_type"), "code");
-        assert_eq!(value("resource"), "https://mcp.example.com", "without a slash that nobody wrote");
+        assert_eq!(value("resource"), "https://mcp.example.com", "without an added slash");
         assert_eq!(value("scope"), "a b");
         assert_eq!(value("code_challenge_method"), "S256");
         let answer = format!("code=c&state={}&iss=https%3A%2F%2Fauth.example.com", value("state"));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_another_request_is_refused() {
+    fn an_answer_to_another_question_is_refused() {
         assert_eq!(refused(false, "code=c&state=x"), Error::InvalidRedirect("the state does not match the request"));
         assert_eq!(refused(false, "code=c"), Error::InvalidRedirect("the state does not match the request"));
         assert_eq!(refused(false, "code=c&code=d&state=STATE"), Error::InvalidRedirect("a parameter is repeated"));

@@ -194,8 +194,8 @@ impl Profile {
     }
 
     /// Sets whether `offline_access` is requested where it is supported, to get a refresh token. On by default.
-    pub fn offline_access(mut self, wanted: bool) -> Self {
-        self.offline_access = wanted;
+    pub fn offline_access(mut self, requested: bool) -> Self {
+        self.offline_access = requested;
         self
     }
 

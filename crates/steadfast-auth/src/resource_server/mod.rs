@@ -29,7 +29,7 @@ pub use crate::{HttpClient, HttpError, InsecureEndpoint, InvalidScope, Payload, 
 pub use bearer::{Bearer, MethodScopes, RequireBearer};
 pub use introspection::Introspection;
 #[cfg(feature = "jwt")]
-pub use jwt::{Algorithm, FetchedKeys, InvalidKeySet, JwtVerifier, KeySet, KeySource, Keys, KeysUnavailable};
+pub use jwt::{Algorithm, FetchedKeys, InvalidKeySet, JwtVerifier, KeySet, KeySource, KeysFuture, KeysUnavailable};
 pub use metadata::{InvalidMetadata, ResourceMetadata, ServeMetadata, WithMetadata};
 pub use steadfast_model::Principal;
 pub use token::Token;

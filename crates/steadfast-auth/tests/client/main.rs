@@ -1,4 +1,4 @@
-//! The client against an authorization server and a resource server on loopback, with a browser that is a task.
+//! The client with an authorization server and a resource server on loopback, and a task as the browser.
 
 mod faults;
 mod flows;

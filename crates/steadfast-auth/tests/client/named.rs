@@ -1,4 +1,4 @@
-//! Who sends the client somewhere: the HTTP client is told, since only it sees where a name leads.
+//! The referrer of each request, which the HTTP client needs to check the addresses that a host name resolves to.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,14 +11,14 @@ use steadfast_auth::{HttpClient, Payload, ReferrerHost, ResponseFuture};
 
 const SERVER: &str = "https://mcp.example.com/mcp";
 
-/// Which hosts were asked, and who is said to have named them.
-type Asked = Vec<(String, Option<String>)>;
+/// The requested hosts, with the referrer of each.
+type RequestedHosts = Vec<(String, Option<String>)>;
 
 /// A server, its authorization server and an identity provider.
 #[derive(Clone, Default)]
-struct Everybody(Arc<Mutex<Asked>>);
+struct AllServers(Arc<Mutex<RequestedHosts>>);
 
-impl HttpClient for Everybody {
+impl HttpClient for AllServers {
     fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         let (host, path) = (request.uri().host().unwrap().to_owned(), request.uri().path());
         let answer: Value = match (host.as_str(), path) {
@@ -40,9 +40,9 @@ impl HttpClient for Everybody {
     }
 }
 
-/// What is asked for a token, with this profile.
-async fn asked(profile: Profile) -> Asked {
-    let everybody = Everybody::default();
+/// The requests for a token, with this profile.
+async fn asked(profile: Profile) -> RequestedHosts {
+    let everybody = AllServers::default();
     let builder = Authorizer::builder(SERVER, profile, everybody.clone()).unwrap();
     let authorizer = builder.assertions(Secret::new("c")).build();
     let mut attempt = authorizer.attempt(Method::POST, SERVER).unwrap();
@@ -59,7 +59,7 @@ async fn what_the_server_names_is_said_to_be_named_by_it_and_what_the_program_ch
     let expected = |at_issuer: &Option<String>| {
         let hosts = ["mcp.example.com", "auth.example.com", "idp.example.com", "auth.example.com"].map(String::from);
         let by = [named.clone(), at_issuer.clone(), chosen.clone(), at_issuer.clone()];
-        hosts.into_iter().zip(by).collect::<Asked>()
+        hosts.into_iter().zip(by).collect::<RequestedHosts>()
     };
     assert_eq!(asked(profile.clone().registered(client())).await, expected(&named));
     assert_eq!(asked(profile.registered(client().with_issuer("https://auth.example.com"))).await, expected(&chosen));

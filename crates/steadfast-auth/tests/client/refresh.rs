@@ -1,4 +1,4 @@
-//! Refresh tokens are used once, whoever needs them and whatever becomes of them.
+//! Refresh tokens are used only once, by concurrent callers and processes, also if a caller is dropped.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use steadfast_auth::client::{
 };
 use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 
-use crate::site::{Habits, Site, call};
-use crate::wire::Plain;
+use crate::site::{Site, SiteOptions, call};
+use crate::wire::MinimalHttpClient;
 
-/// What a child process is told: the server and the directory.
+/// The environment variable of a child process: the server and the directory.
 const CHILD: &str = "STEADFAST_AUTH_TEST_CHILD";
 
-/// A site whose first token is over at once, and an authorizer for it.
+/// A site whose first token expires at once, and an authorizer for it.
 async fn stale(store: MemoryStore) -> (Site, Authorizer) {
-    let site = Site::start(Habits { lifetimes: vec![0], ..Habits::default() }).await;
+    let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
     let authorizer = site.authorizer(Profile::new("Test")).store(store).build();
     (site, authorizer)
 }
 
-struct Scratch(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Scratch {
+impl TempFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("steadfast-auth-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -34,7 +34,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -58,13 +58,13 @@ async fn many_who_need_a_refresh_get_it_from_one_request() {
 
 #[tokio::test]
 async fn those_who_share_a_directory_refresh_once() {
-    let scratch = Scratch::new("shared");
-    let site = Site::start(Habits { lifetimes: vec![0], ..Habits::default() }).await;
+    let scratch = TempFolder::new("shared");
+    let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
     let authorizer = |site: &Site| {
         let store = FileStore::open(&scratch.0).unwrap();
         site.authorizer(Profile::new("Test")).store(store).build()
     };
-    // Gets a token that is over, and is about to refresh it.
+    // Has an expired token, and starts to refresh it.
     site.refreshes.forget_permits(1000);
     let first = authorizer(&site);
     let url = site.url();
@@ -72,7 +72,7 @@ async fn those_who_share_a_directory_refresh_once() {
     while site.refreshed() == 0 {
         tokio::task::yield_now().await;
     }
-    // Meanwhile others, as in other processes, find the same.
+    // Meanwhile other authorizers, as in other processes, find the same tokens.
     let others: Vec<_> = (0..4)
         .map(|_| {
             let (authorizer, url) = (authorizer(&site), site.url());
@@ -87,7 +87,7 @@ async fn those_who_share_a_directory_refresh_once() {
     assert_eq!((site.count("/authorize"), site.refreshed()), (1, 1));
 }
 
-/// Gets the first token, which is over, and does not use it.
+/// Gets the first token, which has expired, and does not use it.
 pub(crate) async fn authorize(authorizer: &Authorizer, site: &Site) {
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     let answered = attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await;
@@ -96,8 +96,8 @@ pub(crate) async fn authorize(authorizer: &Authorizer, site: &Site) {
 
 #[tokio::test]
 async fn processes_that_share_a_directory_refresh_once() {
-    let scratch = Scratch::new("processes");
-    let site = Site::start(Habits { lifetimes: vec![0], ..Habits::default() }).await;
+    let scratch = TempFolder::new("processes");
+    let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
     let store = FileStore::open(&scratch.0).unwrap();
     authorize(&site.authorizer(Profile::new("Test")).store(store).build(), &site).await;
     let children: Vec<_> = (0..3)
@@ -116,17 +116,17 @@ async fn processes_that_share_a_directory_refresh_once() {
     assert_eq!(site.count("/mcp"), 3, "each child has asked, and was not refused");
 }
 
-/// Nothing by itself: the test above runs it in processes of their own. It has no user to ask, so it needs the refresh.
+/// Does nothing by itself: the test above runs it in child processes. It has no user agent, so it needs the refresh.
 #[tokio::test]
 async fn a_child_process_takes_its_turn() {
     let Ok(told) = std::env::var(CHILD) else { return };
     let (url, directory) = told.split_once(' ').unwrap();
     let store = FileStore::open(directory).unwrap();
-    let authorizer = Authorizer::builder(url, Profile::new("Test"), Plain).unwrap().store(store).build();
+    let authorizer = Authorizer::builder(url, Profile::new("Test"), MinimalHttpClient).unwrap().store(store).build();
     assert_eq!(call(&authorizer, url).await.unwrap().0, 200);
 }
 
-/// What another child is told: the directory.
+/// The environment variable of another child process: the directory.
 const HOLDER: &str = "STEADFAST_AUTH_TEST_HOLDER";
 
 fn locked() -> Key {
@@ -137,7 +137,7 @@ fn locked() -> Key {
 async fn the_lock_of_a_process_that_is_killed_is_free() {
     use std::io::BufRead as _;
 
-    let scratch = Scratch::new("killed");
+    let scratch = TempFolder::new("killed");
     let store = FileStore::open(&scratch.0).unwrap();
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "refresh::a_child_process_holds_a_lock", "--nocapture"]).env(HOLDER, &scratch.0);
@@ -151,7 +151,7 @@ async fn the_lock_of_a_process_that_is_killed_is_free() {
     store.lock(&locked()).await.unwrap();
 }
 
-/// Nothing by itself: the test above runs it in a process of its own, and kills it.
+/// Does nothing by itself: the test above runs it in a child process, and kills it.
 #[tokio::test]
 async fn a_child_process_holds_a_lock() {
     let Ok(directory) = std::env::var(HOLDER) else { return };
@@ -160,11 +160,11 @@ async fn a_child_process_holds_a_lock() {
     std::future::pending::<()>().await;
 }
 
-/// Nobody answers, and each try is counted.
+/// An HTTP client whose requests fail, and which counts them.
 #[derive(Clone, Default)]
-struct Silence(Arc<AtomicUsize>);
+struct FailingHttpClient(Arc<AtomicUsize>);
 
-impl HttpClient for Silence {
+impl HttpClient for FailingHttpClient {
     fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
@@ -179,14 +179,14 @@ async fn those_who_wait_for_a_refresh_that_fails_do_not_try_it_again() {
     let store = MemoryStore::new();
     let (site, authorizer) = stale(store.clone()).await;
     authorize(&authorizer, &site).await;
-    let silence = Silence::default();
+    let silence = FailingHttpClient::default();
     let cut_off = Authorizer::builder(&site.url(), Profile::new("Test"), silence.clone()).unwrap().store(store).build();
     let attempt = || cut_off.attempt(Method::POST, &site.url()).unwrap();
     let (mut one, mut two, mut headers, mut others) = (attempt(), attempt(), HeaderMap::new(), HeaderMap::new());
     let (one, two) = tokio::join!(one.sign(&mut headers), two.sign(&mut others));
     assert!(matches!((one, two), (Err(Error::Unreachable { .. }), Err(Error::Unreachable { .. }))));
     assert_eq!(silence.0.load(Ordering::Relaxed), 1);
-    // Later it is tried again, and what is stored is still good.
+    // Later it is retried, and the stored refresh token is still valid.
     assert!(attempt().sign(&mut headers).await.is_err());
     assert_eq!(silence.0.load(Ordering::Relaxed), 2);
     assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
@@ -213,8 +213,8 @@ async fn a_refresh_goes_on_when_its_caller_is_gone() {
 
 #[tokio::test]
 async fn tokens_are_found_again_after_a_restart() {
-    let scratch = Scratch::new("restart");
-    let site = Site::start(Habits::default()).await;
+    let scratch = TempFolder::new("restart");
+    let site = Site::start(SiteOptions::default()).await;
     for _ in 0..2 {
         let store = FileStore::open(&scratch.0).unwrap();
         let authorizer = site.authorizer(Profile::new("Test")).store(store).build();
@@ -223,23 +223,26 @@ async fn tokens_are_found_again_after_a_restart() {
     assert_eq!((site.count("/authorize"), site.count("/token")), (1, 1));
 }
 
-/// A user agent that is its own browser, and always at the same address.
-pub(crate) struct Straight;
+/// A user agent that follows the URL itself, with a fixed redirect URI.
+pub(crate) struct DirectUserAgent;
 
-impl UserAgent for Straight {
+impl UserAgent for DirectUserAgent {
     fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
         Box::pin(async { Ok(Box::new(Self) as Box<dyn Visit>) })
     }
 }
 
-impl Visit for Straight {
+impl Visit for DirectUserAgent {
     fn redirect_uri(&self) -> &'static str {
         "http://localhost:3000/callback"
     }
 
     fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
-            let sent = Plain.send(Request::get(url.as_str()).body(Payload::default()).unwrap(), 10_000).await.unwrap();
+            let sent = MinimalHttpClient
+                .send(Request::get(url.as_str()).body(Payload::default()).unwrap(), 10_000)
+                .await
+                .unwrap();
             let location = sent.headers()["location"].to_str().unwrap();
             Ok(location.split_once('?').unwrap().1.to_owned())
         })
@@ -248,8 +251,8 @@ impl Visit for Straight {
 
 #[tokio::test]
 async fn signing_out_forgets_the_tokens_and_keeps_the_registration() {
-    let site = Site::start(Habits::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Straight).build();
+    let site = Site::start(SiteOptions::default()).await;
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     authorizer.sign_out().await.unwrap();
     call(&authorizer, &site.url()).await.unwrap();
@@ -259,8 +262,8 @@ async fn signing_out_forgets_the_tokens_and_keeps_the_registration() {
 #[tokio::test]
 async fn forgetting_a_server_forgets_the_registration_too() {
     let store = MemoryStore::new();
-    let site = Site::start(Habits::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Straight).store(store.clone()).build();
+    let site = Site::start(SiteOptions::default()).await;
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(DirectUserAgent).store(store.clone()).build();
     call(&authorizer, &site.url()).await.unwrap();
     assert_eq!(authorizer.forget().await, Ok(true));
     assert_eq!(format!("{store:?}"), "MemoryStore(0 values)");
@@ -271,7 +274,7 @@ async fn forgetting_a_server_forgets_the_registration_too() {
 
 #[tokio::test]
 async fn nobody_to_ask_is_an_error() {
-    let site = Site::start(Habits::default()).await;
-    let authorizer = Authorizer::builder(&site.url(), Profile::new("Test"), Plain).unwrap().build();
+    let site = Site::start(SiteOptions::default()).await;
+    let authorizer = Authorizer::builder(&site.url(), Profile::new("Test"), MinimalHttpClient).unwrap().build();
     assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::UserUnavailable(_))));
 }

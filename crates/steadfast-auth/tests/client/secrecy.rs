@@ -1,4 +1,4 @@
-//! Nothing that the client prints or logs has a secret in it.
+//! No secret appears in `Debug` output or logs of the client.
 
 use std::fmt::Write as _;
 use std::io;
@@ -8,13 +8,13 @@ use serde_json::json;
 use steadfast_auth::client::{Authorizer, MemoryStore, Profile};
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::site::{Habits, Site, call};
+use crate::site::{Site, SiteOptions, call};
 
-/// All that was said.
+/// All log output.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Heard {
+impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -25,7 +25,7 @@ impl io::Write for Heard {
     }
 }
 
-impl<'a> MakeWriter<'a> for Heard {
+impl<'a> MakeWriter<'a> for LogBuffer {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -35,24 +35,25 @@ impl<'a> MakeWriter<'a> for Heard {
 
 #[tokio::test(flavor = "current_thread")]
 async fn no_token_code_or_secret_is_logged_or_printed() {
-    let heard = Heard::default();
+    let heard = LogBuffer::default();
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(heard.clone()).finish();
-    // With one subscriber alone, what another test says first on its own thread is taken to interest nobody, for good.
+    // With a single scoped subscriber, tracing could cache a call site as disabled if another test's thread reaches it first.
     let listening = tracing::Dispatch::new(subscriber);
     let _other = tracing::Dispatch::new(tracing_subscriber::registry());
     let _guard = tracing::dispatcher::set_default(&listening);
 
     let more = json!({"token_endpoint_auth_methods_supported": ["client_secret_basic"]});
     let secret = Some("s3cr3t");
-    let habits = Habits { more, client_secret: secret, lifetimes: vec![0, 0], revokes: true, ..Habits::default() };
-    let site = Site::start(habits).await;
+    let options =
+        SiteOptions { more, client_secret: secret, lifetimes: vec![0, 0], revokes: true, ..SiteOptions::default() };
+    let site = Site::start(options).await;
     let store = MemoryStore::new();
     let builder = site.authorizer(Profile::new("Test").registered(("me", "s3cr3t").into())).store(store.clone());
     let mut said = format!("{builder:?}");
     let authorizer: Authorizer = builder.build();
     call(&authorizer, &site.url()).await.unwrap();
-    // The refresh token is used up by somebody else, and the server repeats it in its answer.
+    // The refresh token is used up, and the server repeats it in its error response.
     site.forget_refresh_tokens();
     call(&authorizer, &site.url()).await.unwrap();
     authorizer.sign_out().await.unwrap();

@@ -1,4 +1,4 @@
-//! Every public type that can hold a secret, and what it looks like when somebody prints it.
+//! The `Debug` output of every public type that can contain a secret.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use steadfast_auth::client::{
 };
 use steadfast_auth::{HttpError, Payload};
 
-use crate::wire::Plain;
+use crate::wire::MinimalHttpClient;
 
-/// In every place where a secret belongs, and in every query: people put keys there.
+/// Used for every secret and in every query, since queries may contain keys.
 const SECRET: &str = "s3cr3t";
 const SERVER: &str = "https://mcp.example.com/mcp?key=s3cr3t";
 
@@ -115,9 +115,13 @@ async fn no_public_type_prints_a_secret() {
         Event::Unreachable(HttpError::new("nobody is there")),
         Key::Server { url: SERVER.to_owned() },
         Key::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
-        Authorizer::builder(SERVER, profile(), Plain).unwrap(),
-        Authorizer::builder(SERVER, profile(), Plain).unwrap().build(),
-        Authorizer::builder(SERVER, profile(), Plain).unwrap().build().attempt(Method::POST, SERVER).unwrap(),
+        Authorizer::builder(SERVER, profile(), MinimalHttpClient).unwrap(),
+        Authorizer::builder(SERVER, profile(), MinimalHttpClient).unwrap().build(),
+        Authorizer::builder(SERVER, profile(), MinimalHttpClient)
+            .unwrap()
+            .build()
+            .attempt(Method::POST, SERVER)
+            .unwrap(),
         Loopback::new(),
         store,
         Payload::from(SECRET),
@@ -133,7 +137,7 @@ async fn a_token_in_a_header_is_not_printed() {
     let mut kept = serde_json::to_value(tokens()).unwrap();
     kept["scheme"] = json!("Bearer");
     store.save(&key, &Secret::new(kept.to_string())).await.unwrap();
-    let authorizer = Authorizer::builder(SERVER, Profile::new("Test"), Plain).unwrap().store(store).build();
+    let authorizer = Authorizer::builder(SERVER, Profile::new("Test"), MinimalHttpClient).unwrap().store(store).build();
     let mut headers = HeaderMap::new();
     authorizer.attempt(Method::POST, SERVER).unwrap().sign(&mut headers).await.unwrap();
     assert_eq!(headers["authorization"], "Bearer s3cr3t");
@@ -142,7 +146,8 @@ async fn a_token_in_a_header_is_not_printed() {
 
 #[test]
 fn errors_repeat_no_secret() {
-    let url = Authorizer::builder("ftp://me:s3cr3t@mcp.example.com/s?s3cr3t", Profile::new("x"), Plain).unwrap_err();
+    let url = Authorizer::builder("ftp://me:s3cr3t@mcp.example.com/s?s3cr3t", Profile::new("x"), MinimalHttpClient)
+        .unwrap_err();
     let document = Profile::new("x").document("https://me:s3cr3t@app.example.com/c?s3cr3t").unwrap_err();
     let key = ClientKey::from_pem(&Secret::new(SECRET), "ES256").unwrap_err();
     let errors: [Error; 3] = [url, document, key];

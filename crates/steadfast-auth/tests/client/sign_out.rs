@@ -1,4 +1,4 @@
-//! Who signs out has no tokens any more, and where it wants to know, their issuer is told.
+//! Sign-out deletes the tokens, and revokes them if the issuer supports it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use serde_json::json;
 use steadfast_auth::client::{Authorizer, Key, MemoryStore, Profile, Secret, TokenStore as _};
 use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 
-use crate::faults::Watched;
-use crate::refresh::{Straight, authorize};
-use crate::site::{Habits, Site, call};
+use crate::faults::RecordingStore;
+use crate::refresh::{DirectUserAgent, authorize};
+use crate::site::{Site, SiteOptions, call};
 
 const SERVER: &str = "https://mcp.example.com/mcp";
 const ISSUER: &str = "https://auth.example.com";
 
 #[tokio::test]
 async fn tokens_are_taken_back_where_that_can_be_done() {
-    let site = Site::start(Habits { revokes: true, ..Habits::default() }).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Straight).build();
+    let site = Site::start(SiteOptions { revokes: true, ..SiteOptions::default() }).await;
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     authorizer.sign_out().await.unwrap();
     let seen = site.seen();
@@ -28,8 +28,8 @@ async fn tokens_are_taken_back_where_that_can_be_done() {
 
 #[tokio::test]
 async fn the_last_tokens_are_the_ones_that_are_taken_back() {
-    let site = Site::start(Habits { revokes: true, lifetimes: vec![0], ..Habits::default() }).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Straight).build();
+    let site = Site::start(SiteOptions { revokes: true, lifetimes: vec![0], ..SiteOptions::default() }).await;
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     assert_eq!(site.refreshed(), 1);
     assert_eq!(authorizer.forget().await, Ok(true));
@@ -40,10 +40,10 @@ async fn the_last_tokens_are_the_ones_that_are_taken_back() {
 
 #[tokio::test]
 async fn tokens_that_no_store_took_are_taken_back() {
-    let store = Watched::default();
-    let site = Site::start(Habits { revokes: true, lifetimes: vec![0], ..Habits::default() }).await;
+    let store = RecordingStore::default();
+    let site = Site::start(SiteOptions { revokes: true, lifetimes: vec![0], ..SiteOptions::default() }).await;
     let builder = site.authorizer(Profile::new("Test")).store(store.clone());
-    let authorizer = builder.user_agent(Straight).build();
+    let authorizer = builder.user_agent(DirectUserAgent).build();
     authorize(&authorizer, &site).await;
     store.is_full.store(true, Ordering::Relaxed);
     assert!(call(&authorizer, &site.url()).await.is_err());
@@ -53,7 +53,7 @@ async fn tokens_that_no_store_took_are_taken_back() {
     assert_eq!(revoked, ["refresh-1", "access-1"]);
 }
 
-/// A store with tokens of a client that shows who it is in this way.
+/// A store with tokens of a client with this authentication method.
 async fn with_tokens(method: &str) -> MemoryStore {
     let store = MemoryStore::new();
     let binding = json!({"issuer": ISSUER, "resource": SERVER}).to_string();
@@ -68,10 +68,10 @@ async fn with_tokens(method: &str) -> MemoryStore {
     store
 }
 
-/// Never answers.
-struct Silent;
+/// An HTTP client that never responds.
+struct SilentHttpClient;
 
-impl HttpClient for Silent {
+impl HttpClient for SilentHttpClient {
     fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         Box::pin(std::future::pending())
     }
@@ -80,16 +80,17 @@ impl HttpClient for Silent {
 #[tokio::test(start_paused = true)]
 async fn an_issuer_that_does_not_answer_keeps_nobody_from_signing_out() {
     let store = with_tokens("none").await;
-    let authorizer = Authorizer::builder(SERVER, Profile::new("Test"), Silent).unwrap().store(store.clone()).build();
+    let authorizer =
+        Authorizer::builder(SERVER, Profile::new("Test"), SilentHttpClient).unwrap().store(store.clone()).build();
     let signed_out = tokio::time::timeout(Duration::from_secs(6), authorizer.sign_out()).await;
     assert_eq!(signed_out, Ok(Ok(())));
     assert_eq!(format!("{store:?}"), "MemoryStore(1 values)");
 }
 
-/// Says no, or is not there.
-struct Unhelpful(Result<u16, HttpError>);
+/// An HTTP client that responds with an error, or fails.
+struct FailingRevocation(Result<u16, HttpError>);
 
-impl HttpClient for Unhelpful {
+impl HttpClient for FailingRevocation {
     fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         let answer = self.0.clone();
         Box::pin(async { answer.map(|status| Response::builder().status(status).body(Payload::default()).unwrap()) })
@@ -98,7 +99,11 @@ impl HttpClient for Unhelpful {
 
 #[tokio::test]
 async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out() {
-    for unhelpful in [Unhelpful(Ok(503)), Unhelpful(Ok(302)), Unhelpful(Err(HttpError::new("nobody is there")))] {
+    for unhelpful in [
+        FailingRevocation(Ok(503)),
+        FailingRevocation(Ok(302)),
+        FailingRevocation(Err(HttpError::new("nobody is there"))),
+    ] {
         let store = with_tokens("none").await;
         let builder = Authorizer::builder(SERVER, Profile::new("Test"), unhelpful).unwrap();
         builder.store(store.clone()).build().sign_out().await.unwrap();
@@ -106,10 +111,10 @@ async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out(
     }
 }
 
-/// Nobody may be asked anything.
-struct Nobody;
+/// An HTTP client that must not be used.
+struct UnusedHttpClient;
 
-impl HttpClient for Nobody {
+impl HttpClient for UnusedHttpClient {
     fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
         panic!("{request:?}")
     }
@@ -118,7 +123,8 @@ impl HttpClient for Nobody {
 #[tokio::test]
 async fn a_client_that_cannot_show_who_it_is_shows_nobody_its_tokens() {
     let store = with_tokens("client_secret_basic").await;
-    let authorizer = Authorizer::builder(SERVER, Profile::new("Test"), Nobody).unwrap().store(store.clone()).build();
+    let authorizer =
+        Authorizer::builder(SERVER, Profile::new("Test"), UnusedHttpClient).unwrap().store(store.clone()).build();
     authorizer.sign_out().await.unwrap();
     assert_eq!(format!("{store:?}"), "MemoryStore(1 values)");
 }

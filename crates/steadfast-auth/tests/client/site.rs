@@ -1,4 +1,4 @@
-//! A server and its authorization server, on one port, that check what they are sent.
+//! A server and its authorization server on one port, which validate their requests.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -20,15 +20,15 @@ use steadfast_auth::{HttpClient as _, Payload};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::wire::Plain;
+use crate::wire::MinimalHttpClient;
 
 type Form = HashMap<String, String>;
 type ResponseFuture = Response<Full<Bytes>>;
 
 /// How the servers behave.
 #[derive(Clone)]
-pub(crate) struct Habits {
-    /// Where the resource's metadata is, and whether the challenge says so.
+pub(crate) struct SiteOptions {
+    /// The location of the resource metadata, and whether the challenge contains it.
     pub(crate) resource_path: &'static str,
     pub(crate) challenge_names_it: bool,
     pub(crate) resource_suffix: &'static str,
@@ -41,13 +41,13 @@ pub(crate) struct Habits {
     pub(crate) dpop: bool,
     pub(crate) takes_nothing: bool,
     pub(crate) denies: bool,
-    /// Tokens can be taken back.
+    /// Revocation is supported.
     pub(crate) revokes: bool,
-    /// Tokens come alone, without one to refresh them by.
+    /// No refresh tokens are issued.
     pub(crate) gives_no_refresh_token: bool,
 }
 
-impl Default for Habits {
+impl Default for SiteOptions {
     fn default() -> Self {
         Self {
             resource_path: "/.well-known/oauth-protected-resource/mcp",
@@ -69,7 +69,7 @@ impl Default for Habits {
 }
 
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct SiteState {
     /// The path of each request.
     pub(crate) paths: Vec<String>,
     pub(crate) authorizations: Vec<Form>,
@@ -86,27 +86,27 @@ pub(crate) struct Seen {
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) origin: String,
-    habits: Arc<Habits>,
-    seen: Arc<Mutex<Seen>>,
+    options: Arc<SiteOptions>,
+    seen: Arc<Mutex<SiteState>>,
     /// How many refreshes may be answered.
     pub(crate) refreshes: Arc<Semaphore>,
     /// How many codes may be redeemed.
     pub(crate) redemptions: Arc<Semaphore>,
-    /// Whether users say no.
+    /// Whether the user denies access.
     denies: Arc<AtomicBool>,
-    /// What refreshes are answered with, if not with tokens.
+    /// The error for refreshes, if they fail.
     refusal: Arc<Mutex<Option<(u16, &'static str)>>>,
 }
 
 impl Site {
-    pub(crate) async fn start(habits: Habits) -> Self {
+    pub(crate) async fn start(options: SiteOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let refreshes = Arc::new(Semaphore::new(1000));
         let redemptions = Arc::new(Semaphore::new(1000));
-        let denies = Arc::new(AtomicBool::new(habits.denies));
-        let (habits, refusal) = (Arc::new(habits), Arc::default());
-        let site = Self { origin, habits, seen: Arc::default(), refreshes, redemptions, denies, refusal };
+        let denies = Arc::new(AtomicBool::new(options.denies));
+        let (options, refusal) = (Arc::new(options), Arc::default());
+        let site = Self { origin, options, seen: Arc::default(), refreshes, redemptions, denies, refusal };
         let serving = site.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -131,7 +131,7 @@ impl Site {
         format!("{}/mcp", self.origin)
     }
 
-    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(crate) fn seen(&self) -> MutexGuard<'_, SiteState> {
         self.seen.lock().unwrap()
     }
 
@@ -143,34 +143,34 @@ impl Site {
         self.seen().grants.iter().filter(|form| form["grant_type"] == "refresh_token").count()
     }
 
-    /// As if they had been used already.
+    /// Invalidates all refresh tokens, as if they had been used.
     pub(crate) fn forget_refresh_tokens(&self) {
         self.seen().refresh_tokens.clear();
     }
 
-    /// As if access had been taken back.
+    /// Invalidates all access tokens, as if they had been revoked.
     pub(crate) fn forget_access_tokens(&self) {
         self.seen().tokens.clear();
     }
 
-    /// From now on refreshes are refused like this, or not any more.
+    /// Sets the error for refreshes.
     pub(crate) fn refuse_refreshes(&self, refusal: Option<(u16, &'static str)>) {
         *self.refusal.lock().unwrap() = refusal;
     }
 
-    /// From now on users say no, or yes.
+    /// Sets whether the user denies access.
     pub(crate) fn deny(&self, denies: bool) {
         self.denies.store(denies, Ordering::Relaxed);
     }
 
-    /// An authorizer whose user says yes at once, by a browser that follows the redirect.
+    /// An authorizer whose user agrees at once, with a browser that follows the redirect.
     pub(crate) fn authorizer(&self, profile: Profile) -> AuthorizerBuilder {
         let runtime = tokio::runtime::Handle::current();
         let browser = Loopback::new().opener(move |url| {
             runtime.spawn(browse(url.clone()));
             Ok(())
         });
-        Authorizer::builder(&self.url(), profile, Plain).unwrap().user_agent(browser)
+        Authorizer::builder(&self.url(), profile, MinimalHttpClient).unwrap().user_agent(browser)
     }
 
     async fn answer(&self, parts: &http::request::Parts, body: &[u8]) -> ResponseFuture {
@@ -182,7 +182,7 @@ impl Site {
             "/register" => {
                 let asked: Value = serde_json::from_slice(body).unwrap();
                 assert_eq!(asked["application_type"], "native");
-                let secret = self.habits.client_secret;
+                let secret = self.options.client_secret;
                 let count = self.count("/register");
                 respond(201, &json!({"client_id": format!("client-{count}"), "client_secret": secret}))
             }
@@ -194,11 +194,11 @@ impl Site {
                 respond(200, &Value::Null)
             }
             "/token" => self.token(&parts.headers, form(body)).await,
-            path if path == self.habits.resource_path => {
-                let resource = format!("{}{}", self.origin, self.habits.resource_suffix);
+            path if path == self.options.resource_path => {
+                let resource = format!("{}{}", self.origin, self.options.resource_suffix);
                 respond(200, &json!({"resource": resource, "authorization_servers": [self.origin]}))
             }
-            path if path == self.habits.server_path => respond(200, &self.metadata()),
+            path if path == self.options.server_path => respond(200, &self.metadata()),
             _ => respond(404, &Value::Null),
         }
     }
@@ -214,20 +214,20 @@ impl Site {
             "token_endpoint_auth_methods_supported": ["none"],
             "authorization_response_iss_parameter_supported": true,
         });
-        if self.habits.revokes {
+        if self.options.revokes {
             metadata["revocation_endpoint"] = endpoint("/revoke").into();
         }
-        for (name, value) in self.habits.more.as_object().unwrap() {
+        for (name, value) in self.options.more.as_object().unwrap() {
             metadata[name] = value.clone();
         }
         metadata
     }
 
-    /// The server: everybody needs a token with the scope `basic`, and with the one that the query names.
+    /// The server: requires a token with the scope `basic`, and with the one in the query.
     fn resource(&self, headers: &HeaderMap, query: &str) -> ResponseFuture {
-        let scheme = if self.habits.dpop { "DPoP" } else { "Bearer" };
-        let named = format!(", resource_metadata=\"{}{}\"", self.origin, self.habits.resource_path);
-        let named = if self.habits.challenge_names_it { named.as_str() } else { "" };
+        let scheme = if self.options.dpop { "DPoP" } else { "Bearer" };
+        let named = format!(", resource_metadata=\"{}{}\"", self.origin, self.options.resource_path);
+        let named = if self.options.challenge_names_it { named.as_str() } else { "" };
         let challenge = |status, more: &str| {
             let mut response = respond(status, &Value::Null);
             let challenge = format!("{scheme} {more}{named}");
@@ -237,10 +237,10 @@ impl Site {
         };
         let token = headers.get("authorization").map(|value| value.to_str().unwrap());
         let token = token.and_then(|value| value.strip_prefix(scheme)).map(str::trim).unwrap_or_default();
-        let Some((scopes, key)) = self.seen().tokens.get(token).cloned().filter(|_| !self.habits.takes_nothing) else {
+        let Some((scopes, key)) = self.seen().tokens.get(token).cloned().filter(|_| !self.options.takes_nothing) else {
             return challenge(401, "scope=\"basic\"");
         };
-        if self.habits.dpop {
+        if self.options.dpop {
             let expected = format!("{}/mcp", self.origin);
             let (proven, claims) = self.proof(headers, &expected);
             assert_eq!(Some(proven), key, "the token is bound to another key");
@@ -257,9 +257,9 @@ impl Site {
 
     fn authorize(&self, asked: Form) -> ResponseFuture {
         assert_eq!((asked["response_type"].as_str(), asked["code_challenge_method"].as_str()), ("code", "S256"));
-        assert_eq!(asked["resource"], format!("{}{}", self.origin, self.habits.resource_suffix));
+        assert_eq!(asked["resource"], format!("{}{}", self.origin, self.options.resource_suffix));
         let code = format!("code-{}", self.seen().authorizations.len());
-        let iss = self.habits.iss.unwrap_or(&self.origin);
+        let iss = self.options.iss.unwrap_or(&self.origin);
         let outcome =
             if self.denies.load(Ordering::Relaxed) { ("error", "access_denied") } else { ("code", code.as_str()) };
         let query = form_urlencoded::Serializer::new(String::new())
@@ -274,7 +274,7 @@ impl Site {
     }
 
     async fn token(&self, headers: &HeaderMap, form: Form) -> ResponseFuture {
-        let key = self.habits.dpop.then(|| self.proof(headers, &format!("{}/token", self.origin)));
+        let key = self.options.dpop.then(|| self.proof(headers, &format!("{}/token", self.origin)));
         if let Some((_, claims)) = &key
             && claims["nonce"] != "token-nonce"
         {
@@ -282,7 +282,7 @@ impl Site {
             response.headers_mut().insert("dpop-nonce", "token-nonce".parse().unwrap());
             return response;
         }
-        assert_eq!(form["resource"], format!("{}{}", self.origin, self.habits.resource_suffix));
+        assert_eq!(form["resource"], format!("{}{}", self.origin, self.options.resource_suffix));
         self.seen().grants.push(form.clone());
         let scopes = match form["grant_type"].as_str() {
             "authorization_code" => {
@@ -315,13 +315,13 @@ impl Site {
     }
 
     fn check_client(&self, headers: &HeaderMap, form: &Form, id: Option<&String>) {
-        if let Some(key) = &self.habits.client_key {
+        if let Some(key) = &self.options.client_key {
             let mut validation = Validation::new(Algorithm::ES256);
             validation.set_audience(&[&self.origin]);
             let key = DecodingKey::from_ec_pem(key.as_bytes()).unwrap();
             let claims = jsonwebtoken::decode::<Value>(&form["client_assertion"], &key, &validation).unwrap().claims;
             assert_eq!((claims["iss"].as_str(), claims["sub"].as_str()), (Some("me"), Some("me")));
-        } else if let Some(secret) = self.habits.client_secret {
+        } else if let Some(secret) = self.options.client_secret {
             let header = headers["authorization"].to_str().unwrap().strip_prefix("Basic ").unwrap();
             let shown = String::from_utf8(STANDARD.decode(header).unwrap()).unwrap();
             assert_eq!(shown.split_once(':').unwrap().1, secret);
@@ -334,19 +334,19 @@ impl Site {
         let mut seen = self.seen();
         let number = seen.issued;
         seen.issued += 1;
-        let lifetime = self.habits.lifetimes.get(number).copied().unwrap_or(3600);
+        let lifetime = self.options.lifetimes.get(number).copied().unwrap_or(3600);
         let (access, refresh) = (format!("access-{number}"), format!("refresh-{number}"));
         let token_type = if key.is_some() { "DPoP" } else { "Bearer" };
         seen.tokens.insert(access.clone(), (scopes, key));
         seen.refresh_tokens.insert(refresh.clone());
-        let refresh = (!self.habits.gives_no_refresh_token).then_some(refresh);
+        let refresh = (!self.options.gives_no_refresh_token).then_some(refresh);
         respond(
             200,
             &json!({"access_token": access, "token_type": token_type, "expires_in": lifetime, "refresh_token": refresh}),
         )
     }
 
-    /// The key of a proof, and its claims, once all that can be checked was.
+    /// Verifies a proof, and returns its key and its claims.
     fn proof(&self, headers: &HeaderMap, url: &str) -> (String, Value) {
         assert_eq!(headers.get_all("dpop").iter().count(), 1);
         let proof = headers["dpop"].to_str().unwrap();
@@ -364,9 +364,9 @@ impl Site {
     }
 }
 
-/// What a browser does: asks, and goes where it is sent.
+/// A browser: sends a request, and follows the redirect.
 async fn browse(url: Url) {
-    let get = |url: &str| Plain.send(Request::get(url).body(Payload::default()).unwrap(), 10_000);
+    let get = |url: &str| MinimalHttpClient.send(Request::get(url).body(Payload::default()).unwrap(), 10_000);
     let sent = get(url.as_str()).await.unwrap();
     let location = sent.headers()["location"].to_str().unwrap().to_owned();
     let shown = get(&location).await.unwrap();
@@ -380,7 +380,7 @@ pub(crate) async fn call(authorizer: &Authorizer, url: &str) -> Result<(u16, Str
         let mut request = Request::post(url).body(Payload::default()).unwrap();
         attempt.sign(request.headers_mut()).await?;
         assert!(!format!("{request:?}").contains("access-"), "a token is shown");
-        let response = Plain.send(request, 10_000).await.unwrap();
+        let response = MinimalHttpClient.send(request, 10_000).await.unwrap();
         if attempt.answered(response.status(), response.headers()).await? == ResponseAction::Deliver {
             let body = String::from_utf8_lossy(response.body().as_bytes()).into_owned();
             return Ok((response.status().as_u16(), body));

@@ -1,4 +1,4 @@
-//! More scopes: who is asked for them, how often, and what becomes of the tokens.
+//! Step-up authorization: when the user is asked for more scopes, and which tokens result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,21 +11,21 @@ use steadfast_auth::client::{
 use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 use tokio::sync::Semaphore;
 
-use crate::faults::{Once, Watched, tokens_of};
-use crate::refresh::{Straight, authorize};
-use crate::site::{Habits, Site, call};
-use crate::wire::Plain;
+use crate::faults::{OneLogin, RecordingStore, tokens_of};
+use crate::refresh::{DirectUserAgent, authorize};
+use crate::site::{Site, SiteOptions, call};
+use crate::wire::MinimalHttpClient;
 
-/// Somebody who has logged in, whose user says no from now on.
+/// An authorizer with tokens, whose user denies access from now on.
 async fn denied() -> (Site, Authorizer) {
-    let site = Site::start(Habits::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Straight).build();
+    let site = Site::start(SiteOptions::default()).await;
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     site.deny(true);
     (site, authorizer)
 }
 
-/// The server wants these scopes besides those of the token.
+/// A request that requires these scopes in addition to those of the token.
 async fn step_up(authorizer: &Authorizer, site: &Site, scopes: &str) -> Result<ResponseAction, Error> {
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     attempt.sign(&mut HeaderMap::new()).await.unwrap();
@@ -46,7 +46,7 @@ async fn a_user_who_said_no_to_more_scopes_is_not_asked_again() {
         let refused = call(&authorizer, &format!("{}?write", site.url())).await;
         assert!(matches!(refused, Err(Error::Denied(_))), "{refused:?}");
     }
-    // What needs no more scopes goes on, and is no new login.
+    // A request that needs no more scopes works, without a new login.
     assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
     assert!(matches!(step_up(&authorizer, &site, "basic write").await, Err(Error::Denied(_))), "the same question");
     assert_eq!(site.count("/authorize"), 2);
@@ -88,8 +88,8 @@ async fn a_user_who_said_no_is_asked_again_after_a_while() {
 
 #[tokio::test]
 async fn a_user_who_did_not_come_back_is_not_asked_again() {
-    let site = Site::start(Habits::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(Once::default()).build();
+    let site = Site::start(SiteOptions::default()).await;
+    let authorizer = site.authorizer(Profile::new("Test")).user_agent(OneLogin::default()).build();
     call(&authorizer, &site.url()).await.unwrap();
     let asked = || site.count("/.well-known/oauth-protected-resource/mcp");
     for _ in 0..3 {
@@ -98,34 +98,34 @@ async fn a_user_who_did_not_come_back_is_not_asked_again() {
     assert_eq!(asked(), 2, "once for each time that the user was asked");
 }
 
-/// Reaches nobody for a while.
+/// An HTTP client that can be switched to fail.
 #[derive(Clone, Default)]
-struct Cut(Arc<AtomicBool>);
+struct SwitchableHttpClient(Arc<AtomicBool>);
 
-impl HttpClient for Cut {
+impl HttpClient for SwitchableHttpClient {
     fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
         if self.0.load(Ordering::Relaxed) {
-            return Box::pin(async { Err(HttpError::new("nobody is there")) });
+            return Box::pin(async { Err(HttpError::new("connection refused")) });
         }
-        Plain.send(request, limit)
+        MinimalHttpClient.send(request, limit)
     }
 }
 
 #[tokio::test]
 async fn more_scopes_that_nobody_was_asked_for_are_asked_for_at_the_next_call() {
-    let site = Site::start(Habits::default()).await;
-    let cut = Cut::default();
-    let builder = Authorizer::builder(&site.url(), Profile::new("Test"), cut.clone()).unwrap();
-    let authorizer = builder.user_agent(Straight).build();
+    let site = Site::start(SiteOptions::default()).await;
+    let http = SwitchableHttpClient::default();
+    let builder = Authorizer::builder(&site.url(), Profile::new("Test"), http.clone()).unwrap();
+    let authorizer = builder.user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
-    cut.0.store(true, Ordering::Relaxed);
+    http.0.store(true, Ordering::Relaxed);
     assert!(matches!(step_up(&authorizer, &site, "write").await, Err(Error::Unreachable { .. })));
-    cut.0.store(false, Ordering::Relaxed);
+    http.0.store(false, Ordering::Relaxed);
     assert_eq!(step_up(&authorizer, &site, "write").await, Ok(ResponseAction::Retry));
 }
 
-/// The scopes that were asked for with the tokens in the store.
-async fn kept(store: &Watched, site: &Site) -> String {
+/// The requested scopes of the tokens in the store.
+async fn kept(store: &RecordingStore, site: &Site) -> String {
     let kept = store.load(&tokens_of(site)).await.unwrap().unwrap();
     let tokens: Tokens = serde_json::from_str(kept.expose()).unwrap();
     tokens.scopes().map(ToString::to_string).unwrap_or_default()
@@ -133,13 +133,13 @@ async fn kept(store: &Watched, site: &Site) -> String {
 
 #[tokio::test]
 async fn more_scopes_are_not_lost_to_a_refresh_elsewhere() {
-    let store = Watched::default();
-    let site = Site::start(Habits { lifetimes: vec![0], ..Habits::default() }).await;
-    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(Straight);
+    let store = RecordingStore::default();
+    let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
+    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
     let (one, other) = (builder().build(), builder().build());
     authorize(&one, &site).await;
     store.locked.lock().unwrap().clear();
-    // The other, as in another process, is in the middle of a refresh, with what was in the store.
+    // The other, as in another process, is refreshing the stored tokens.
     site.refreshes.forget_permits(1000);
     let mut attempt = other.attempt(Method::POST, &site.url()).unwrap();
     let refresh = tokio::spawn(async move { attempt.sign(&mut HeaderMap::new()).await });
@@ -157,16 +157,16 @@ async fn more_scopes_are_not_lost_to_a_refresh_elsewhere() {
     assert_eq!(kept(&store, &site).await, "basic write");
 }
 
-/// A user who thinks about it.
-struct Thinking(Arc<Semaphore>);
+/// A user agent that responds when released.
+struct PausedUserAgent(Arc<Semaphore>);
 
-impl UserAgent for Thinking {
+impl UserAgent for PausedUserAgent {
     fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
         Box::pin(async { Ok(Box::new(Self(Arc::clone(&self.0))) as Box<dyn Visit>) })
     }
 }
 
-impl Visit for Thinking {
+impl Visit for PausedUserAgent {
     fn redirect_uri(&self) -> &'static str {
         "http://localhost:3000/callback"
     }
@@ -174,19 +174,19 @@ impl Visit for Thinking {
     fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
             self.0.acquire().await.unwrap().forget();
-            Box::new(Straight).visit(url).await
+            Box::new(DirectUserAgent).visit(url).await
         })
     }
 }
 
 #[tokio::test]
 async fn fewer_scopes_do_not_take_the_place_of_more_that_somebody_got_meanwhile() {
-    let store = Watched::default();
-    let site = Site::start(Habits::default()).await;
+    let store = RecordingStore::default();
+    let site = Site::start(SiteOptions::default()).await;
     let builder = || site.authorizer(Profile::new("Test")).store(store.clone());
     let thought = Arc::new(Semaphore::new(1));
-    let one = builder().user_agent(Thinking(Arc::clone(&thought))).build();
-    let other = builder().user_agent(Straight).build();
+    let one = builder().user_agent(PausedUserAgent(Arc::clone(&thought))).build();
+    let other = builder().user_agent(DirectUserAgent).build();
     call(&one, &site.url()).await.unwrap();
     let fewer = {
         let (one, site) = (one.clone(), site.clone());
@@ -199,16 +199,16 @@ async fn fewer_scopes_do_not_take_the_place_of_more_that_somebody_got_meanwhile(
     thought.add_permits(1);
     assert_eq!(fewer.await.unwrap().unwrap(), (200, String::from(r#"{"scopes":"admin basic write"}"#)));
     assert_eq!(kept(&store, &site).await, "admin basic write");
-    // And both have the same.
+    // Both have the same tokens.
     assert_eq!(call(&one, &format!("{}?admin", site.url())).await.unwrap().0, 200);
     assert_eq!(site.count("/authorize"), 3);
 }
 
 #[tokio::test]
 async fn what_a_user_granted_elsewhere_is_not_asked_for_again() {
-    let store = Watched::default();
-    let site = Site::start(Habits::default()).await;
-    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(Straight);
+    let store = RecordingStore::default();
+    let site = Site::start(SiteOptions::default()).await;
+    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
     let (one, other) = (builder().build(), builder().build());
     for authorizer in [&one, &other] {
         call(authorizer, &site.url()).await.unwrap();
@@ -224,9 +224,9 @@ async fn what_a_user_granted_elsewhere_is_not_asked_for_again() {
 
 #[tokio::test]
 async fn what_a_user_refused_here_and_granted_elsewhere_is_taken_up() {
-    let store = Watched::default();
-    let site = Site::start(Habits::default()).await;
-    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(Straight);
+    let store = RecordingStore::default();
+    let site = Site::start(SiteOptions::default()).await;
+    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
     let (one, other) = (builder().build(), builder().build());
     call(&one, &site.url()).await.unwrap();
     site.deny(true);

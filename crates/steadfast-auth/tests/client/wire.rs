@@ -1,4 +1,4 @@
-//! HTTP as plainly as it goes: one connection per request, no redirects followed.
+//! A minimal HTTP client: one connection per request, no redirects followed.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -8,9 +8,9 @@ use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 use tokio::net::TcpStream;
 
 #[derive(Clone, Copy)]
-pub(crate) struct Plain;
+pub(crate) struct MinimalHttpClient;
 
-impl HttpClient for Plain {
+impl HttpClient for MinimalHttpClient {
     fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
         Box::pin(async move { send(request, limit).await.map_err(|error| HttpError::new(error.to_string())) })
     }

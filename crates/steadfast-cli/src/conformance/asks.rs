@@ -1,4 +1,4 @@
-//! Tools that ask the client: its model, and its user by forms of every kind.
+//! Tools that request input from the client: sampling, and elicitation with all kinds of forms.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,7 +31,7 @@ async fn test_sampling(
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[allow(dead_code, reason = "what the user wrote is shown as it came")]
+#[allow(dead_code, reason = "the input is returned as received")]
 struct Account {
     /// User's response
     username: String,
@@ -51,7 +51,7 @@ async fn test_elicitation(
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(default)]
-#[allow(dead_code, reason = "what the user wrote is shown as it came")]
+#[allow(dead_code, reason = "the input is returned as received")]
 struct Profile {
     /// User name
     name: String,
@@ -60,20 +60,20 @@ struct Profile {
     /// User score
     score: f64,
     /// User status
-    status: Standing,
+    status: AccountStatus,
     /// Verification status
     verified: bool,
 }
 
 impl Default for Profile {
     fn default() -> Self {
-        Self { name: "John Doe".to_owned(), age: 30, score: 95.5, status: Standing::Active, verified: true }
+        Self { name: "John Doe".to_owned(), age: 30, score: 95.5, status: AccountStatus::Active, verified: true }
     }
 }
 
 #[derive(Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Standing {
+enum AccountStatus {
     Active,
     Inactive,
     Pending,
@@ -92,7 +92,7 @@ async fn test_elicitation_sep1330_enums(ctx: Context) -> steadfast::Result<Strin
     filled_in("Elicitation completed", &ctx, "Please select options from the enum fields", choices()?).await
 }
 
-/// By hand: no type becomes the form of a choice that is not written any more.
+/// Written by hand: no type generates the deprecated form of a choice (`enumNames`).
 fn choices() -> serde_json::Result<FormSchema> {
     let values = ["option1", "option2", "option3"];
     let titled: Vec<Value> = ["First Option", "Second Option", "Third Option"]
@@ -116,7 +116,7 @@ fn choices() -> serde_json::Result<FormSchema> {
     }))
 }
 
-/// Says that it begins, and then asks the user.
+/// Sends a progress notification, and then asks the user.
 #[tool(read_only)]
 async fn test_streaming_elicitation(ctx: Context) -> steadfast::Result<String> {
     ctx.progress(0.5, "about to ask");
@@ -124,7 +124,7 @@ async fn test_streaming_elicitation(ctx: Context) -> steadfast::Result<String> {
     Ok(format!("Hello, {}!", account.username))
 }
 
-/// What the user did with a form, in words.
+/// Elicits the form, and describes the result.
 async fn filled_in(words: &str, ctx: &Context, message: &str, form: FormSchema) -> steadfast::Result<String> {
     let ElicitResult { action, content, .. } = ctx.elicit_with(ElicitParams::form(message, form)).await?;
     let (action, content) = (serde_json::to_value(action)?, json!(content.unwrap_or_default()));

@@ -1,6 +1,6 @@
-//! Tools that change what the server offers, so that whoever listens is told.
+//! Tools that change the lists of the server, so that subscribers are notified.
 //!
-//! What is put back is what was there: the lists stay the same, for whoever reads them meanwhile.
+//! They add again what was there, so that the lists stay the same for concurrent readers.
 
 use steadfast::prelude::*;
 use steadfast::tool;

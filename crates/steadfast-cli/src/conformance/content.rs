@@ -1,4 +1,4 @@
-//! Tools that answer with each kind of content, and one that fails.
+//! Tools that return each kind of content, and one that fails.
 
 use steadfast::prelude::*;
 use steadfast::server::{Audio, Image};
@@ -6,7 +6,7 @@ use steadfast::{ResourceContents, tool};
 
 use super::media::{PNG, WAV};
 
-/// A text comes first: the suite calls the first tool of the list without arguments, and it has to succeed.
+/// The text tool comes first: the suite calls the first tool of the list without arguments, and it has to succeed.
 pub(super) fn tools() -> [Tool; 6] {
     [
         test_simple_text(),
@@ -18,32 +18,32 @@ pub(super) fn tools() -> [Tool; 6] {
     ]
 }
 
-/// Answers with a text.
+/// Returns a text.
 #[tool(read_only)]
 async fn test_simple_text() -> &'static str {
     "This is a simple text response for testing."
 }
 
-/// Answers with a picture.
+/// Returns an image.
 #[tool(read_only)]
 async fn test_image_content() -> Image {
     Image::png(PNG)
 }
 
-/// Answers with a sound.
+/// Returns audio.
 #[tool(read_only)]
 async fn test_audio_content() -> Audio {
     Audio::wav(WAV)
 }
 
-/// Answers with a resource inside the result.
+/// Returns an embedded resource.
 #[tool(read_only)]
 async fn test_embedded_resource() -> Content {
     let text = "This is an embedded resource content.";
     Content::resource(ResourceContents::text("test://embedded-resource", text).with_mime_type("text/plain"))
 }
 
-/// Answers with a text, a picture and a resource.
+/// Returns a text, an image and an embedded resource.
 #[tool(read_only)]
 async fn test_multiple_content_types() -> [Content; 3] {
     let data = ResourceContents::text("test://mixed-content-resource", r#"{"test":"data","value":123}"#);
@@ -54,7 +54,7 @@ async fn test_multiple_content_types() -> [Content; 3] {
     ]
 }
 
-/// Fails, in a way that a model can read.
+/// Returns a result with isError.
 #[tool(read_only)]
 async fn test_error_handling() -> steadfast::Result<String> {
     Err(ToolError::new("This tool intentionally returns an error for testing"))

@@ -1,4 +1,4 @@
-//! The smallest picture and the smallest sound.
+//! A minimal image and minimal audio.
 
 /// A PNG of one pixel.
 pub(super) const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\

@@ -1,8 +1,7 @@
 //! The server that the official conformance suite is run against.
 //!
-//! The suite knows its tools, resources and prompts by name, and looks at what they answer in both eras. They are written
-//! as any user of the library would write them: nothing here may reach behind its public interface, so that what the suite
-//! passes is the library's doing.
+//! The suite calls its tools, resources and prompts by name, and checks their results in both eras. They use only the public API
+//! of the library, as any user would, so that what the suite tests is the library.
 
 mod asks;
 mod changes;
@@ -22,7 +21,7 @@ use steadfast::Server;
 pub(crate) fn server() -> Server {
     Server::builder("steadfast-conformance", env!("CARGO_PKG_VERSION"))
         .title("Steadfast conformance fixtures")
-        .instructions("What the conformance suite calls. It is of no other use.")
+        .instructions("Fixtures of the conformance suite, of no other use.")
         .tools(content::tools())
         .tools(reports::tools())
         .tools(schemas::tools())

@@ -1,4 +1,4 @@
-//! A tool for clients that have a model, and only for them.
+//! A tool that requires the sampling capability.
 
 use steadfast::Tool;
 use steadfast::server::Need;

@@ -18,7 +18,7 @@ fn simple() -> Prompt {
 }
 
 #[derive(Deserialize)]
-struct Two {
+struct TwoArguments {
     arg1: String,
     arg2: String,
 }
@@ -29,14 +29,14 @@ fn with_arguments() -> Prompt {
         .argument("arg1", "The first", true)
         .argument("arg2", "The second", true)
         .complete("arg1", ["test", "testing", "testament"])
-        .handler(
-            |Two { arg1, arg2 }: Two| async move { format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'") },
-        )
+        .handler(|TwoArguments { arg1, arg2 }: TwoArguments| async move {
+            format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
+        })
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Which {
+struct ResourceArgument {
     resource_uri: String,
 }
 
@@ -44,7 +44,7 @@ fn with_embedded_resource() -> Prompt {
     Prompt::new("test_prompt_with_embedded_resource")
         .description("A resource, and what to do with it.")
         .argument("resourceUri", "The resource's address", true)
-        .handler(|Which { resource_uri }: Which| async move {
+        .handler(|ResourceArgument { resource_uri }: ResourceArgument| async move {
             let resource = ResourceContents::text(resource_uri, "Embedded resource content for testing.");
             [
                 PromptMessage::user(Content::resource(resource.with_mime_type("text/plain"))),

@@ -1,11 +1,11 @@
-//! Tools that report while they run: progress and log messages; and one that has its client come back for the answer.
+//! Tools that send notifications while they run (progress, log messages), and one that makes its client reconnect.
 
 use std::time::Duration;
 
 use steadfast::prelude::*;
 use steadfast::{LoggingLevel, tool};
 
-/// Far enough apart that two reports are not merged into one.
+/// Long enough that two progress notifications are not merged.
 const BETWEEN: Duration = Duration::from_millis(50);
 
 pub(super) fn tools() -> [Tool; 4] {
@@ -34,14 +34,14 @@ async fn test_tool_with_logging(ctx: Context) -> &'static str {
     "Tool with logging executed successfully"
 }
 
-/// Writes a log message, which nobody is to see who did not ask for it.
+/// Writes a log message, which only clients that set a log level may get.
 #[tool(read_only)]
 async fn test_logging_tool(ctx: Context) -> &'static str {
     ctx.log(LoggingLevel::Error, "Only for who asked for log messages");
     "Logged"
 }
 
-/// Closes the response, and answers when the client has come back.
+/// Closes the response stream, and returns after the client has reconnected.
 #[tool(read_only)]
 async fn test_reconnection(ctx: Context) -> &'static str {
     ctx.release_connection();

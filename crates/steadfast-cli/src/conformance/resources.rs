@@ -1,4 +1,4 @@
-//! Resources that are always there, and a family of them.
+//! Fixed resources, and a resource template.
 
 use serde::Deserialize;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Tools and a prompt that ask before they answer: on 2026-07-28, requests that take several rounds.
+//! Tools and a prompt that request input before they return: in 2026-07-28, in several rounds.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -96,14 +96,14 @@ async fn test_input_required_result_multi_round(ctx: Context) -> steadfast::Resu
     Ok(format!("{name} likes {color}"))
 }
 
-/// Asks for a confirmation, and answers nobody who changed what it has to remember.
+/// Asks for a confirmation, and rejects a client that changed the sealed state.
 #[tool(read_only)]
 async fn test_input_required_result_tampered_state(ctx: Context) -> steadfast::Result<String> {
     let Confirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
     Ok(format!("confirmed: {ok}"))
 }
 
-/// Asks what the client can be asked: its user, its model, or both.
+/// Requests what the client supports: elicitation, sampling, or both.
 #[tool(read_only)]
 async fn test_input_required_result_capabilities(ctx: Context) -> steadfast::Result<String> {
     let capabilities = ctx.client().capabilities().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tools whose schemas matter: one with every keyword that is easily lost, and one with an argument that is also a header.
+//! Tools with special schemas: one with rarely supported keywords, and one with an argument that is also sent as a header.
 
 use serde_json::{Value, json};
 use steadfast::JsonObject;

@@ -20,7 +20,7 @@ pub(super) fn tools() -> [Tool; 7] {
     ]
 }
 
-/// Says hello, at once.
+/// Returns a greeting at once.
 #[tool(read_only)]
 async fn greet(
     /// Whom to greet
@@ -31,7 +31,7 @@ async fn greet(
 
 #[derive(Deserialize, JsonSchema)]
 struct Work {
-    /// How long it takes
+    /// Duration in seconds
     seconds: f64,
     /// What it is called
     label: Option<String>,
@@ -39,7 +39,7 @@ struct Work {
 
 fn slow_compute() -> Tool {
     Tool::new("slow_compute")
-        .description("Takes its time.")
+        .description("Runs for the given time.")
         .read_only()
         .task(TaskSupport::Optional)
         .input::<Work>()
@@ -53,7 +53,7 @@ fn slow_compute() -> Tool {
 
 fn failing_job() -> Tool {
     Tool::new("failing_job")
-        .description("Fails after a second, in a way that a model can read.")
+        .description("Fails after a second with a result that has isError.")
         .task(TaskSupport::Required)
         .handler(async || {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -63,13 +63,13 @@ fn failing_job() -> Tool {
 
 fn protocol_error_job() -> Tool {
     Tool::new("protocol_error_job")
-        .description("Ends with an error of the protocol.")
+        .description("Fails with a JSON-RPC error.")
         .task(TaskSupport::Required)
         .handler(async || Err::<String, _>(Error::internal("The job could not be run")))
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Which {
+struct FileArgument {
     /// What would be deleted
     filename: String,
 }
@@ -83,8 +83,8 @@ fn confirm_delete() -> Tool {
     Tool::new("confirm_delete")
         .description("Deletes nothing, once the user has agreed to it.")
         .task(TaskSupport::Required)
-        .input::<Which>()
-        .handler(|Which { filename }: Which, ctx: Context| async move {
+        .input::<FileArgument>()
+        .handler(|FileArgument { filename }: FileArgument, ctx: Context| async move {
             let Confirmation { confirm } = ctx.elicit(format!("Delete {filename}?")).await?;
             Ok::<_, ToolError>(format!("{filename}: {}", if confirm { "deleted" } else { "kept" }))
         })

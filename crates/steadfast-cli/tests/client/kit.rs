@@ -1,4 +1,4 @@
-//! The command as a child process: run to its end, or spoken with, through pipes or at a terminal.
+//! The command as a child process: run to its end, or used interactively, through pipes or at a terminal.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 pub(crate) const STEADFAST: &str = env!("CARGO_BIN_EXE_steadfast");
 
-/// How long something may take that always comes. Only a failure waits for it.
+/// Timeout of waiting for expected output. Only a failing test waits that long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(arguments: &[&str]) -> Output {
@@ -25,12 +25,12 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 /// The reference server over HTTP, killed at the end.
-pub(crate) struct Served {
+pub(crate) struct HttpServer {
     child: Child,
     pub(crate) url: String,
 }
 
-impl Served {
+impl HttpServer {
     pub(crate) fn new() -> Self {
         let mut command = Command::new(STEADFAST);
         command.args(["serve", "--http", "127.0.0.1:0"]).stdin(Stdio::null()).stderr(Stdio::piped());
@@ -38,30 +38,30 @@ impl Served {
         let lines = BufReader::new(child.stderr.take().expect("it has a standard error")).lines();
         let mut lines = lines.map_while(Result::ok);
         let url = lines.find_map(|line| line.split_once("listening on ").map(|(_, url)| url.trim().to_owned()));
-        // Read to its end, so that it is never short of room to complain.
+        // Read to the end, so that the pipe never fills up.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, url: url.expect("it says where it listens") }
     }
 }
 
-impl Drop for Served {
+impl Drop for HttpServer {
     fn drop(&mut self) {
-        // One that is gone already is what is wanted.
+        // An error means that it has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A command that is spoken with. What it says is its standard error, or all that a terminal shows.
-pub(crate) struct Spoken {
+/// A running command. Its text output is its standard error, or everything that the terminal shows.
+pub(crate) struct RunningCommand {
     child: Child,
     said: Receiver<Vec<u8>>,
     so_far: String,
-    /// How much of it was waited for already.
+    /// How much of the output was consumed by `wait_for`.
     seen: usize,
 }
 
-impl Spoken {
+impl RunningCommand {
     /// Without a terminal.
     pub(crate) fn through_pipes(arguments: &[&str]) -> Self {
         let mut command = Command::new(STEADFAST);
@@ -75,7 +75,7 @@ impl Spoken {
         let (pieces, said) = channel();
         std::thread::spawn(move || {
             let mut piece = [0; 4096];
-            // A terminal that nobody has open any more is an error, and the end.
+            // Reading from a terminal that was closed is an error, and the end.
             while let Ok(length @ 1..) = errors.read(&mut piece) {
                 if pieces.send(piece[..length].to_vec()).is_err() {
                     return;
@@ -85,7 +85,7 @@ impl Spoken {
         Self { child, said, so_far: String::new(), seen: 0 }
     }
 
-    /// Waits until it has said this, after what was waited for before. Gives back all that came with it.
+    /// Waits for this text after the last consumed position. Returns all output up to it.
     pub(crate) fn wait_for(&mut self, words: &str) -> String {
         loop {
             if let Some(place) = self.so_far[self.seen..].find(words) {
@@ -95,7 +95,7 @@ impl Spoken {
             }
             match self.said.recv_timeout(PATIENCE) {
                 Ok(piece) => self.so_far.push_str(&String::from_utf8_lossy(&piece)),
-                Err(error) => panic!("it never said {words:?} ({error}), only: {}", self.so_far),
+                Err(error) => panic!("no {words:?} in the output ({error}): {}", self.so_far),
             }
         }
     }
@@ -109,7 +109,7 @@ impl Spoken {
         assert!(sent.is_ok_and(|status| status.success()));
     }
 
-    /// Waits for its end: its exit code, what it printed, and all that it said.
+    /// Waits for its exit: the exit code, its standard output, and its text output.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let mut printed = String::new();
         let mut output = self.child.stdout.take().expect("it has a standard output");
@@ -122,18 +122,18 @@ impl Spoken {
     }
 }
 
-impl Drop for Spoken {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
-        // One that is gone already is what is wanted.
+        // An error means that it has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A folder that is gone afterwards.
-pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
+/// A temporary folder, deleted when dropped.
+pub(crate) struct TempFolder(pub(crate) std::path::PathBuf);
 
-impl Scratch {
+impl TempFolder {
     pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("steadfast-cli-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("there is a place for files");
@@ -145,9 +145,9 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempFolder {
     fn drop(&mut self) {
-        // Left behind, it would only be in the way.
+        // A leftover folder does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

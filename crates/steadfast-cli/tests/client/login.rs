@@ -1,6 +1,6 @@
-//! Logging in to a server, staying in, and getting out again.
+//! Login, stored tokens, and logout.
 
-use crate::kit::{Scratch, Spoken, run, text};
+use crate::kit::{RunningCommand, TempFolder, run, text};
 use crate::site::Site;
 
 const REVISION: [&str; 2] = ["--revision", "2026-07-28"];
@@ -10,15 +10,15 @@ fn call<'a>(url: &'a str, store: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn who_has_logged_in_stays_in_until_they_log_out() {
-    let (site, folder) = (Site::locked(), Scratch::new("login"));
+fn a_login_lasts_until_logout() {
+    let (site, folder) = (Site::locked(), TempFolder::new("login"));
     let (url, store) = (site.url(), folder.path("tokens"));
-    let mut logging_in = Spoken::through_pipes(&call(&url, &store, &["--login"]));
+    let mut logging_in = RunningCommand::through_pipes(&call(&url, &store, &["--login"]));
     let shown = logging_in.wait_for("\n\n  http://") + &logging_in.wait_for("\n");
     site.log_in(&shown);
     let (code, printed, said) = logging_in.end();
     assert_eq!((code, printed.trim()), (Some(0), "ada"), "{said}");
-    assert!(!said.contains("browser"), "nobody is there to be asked: {said}");
+    assert!(!said.contains("browser"), "there is no terminal to ask at: {said}");
 
     let again = run(&call(&url, &store, &[]));
     assert_eq!((again.status.code(), text(&again.stdout).trim()), (Some(0), "ada"), "{}", text(&again.stderr));
@@ -31,29 +31,29 @@ fn who_has_logged_in_stays_in_until_they_log_out() {
     assert_eq!(site.count("/authorize"), 1);
 }
 
-/// How much is kept in a store.
-fn kept(store: &str) -> usize {
+/// The number of stored secrets.
+fn stored(store: &str) -> usize {
     let files = std::fs::read_dir(store).expect("it is there").map_while(Result::ok);
     files.filter(|file| file.path().extension().is_some_and(|extension| extension == "secret")).count()
 }
 
 #[test]
 fn who_logs_out_stays_registered_unless_they_say_otherwise() {
-    let (site, folder) = (Site::locked(), Scratch::new("registered"));
+    let (site, folder) = (Site::locked(), TempFolder::new("registered"));
     let (url, store) = (site.url(), folder.path("tokens"));
     let log_in = || {
-        let mut logging_in = Spoken::through_pipes(&call(&url, &store, &["--login"]));
+        let mut logging_in = RunningCommand::through_pipes(&call(&url, &store, &["--login"]));
         let shown = logging_in.wait_for("\n\n  http://") + &logging_in.wait_for("\n");
         site.log_in(&shown);
         assert_eq!(logging_in.end().0, Some(0));
     };
     log_in();
     assert_eq!(run(&["logout", &url, "--token-store", &store]).status.code(), Some(0));
-    assert_eq!(kept(&store), 1, "the registration");
+    assert_eq!(stored(&store), 1, "the registration");
     log_in();
     let forget = ["logout", &url, "--token-store", &store, "--forget-registration"];
     assert_eq!(run(&forget).status.code(), Some(0));
-    assert_eq!(kept(&store), 0);
+    assert_eq!(stored(&store), 0);
     let again = run(&forget);
     assert_eq!(again.status.code(), Some(0));
     assert!(text(&again.stderr).contains("no registration"), "{}", text(&again.stderr));
@@ -61,12 +61,12 @@ fn who_logs_out_stays_registered_unless_they_say_otherwise() {
 
 #[cfg(unix)]
 #[test]
-fn tokens_are_for_their_owner_alone() {
+fn token_files_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let (site, folder) = (Site::locked(), Scratch::new("rights"));
+    let (site, folder) = (Site::locked(), TempFolder::new("rights"));
     let (url, store) = (site.url(), folder.path("tokens"));
-    let mut logging_in = Spoken::through_pipes(&call(&url, &store, &["--login"]));
+    let mut logging_in = RunningCommand::through_pipes(&call(&url, &store, &["--login"]));
     let shown = logging_in.wait_for("\n\n  http://") + &logging_in.wait_for("\n");
     site.log_in(&shown);
     assert_eq!(logging_in.end().0, Some(0));
@@ -81,8 +81,8 @@ fn tokens_are_for_their_owner_alone() {
 }
 
 #[test]
-fn one_who_does_not_log_in_is_locked_out_and_asks_nobody() {
-    let (site, folder) = (Site::locked(), Scratch::new("outside"));
+fn without_login_the_exit_code_is_6_and_no_metadata_is_requested() {
+    let (site, folder) = (Site::locked(), TempFolder::new("outside"));
     let (url, store) = (site.url(), folder.path("tokens"));
     for revision in [&[][..], &REVISION[..]] {
         let refused = run(&[&["call", &url, "whoami", "--token-store", &store], revision].concat());
@@ -93,8 +93,8 @@ fn one_who_does_not_log_in_is_locked_out_and_asks_nobody() {
 }
 
 #[test]
-fn a_client_with_a_secret_acts_for_itself() {
-    let (site, folder) = (Site::locked(), Scratch::new("alone"));
+fn client_credentials_need_no_user() {
+    let (site, folder) = (Site::locked(), TempFolder::new("alone"));
     let (url, store) = (site.url(), folder.path("tokens"));
     let issuer = url.trim_end_matches("/mcp");
     let called = run(&call(&url, &store, &alone(issuer)));
@@ -103,25 +103,25 @@ fn a_client_with_a_secret_acts_for_itself() {
 }
 
 #[test]
-fn a_secret_is_shown_to_its_issuer_and_to_nobody_whom_the_server_names() {
-    let (site, folder) = (Site::locked(), Scratch::new("elsewhere"));
+fn a_client_secret_is_sent_only_to_its_issuer() {
+    let (site, folder) = (Site::locked(), TempFolder::new("elsewhere"));
     let (url, store) = (site.url(), folder.path("tokens"));
     let refused = run(&call(&url, &store, &alone("https://issuer.example.com")));
     assert_ne!(refused.status.code(), Some(0));
     assert_eq!(site.count("/token"), 0, "{}", text(&refused.stderr));
 }
 
-/// A client that acts for itself, with a secret for that issuer.
+/// The options for client credentials at this issuer.
 fn alone(issuer: &str) -> [&str; 7] {
     ["--client-id", "me", "--client-secret-env", "PATH", "--client-credentials", "--issuer", issuer]
 }
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_a_login() {
-    let (site, folder) = (Site::locked(), Scratch::new("given-up"));
+fn an_interrupt_cancels_a_login() {
+    let (site, folder) = (Site::locked(), TempFolder::new("given-up"));
     let (url, store) = (site.url(), folder.path("tokens"));
-    let mut logging_in = Spoken::through_pipes(&call(&url, &store, &["--login"]));
+    let mut logging_in = RunningCommand::through_pipes(&call(&url, &store, &["--login"]));
     logging_in.wait_for("/authorize?");
     logging_in.interrupt();
     assert_eq!(logging_in.end().0, Some(130));

@@ -3,16 +3,16 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod kit;
-mod listening;
 mod login;
 mod pipes;
+mod server_log;
 mod site;
 #[cfg(unix)]
 mod terminal;
 
 use serde_json::Value;
 
-use kit::{STEADFAST, Served, run, serve, text};
+use kit::{HttpServer, STEADFAST, run, serve, text};
 
 #[test]
 fn a_list_is_a_table_for_people_and_json_for_scripts() {
@@ -30,7 +30,7 @@ fn a_list_is_a_table_for_people_and_json_for_scripts() {
 
 #[test]
 fn the_exit_code_tells_the_outcome_of_a_call() {
-    let served = Served::new();
+    let served = HttpServer::new();
     for target in [serve(), served.url.clone()] {
         let added = run(&["call", &target, "add", "--arg", "a=1", "--arg", "b=2"]);
         assert_eq!((added.status.code(), text(&added.stdout).trim()), (Some(0), "3"));
@@ -89,7 +89,7 @@ fn an_argument_is_text_where_the_tool_takes_text() {
 
 #[test]
 fn an_argument_that_the_tool_does_not_have_is_sent_with_a_warning() {
-    let served = Served::new();
+    let served = HttpServer::new();
     for target in [serve(), served.url.clone()] {
         let called = run(&["call", &target, "progress", "--arg", "steps=1", "--arg", "mss=7", "--json"]);
         let said = text(&called.stderr);
@@ -104,7 +104,7 @@ fn an_argument_that_the_tool_does_not_have_is_sent_with_a_warning() {
 #[test]
 fn a_tool_is_not_called_with_an_argument_that_its_schema_refuses() {
     let counted = |target: &str| text(&run(&["read", target, "steadfast://counter"]).stdout);
-    let served = Served::new();
+    let served = HttpServer::new();
     let refused = run(&["call", &served.url, "count", "--arg", "twice=true"]);
     let said = text(&refused.stderr);
     assert_eq!((refused.status.code(), &*text(&refused.stdout)), (Some(2), ""), "{said}");
@@ -118,7 +118,7 @@ fn a_tool_is_not_called_with_an_argument_that_its_schema_refuses() {
 
 #[test]
 fn arguments_may_be_in_files() {
-    let folder = kit::Scratch::new("arguments");
+    let folder = kit::TempFolder::new("arguments");
     let (words, all) = (folder.path("words.txt"), folder.path("all.json"));
     std::fs::write(&words, "one\ntwo").expect("it is written");
     std::fs::write(&all, r#"{"text": "three"}"#).expect("it is written");
@@ -150,7 +150,7 @@ fn unknown_names_and_arguments_get_a_hint() {
 
 #[test]
 fn a_wrong_path_gets_a_hint_with_the_usual_one() {
-    let served = Served::new();
+    let served = HttpServer::new();
     let wrong = served.url.replace("/mcp", "/mpc");
     for revision in [&[][..], &["--revision", "2026-07-28"], &["--revision", "2025-11-25"]] {
         let asked = run(&[&["list", &wrong], revision].concat());
@@ -218,7 +218,7 @@ fn an_unknown_list_method_does_not_fail_the_other_lists() {
 
 #[test]
 fn secrets_in_a_target_are_not_shown() {
-    let served = Served::new();
+    let served = HttpServer::new();
     let wrong = served.url.replace("/mcp", "/s3cret?key=s3cret").replace("://", "://me:s3cret@");
     for (target, shown) in [
         (&*wrong, "at /mcp: http://127.0.0.1:"),
@@ -320,11 +320,11 @@ fn a_call_in_json_is_the_whole_result() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_cancels_the_call_and_waits_for_the_server() {
-    let folder = kit::Scratch::new("interrupt");
+    let folder = kit::TempFolder::new("interrupt");
     let log = folder.path("cleanup.log");
     let variable = format!("CLEANUP_LOG={log}");
     let arguments = ["call", &serve(), "slow_cleanup", "--arg", "ms=60000", "--env", &variable];
-    let mut client = kit::Spoken::through_pipes(&arguments);
+    let mut client = kit::RunningCommand::through_pipes(&arguments);
     // The tool says that it runs: only then is there something to clean up.
     client.wait_for("sleeping");
     client.interrupt();
@@ -338,7 +338,7 @@ fn an_interrupt_cancels_the_call_and_waits_for_the_server() {
 #[cfg(unix)]
 #[test]
 fn a_second_interrupt_does_not_wait_for_the_server() {
-    let mut client = kit::Spoken::through_pipes(&["call", &serve(), "slow_cleanup", "--arg", "ms=60000"]);
+    let mut client = kit::RunningCommand::through_pipes(&["call", &serve(), "slow_cleanup", "--arg", "ms=60000"]);
     client.wait_for("sleeping");
     client.interrupt();
     client.wait_for("cancelling");
@@ -350,11 +350,11 @@ fn a_second_interrupt_does_not_wait_for_the_server() {
 #[cfg(unix)]
 #[test]
 fn sigterm_cancels_the_call_as_ctrl_c_does() {
-    let folder = kit::Scratch::new("terminated");
+    let folder = kit::TempFolder::new("terminated");
     let log = folder.path("cleanup.log");
     let variable = format!("CLEANUP_LOG={log}");
     let arguments = ["call", &serve(), "slow_cleanup", "--arg", "ms=60000", "--env", &variable];
-    let mut client = kit::Spoken::through_pipes(&arguments);
+    let mut client = kit::RunningCommand::through_pipes(&arguments);
     client.wait_for("sleeping");
     client.signal("TERM");
     let (code, _, said) = client.end();
@@ -367,7 +367,7 @@ fn sigterm_cancels_the_call_as_ctrl_c_does() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_second_interrupt_kills_a_server_that_does_not_respond() {
-    let folder = kit::Scratch::new("deaf");
+    let folder = kit::TempFolder::new("deaf");
     let number = folder.path("number");
     let script = format!(
         r#"trap '' TERM INT
@@ -382,7 +382,7 @@ fn a_second_interrupt_kills_a_server_that_does_not_respond() {
         while :; do sleep 1; done"#
     );
     let arguments = ["call", "add", "--verbose", "--revision", "2025-11-25", "--", "sh", "-c", &script];
-    let mut client = kit::Spoken::through_pipes(&arguments);
+    let mut client = kit::RunningCommand::through_pipes(&arguments);
     client.wait_for("server: called");
     client.interrupt();
     client.wait_for("cancelling");

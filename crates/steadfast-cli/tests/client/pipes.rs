@@ -1,23 +1,23 @@
-//! Readers who leave early, and disks that are full: nothing of that is a panic, and what was done is still told.
+//! Closed pipes and full disks: no panic, and the exit code still tells the outcome.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
 
-use crate::kit::{STEADFAST, Scratch, serve, text};
+use crate::kit::{STEADFAST, TempFolder, serve, text};
 
-/// Runs the command while nobody reads what it prints: its code, and what it said.
+/// Runs the command with a closed standard output: its exit code and its standard error.
 fn unread(arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(STEADFAST);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the command starts");
-    // Before it can have printed anything: it has to start a server first.
+    // Closed before it prints anything: it has to start a server first.
     drop(child.stdout.take());
     let ended = child.wait_with_output().expect("it ends");
     (ended.status.code(), text(&ended.stderr))
 }
 
 #[test]
-fn a_reader_who_leaves_changes_nothing_of_the_outcome() {
+fn a_closed_standard_output_does_not_change_the_exit_code() {
     let serve = serve();
     for (arguments, code) in [
         (&["call", &serve, "blob", "--arg", "bytes=300000"][..], 0),
@@ -35,7 +35,7 @@ fn a_reader_who_leaves_changes_nothing_of_the_outcome() {
 }
 
 #[test]
-fn nobody_need_read_standard_error() {
+fn a_closed_standard_error_is_ignored() {
     let mut command = Command::new(STEADFAST);
     command.args(["call", &serve(), "progress", "--arg", "steps=3"]);
     let mut child =
@@ -45,11 +45,11 @@ fn nobody_need_read_standard_error() {
     assert_eq!((ended.status.code(), &*text(&ended.stdout)), (Some(0), "3 steps\n"));
 }
 
-/// It says where it listens, to nobody, and serves.
+/// Its message about the address fails, and it serves.
 #[cfg(unix)]
 #[test]
-fn a_server_serves_although_nobody_reads_where() {
-    let folder = Scratch::new("unread");
+fn a_server_serves_with_a_closed_standard_error() {
+    let folder = TempFolder::new("unread");
     let path = folder.path("socket");
     let mut command = Command::new(STEADFAST);
     command.args(["serve", "--unix", &path]).stdin(Stdio::null()).stderr(Stdio::piped());
@@ -66,14 +66,14 @@ fn a_server_serves_although_nobody_reads_where() {
     let mut answer = String::new();
     BufReader::new(&stream).read_line(&mut answer).expect("it answers");
     assert!(answer.contains("\"id\":1"), "{answer:?}");
-    // One that is gone already is what is wanted.
+    // An error means that it has exited already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_answer_that_cannot_be_printed_is_a_failure() {
+fn a_result_that_cannot_be_printed_is_an_error() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("there is one");
     let mut command = Command::new(STEADFAST);
     command.args(["call", &serve(), "echo", "--arg", "text=hello"]).stdin(Stdio::null()).stdout(full);

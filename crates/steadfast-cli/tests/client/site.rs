@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-/// The token that the authorization server gives to everybody who logs in.
+/// The token that the authorization server issues to every user.
 const TOKEN: &str = "a-token-that-nobody-may-see";
 
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub(crate) struct Site(Arc<Inner>);
 struct Inner {
     port: u16,
     locked: bool,
-    /// Which paths were asked for, in order.
+    /// The requested paths, in order.
     asked: Mutex<Vec<String>>,
 }
 
@@ -31,12 +31,12 @@ struct Request {
 type Response = (u16, Vec<(&'static str, String)>, String);
 
 impl Site {
-    /// Everybody may use it.
+    /// A server without authorization.
     pub(crate) fn open_to_all() -> Self {
         Self::start(false)
     }
 
-    /// Only those who have logged in may.
+    /// A server that requires authorization.
     pub(crate) fn locked() -> Self {
         Self::start(true)
     }
@@ -46,7 +46,7 @@ impl Site {
         let port = listener.local_addr().expect("it is bound").port();
         let site = Self(Arc::new(Inner { port, locked, asked: Mutex::default() }));
         let serving = site.clone();
-        // It ends with the tests.
+        // The thread ends with the tests.
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let site = serving.clone();
@@ -64,18 +64,18 @@ impl Site {
         format!("{}/mcp", self.base())
     }
 
-    /// How often that path was asked for.
+    /// How often that path was requested.
     pub(crate) fn count(&self, path: &str) -> usize {
         let asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.iter().filter(|asked| *asked == path).count()
     }
 
-    /// What the tool `visit` wants to be visited unless told: longer than a line of any terminal.
+    /// The default URL of the tool `visit`: longer than a line of any terminal.
     pub(crate) fn address_to_visit() -> String {
         format!("https://example.com/{}?end=1", "long/".repeat(60))
     }
 
-    /// Does what a user's browser does with the URL that the command shows.
+    /// Acts as the user's browser with the URL that the command shows.
     pub(crate) fn log_in(&self, shown: &str) {
         let url = shown.split_whitespace().find(|word| word.starts_with(&format!("{}/authorize?", self.base())));
         let url = url.unwrap_or_else(|| panic!("no URL of the authorization server in {shown:?}"));
@@ -94,7 +94,7 @@ impl Site {
             "HTTP/1.1 {status} Whatever\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n",
             body.len()
         );
-        // A client that is gone does not want it.
+        // An error means that the client has closed the connection.
         let _ = write!(stream, "{head}{headers}\r\n{body}");
     }
 

@@ -1,4 +1,4 @@
-//! What people see and type: the command at a terminal of its own.
+//! The command at a pseudo-terminal: what the user sees and types.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -9,13 +9,13 @@ use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::kit::{STEADFAST, Scratch, Spoken, serve};
+use crate::kit::{RunningCommand, STEADFAST, TempFolder, serve};
 use crate::site::Site;
 
 /// The command at a terminal. Its standard output is a pipe, as in `$(...)`.
 struct Terminal {
     keyboard: File,
-    spoken: Spoken,
+    spoken: RunningCommand,
 }
 
 impl Terminal {
@@ -31,11 +31,11 @@ impl Terminal {
         command.stdin(theirs.try_clone().expect("there is room for descriptors")).stderr(theirs);
         change(&mut command);
         let child = command.spawn().expect("the command starts");
-        // It has the other end now, and when it is gone nobody has.
+        // Only the child has the other end open now, so its exit closes the terminal.
         drop(command);
         let keyboard = ours;
         let screen = keyboard.try_clone().expect("there is room for descriptors");
-        Self { keyboard, spoken: Spoken::new(child, screen) }
+        Self { keyboard, spoken: RunningCommand::new(child, screen) }
     }
 
     fn wait_for(&mut self, words: &str) -> String {
@@ -47,7 +47,7 @@ impl Terminal {
     }
 }
 
-/// A terminal of so many columns: our end, and the one for a command.
+/// A pseudo-terminal with this many columns: our end, and the one for the command.
 fn open(columns: u16) -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("there are terminals");
     grantpt(&ours).expect("it is ours");
@@ -61,7 +61,7 @@ fn open(columns: u16) -> (File, File) {
     (File::from(ours), theirs.expect("the other end opens"))
 }
 
-/// What a command shows on a terminal of so many columns.
+/// What a command shows on a terminal with this many columns.
 fn shown(columns: u16, arguments: &[&str], change: impl FnOnce(&mut Command)) -> String {
     let (mut ours, theirs) = open(columns);
     let mut command = Command::new(STEADFAST);
@@ -70,7 +70,7 @@ fn shown(columns: u16, arguments: &[&str], change: impl FnOnce(&mut Command)) ->
     let mut child = command.spawn().expect("the command starts");
     drop(command);
     let (mut screen, mut piece) = (Vec::new(), [0; 4096]);
-    // A terminal that nobody has open any more is an error, and the end.
+    // Reading from a terminal that was closed is an error, and the end.
     while let Ok(length @ 1..) = ours.read(&mut piece) {
         screen.extend_from_slice(&piece[..length]);
     }
@@ -95,7 +95,7 @@ fn a_list_fits_the_terminal() {
 }
 
 #[test]
-fn names_stand_out_unless_nobody_wants_colours() {
+fn names_are_bold_unless_no_color_is_set() {
     assert!(shown(80, &["list", &serve()], |_| {}).contains("\u{1b}[1madd\u{1b}[0m"));
     assert!(
         !shown(80, &["list", &serve()], |command| {
@@ -112,7 +112,7 @@ fn names_stand_out_unless_nobody_wants_colours() {
 }
 
 #[test]
-fn what_a_server_asks_is_asked_with_its_defaults() {
+fn a_form_is_asked_with_its_defaults() {
     for revision in ["2025-11-25", "2026-07-28"] {
         let mut terminal = Terminal::start(&["call", &serve(), "ask_user", "--revision", revision]);
         terminal.wait_for("Who are you?");
@@ -140,7 +140,7 @@ fn a_form_can_be_declined() {
     assert!(printed.contains("declined"), "{printed}");
 }
 
-/// Every kind of choice: by value, by number, by title; several at once; what does not fit is asked again.
+/// Every kind of choice: by value, by number, by title; several at once; an invalid one is asked again.
 #[test]
 fn a_form_of_choices_is_filled_in() {
     let server = format!("{} --conformance", serve());
@@ -171,7 +171,7 @@ fn a_form_of_choices_is_filled_in() {
 }
 
 #[test]
-fn a_form_of_defaults_is_taken_with_enter_and_its_numbers_are_checked() {
+fn enter_accepts_defaults_and_numbers_are_checked() {
     let server = format!("{} --conformance", serve());
     let mut terminal = Terminal::start(&["call", &server, "test_elicitation_sep1034_defaults"]);
     for field in ["name [John Doe]: ", "age (whole number"] {
@@ -195,7 +195,7 @@ fn a_form_of_defaults_is_taken_with_enter_and_its_numbers_are_checked() {
 }
 
 #[test]
-fn a_url_is_shown_whole_and_harmless() {
+fn a_url_is_shown_in_full_with_escapes() {
     let site = Site::open_to_all();
     let mut terminal = Terminal::start(&["call", &site.url(), "visit", "--revision", "2026-07-28"]);
     let shown = terminal.wait_for("Open it in a browser? [y/N, m: I open it myself] ");
@@ -207,9 +207,9 @@ fn a_url_is_shown_whole_and_harmless() {
     assert_eq!((code, printed.trim()), (Some(0), "accept"), "{said}");
 }
 
-/// However it is written, it is what a browser would make of it that is shown and judged.
+/// The URL is shown and checked in its parsed form, which is what the browser gets.
 #[test]
-fn a_page_without_encryption_is_pointed_at_however_its_url_is_written() {
+fn a_url_without_encryption_has_a_warning_in_every_spelling() {
     let site = Site::open_to_all();
     for written in ["HTTP://example.com/pay", "  http://example.com/pay", "ht\\ttp://example.com/pay"] {
         let url = format!(r#"{{"url": "{written}"}}"#);
@@ -224,12 +224,12 @@ fn a_page_without_encryption_is_pointed_at_however_its_url_is_written() {
     }
 }
 
-/// A browser of the test's own says what it was opened with.
+/// A fake browser records the URL that it was opened with.
 #[test]
-fn a_url_is_opened_only_if_somebody_says_so() {
+fn a_url_is_opened_only_if_the_user_agrees() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let (site, folder) = (Site::open_to_all(), Scratch::new("browser"));
+    let (site, folder) = (Site::open_to_all(), TempFolder::new("browser"));
     let (opened, browser) = (folder.path("opened"), folder.path("xdg-open"));
     assert!(Command::new("mkfifo").arg(&opened).status().expect("there is mkfifo").success());
     std::fs::write(&browser, format!("#!/bin/sh\nprintf %s \"$1\" > '{opened}'\n")).expect("it is written");
@@ -245,12 +245,12 @@ fn a_url_is_opened_only_if_somebody_says_so() {
         let (code, printed, said) = terminal.spoken.end();
         assert_eq!((code, printed.trim()), (Some(0), outcome), "{said}");
     }
-    // The only one that was opened; had another been, both would be here.
+    // Only this URL was opened: otherwise the file would contain both.
     assert_eq!(std::fs::read_to_string(&opened).expect("somebody writes it"), Site::address_to_visit());
 }
 
 #[test]
-fn an_interrupt_while_a_question_waits_ends_the_command() {
+fn an_interrupt_during_a_question_ends_the_command() {
     let mut terminal = Terminal::start(&["call", &serve(), "ask_user"]);
     terminal.wait_for("name: ");
     terminal.spoken.interrupt();
@@ -267,7 +267,7 @@ fn progress_is_a_bar_at_a_terminal() {
     assert!(said.contains('█') || said.contains('░'), "{said}");
 }
 
-/// One of 2025-11-25 that reports, and logs when it is told to.
+/// A server of 2025-11-25 that sends progress, and a log message when the level is set.
 const SPEAKING: &str = r#"
     ask() { read line; id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
     answer() { printf '{"jsonrpc":"2.0","id":%s,"result":{%s}}\n' "$id" "$1"; }
@@ -284,8 +284,8 @@ const SPEAKING: &str = r#"
 "#;
 
 #[test]
-fn what_a_server_logs_is_dimmed_and_above_the_bar() {
-    let folder = Scratch::new("above");
+fn log_messages_are_dim_and_above_the_bar() {
+    let folder = TempFolder::new("above");
     let go = folder.path("go");
     assert!(Command::new("mkfifo").arg(&go).status().expect("there is mkfifo").success());
     let variable = format!("GO={go}");
@@ -293,7 +293,7 @@ fn what_a_server_logs_is_dimmed_and_above_the_bar() {
     let mut terminal = Terminal::with(&arguments, |command| {
         command.env_remove("NO_COLOR");
     });
-    // The bar is there.
+    // The bar is shown now.
     terminal.wait_for("half");
     std::fs::write(&go, "go\n").expect("somebody reads it");
     let before = terminal.wait_for("server (warning, pump): careful\\u{1b}[2J\u{1b}[0m\r\n");
@@ -304,9 +304,9 @@ fn what_a_server_logs_is_dimmed_and_above_the_bar() {
 }
 
 #[test]
-fn a_browser_is_opened_only_if_somebody_says_so() {
+fn a_browser_is_opened_for_a_login_only_if_the_user_agrees() {
     let site = Site::locked();
-    let folder = crate::kit::Scratch::new("asked");
+    let folder = crate::kit::TempFolder::new("asked");
     let store = folder.path("tokens");
     let arguments = [
         "call",
@@ -327,7 +327,7 @@ fn a_browser_is_opened_only_if_somebody_says_so() {
     let (code, printed, said) = terminal.spoken.end();
     assert_eq!((code, printed.trim()), (Some(0), "ada"), "{said}");
 
-    // And the answer need not be given at all.
+    // The question need not be answered at all.
     let other = folder.path("others");
     let mut arguments = arguments;
     arguments[5] = &other;

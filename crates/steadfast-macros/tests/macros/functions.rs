@@ -43,14 +43,14 @@ async fn odd(r#type: String, mut text: String, #[arg(rename = "class")] kind: u8
 
 #[tool]
 async fn factorial(of: u64) -> Result<u64, ToolError> {
-    // The name is the function itself here, and the maker of the tool outside.
+    // Inside, the name is the function itself; outside, it is the function that builds the tool.
     match of {
         0 => Ok(1),
         n => Ok(n.checked_mul(Box::pin(factorial(n - 1)).await?).ok_or("too large")?),
     }
 }
 
-/// Its state is named as it is itself.
+/// Its state parameter has the name of the function.
 #[tool]
 async fn words(#[state] words: Arc<Vec<String>>, #[state] r#loop: u8) -> usize {
     words.len() + usize::from(r#loop)

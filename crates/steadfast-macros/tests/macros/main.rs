@@ -1,4 +1,4 @@
-//! What the macros make, and what they say to mistakes.
+//! The generated definitions, and the errors for mistakes.
 
 mod functions;
 mod methods;

@@ -56,7 +56,7 @@ impl Guide {
         vec![PromptMessage::user(format!("Plan a trip to {place}.")), PromptMessage::assistant(self.name)]
     }
 
-    /// The same name as a prompt is no matter.
+    /// A tool may have the name of a prompt.
     #[tool(name = "plan.trip")]
     async fn tool(&self) {}
 

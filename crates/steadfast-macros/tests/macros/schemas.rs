@@ -13,7 +13,7 @@ enum Unit {
     Fahrenheit,
 }
 
-/// Cannot be written as JSON, so its default is not shown.
+/// Cannot be serialized, so its default is not in the schema.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 struct Silent(u8);
 

@@ -117,7 +117,7 @@ impl Check {
     }
 }
 
-const L8: &str = "Identity: an id in flight is never taken twice.";
+const L8: &str = "Identity: a second request with an id in flight is rejected.";
 
 fn four_steps() -> Value {
     json!({ "text": "4 steps", "steps": [[1, 4], [2, 4], [3, 4], [4, 4]] })

@@ -77,10 +77,10 @@ impl Attempt {
     /// If the user refused more scopes, the same scopes are not requested again for ten minutes, unless the user logs in again:
     /// the previous error is returned.
     pub async fn answered(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<ResponseAction, Error> {
-        let given = nonce(headers);
-        let has_nonce = given.is_some();
+        let nonce_header = nonce(headers);
+        let has_nonce = nonce_header.is_some();
         if has_nonce {
-            self.authorizer.remember_nonce(given);
+            self.authorizer.remember_nonce(nonce_header);
         }
         let challenge = Challenge::from_headers(headers);
         let error = challenge.as_ref().and_then(|challenge| challenge.error.as_deref());
@@ -116,10 +116,10 @@ impl Attempt {
 
     async fn step_up(&mut self, challenge: Option<Challenge>) -> Result<ResponseAction, Error> {
         self.step_ups += 1;
-        let wanted = challenge.as_ref().and_then(|challenge| challenge.scope.clone());
+        let required = challenge.as_ref().and_then(|challenge| challenge.scope.clone());
         let before = self.used.as_ref().and_then(|tokens| tokens.requested.as_ref());
-        if self.step_ups > MAX_STEP_UPS || !is_step_up(wanted.as_ref(), before) {
-            return Err(Error::InsufficientScope(wanted));
+        if self.step_ups > MAX_STEP_UPS || !is_step_up(required.as_ref(), before) {
+            return Err(Error::InsufficientScope(required));
         }
         if let Some(used) = &self.used {
             self.authorizer.accepted(used);

@@ -264,7 +264,7 @@ mod tests {
         let port = Url::parse(visit.redirect_uri()).unwrap().port().unwrap();
         let url = Url::parse("https://auth.example.com/authorize?state=s1").unwrap();
         let waiting = tokio::spawn(visit.visit(url.clone()));
-        // One that says nothing does not keep the others waiting.
+        // A silent connection does not block the others.
         let _idle = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
         assert!(get(port, "/callback?code=evil&state=wrong").await.contains("404"));
         assert!(get(port, "/callback?code=good&state=s1").await.contains("200 OK"));
@@ -351,7 +351,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_port_of_localhost_that_somebody_else_has_half_of_is_not_taken() {
-        // Where there is no such address there is nobody to have it.
+        // Without IPv6 loopback, no other program can listen on it.
         let Ok(other) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await else { return };
         let port = other.local_addr().unwrap().port();
         let agent = Loopback::new().at(&format!("http://localhost:{port}/callback")).unwrap();

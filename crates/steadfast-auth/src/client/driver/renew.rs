@@ -58,8 +58,8 @@ impl Authorizer {
             // The user may have granted them in another process.
             self.adopt_stored().await?;
         }
-        let wanted = challenge.as_ref().and_then(|challenge| challenge.scope.as_ref());
-        let scopes = match self.plan(used, wanted, reason, &permit)? {
+        let required = challenge.as_ref().and_then(|challenge| challenge.scope.as_ref());
+        let scopes = match self.plan(used, required, reason, &permit)? {
             Plan::UseCurrent => return Ok(()),
             Plan::RequestTokens { scopes } => scopes,
         };
@@ -78,7 +78,7 @@ impl Authorizer {
     fn plan(
         &self,
         used: Option<&Arc<Tokens>>,
-        wanted: Option<&Scopes>,
+        required: Option<&Scopes>,
         reason: RenewalReason,
         permit: &RenewalPermit,
     ) -> Result<Plan, Error> {
@@ -90,14 +90,14 @@ impl Authorizer {
             (Some(tokens), None) => tokens.is_expired(SystemTime::now()) && !tokens.is_refreshable(),
         };
         let requested = state.tokens.as_ref().and_then(|tokens| tokens.requested.as_ref());
-        if (others || !same) && !is_step_up(wanted, requested) {
+        if (others || !same) && !is_step_up(required, requested) {
             return Ok(Plan::UseCurrent);
         }
         if same && state.unproven && used.is_some() {
             return Err(Error::TokenRejected);
         }
-        let scopes = wanted.filter(|_| reason == RenewalReason::MoreScopes).cloned();
-        let scopes = scopes.map(|wanted| wanted.union(requested.cloned().unwrap_or_default()));
+        let scopes = required.filter(|_| reason == RenewalReason::MoreScopes).cloned();
+        let scopes = scopes.map(|required| required.union(requested.cloned().unwrap_or_default()));
         let error = scopes.as_ref().and_then(|scopes| state.denied_scopes.error_for(scopes, Instant::now()));
         error.map_or(Ok(Plan::RequestTokens { scopes }), Err)
     }

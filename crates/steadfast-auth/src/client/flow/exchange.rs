@@ -37,59 +37,59 @@ enum Purpose {
     /// To refresh these tokens. `otherwise` is how to continue if that is refused.
     Refresh { old: Box<Tokens>, otherwise: Option<(Box<Discovery>, Option<Registration>)> },
     /// To get an assertion for the authorization server from the identity provider.
-    Assertion { found: Box<Discovery>, client: Client },
+    Assertion { discovery: Box<Discovery>, client: Client },
 }
 
 impl Exchange {
-    fn new(found: &Discovery, client: Client, parameters: Vec<(&'static str, Secret)>) -> Self {
+    fn new(discovery: &Discovery, client: Client, parameters: Vec<(&'static str, Secret)>) -> Self {
         Self {
             call: TokenRequest {
-                endpoint: found.server.token_endpoint.clone(),
-                issuer: found.server.issuer.clone(),
+                endpoint: discovery.server.token_endpoint.clone(),
+                issuer: discovery.server.issuer.clone(),
                 client,
                 parameters,
-                key: found.key.clone(),
+                key: discovery.key.clone(),
                 nonce: None,
                 sent: Vec::new(),
             },
-            revocation_endpoint: found.server.revocation_endpoint.clone().map(String::from),
-            resource: found.resource.resource.clone(),
-            requested: found.scopes.clone(),
-            must_be_bound: found.must_be_bound,
+            revocation_endpoint: discovery.server.revocation_endpoint.clone().map(String::from),
+            resource: discovery.resource.resource.clone(),
+            requested: discovery.scopes.clone(),
+            must_be_bound: discovery.must_be_bound,
             registration: None,
             purpose: Purpose::Tokens,
         }
     }
 
     /// The authorization code grant.
-    pub(super) fn code(found: &Discovery, client: Client, code: AuthorizationCode, redirect_uri: &str) -> Self {
+    pub(super) fn code(discovery: &Discovery, client: Client, code: AuthorizationCode, redirect_uri: &str) -> Self {
         let parameters = vec![
             ("grant_type", Secret::new("authorization_code")),
             ("code", code.code),
             ("redirect_uri", Secret::new(redirect_uri)),
             ("code_verifier", code.verifier),
-            ("resource", Secret::new(found.resource.resource.as_str())),
+            ("resource", Secret::new(discovery.resource.resource.as_str())),
         ];
-        Self::new(found, client, parameters)
+        Self::new(discovery, client, parameters)
     }
 
     /// The client credentials grant.
-    pub(super) fn client_credentials(found: &Discovery, client: Client) -> Self {
-        Self::new(found, client, with_scope(found, vec![("grant_type", Secret::new("client_credentials"))]))
+    pub(super) fn client_credentials(discovery: &Discovery, client: Client) -> Self {
+        Self::new(discovery, client, with_scope(discovery, vec![("grant_type", Secret::new("client_credentials"))]))
     }
 
     /// The JWT bearer grant.
-    fn jwt_bearer(found: &Discovery, client: Client, assertion: Secret) -> Self {
+    fn jwt_bearer(discovery: &Discovery, client: Client, assertion: Secret) -> Self {
         let parameters = vec![("grant_type", Secret::new(JWT_BEARER)), ("assertion", assertion)];
-        Self::new(found, client, with_scope(found, parameters))
+        Self::new(discovery, client, with_scope(discovery, parameters))
     }
 
     /// The token exchange at the identity provider: the user's identity for an assertion.
-    fn identity(found: Box<Discovery>, client: Client, provider: &IdentityProvider, subject: &Secret) -> Self {
+    fn identity(discovery: Box<Discovery>, client: Client, provider: &IdentityProvider, subject: &Secret) -> Self {
         let parameters = vec![
             ("grant_type", Secret::new(TOKEN_EXCHANGE)),
             ("requested_token_type", Secret::new(ID_JAG)),
-            ("audience", Secret::new(found.server.issuer.as_str())),
+            ("audience", Secret::new(discovery.server.issuer.as_str())),
             ("subject_token", subject.clone()),
             ("subject_token_type", Secret::new(provider.subject_token_type.as_str())),
         ];
@@ -98,11 +98,11 @@ impl Exchange {
             _ => Method::choose(&provider.credential, None),
         };
         let at_provider = Client { id: provider.client_id.clone(), credential: provider.credential.clone(), method };
-        let mut exchange = Self::new(&found, at_provider, with_scope(&found, parameters));
+        let mut exchange = Self::new(&discovery, at_provider, with_scope(&discovery, parameters));
         exchange.call.endpoint = provider.token_endpoint.clone();
         exchange.call.issuer.clone_from(&provider.issuer);
         exchange.call.key = None;
-        exchange.purpose = Purpose::Assertion { found, client };
+        exchange.purpose = Purpose::Assertion { discovery, client };
         exchange
     }
 
@@ -136,9 +136,9 @@ impl Exchange {
     }
 
     /// How to continue if the refresh is refused.
-    pub(super) fn or_else_request(mut self, found: Box<Discovery>, registration: Option<Registration>) -> Self {
+    pub(super) fn or_else_request(mut self, discovery: Box<Discovery>, registration: Option<Registration>) -> Self {
         if let Purpose::Refresh { otherwise, .. } = &mut self.purpose {
-            *otherwise = Some((found, registration));
+            *otherwise = Some((discovery, registration));
         }
         self
     }
@@ -185,9 +185,9 @@ impl Exchange {
 }
 
 /// Adds the resource and the scopes.
-fn with_scope(found: &Discovery, mut parameters: Vec<(&'static str, Secret)>) -> Vec<(&'static str, Secret)> {
-    parameters.push(("resource", Secret::new(found.resource.resource.as_str())));
-    if let Some(scopes) = &found.scopes {
+fn with_scope(discovery: &Discovery, mut parameters: Vec<(&'static str, Secret)>) -> Vec<(&'static str, Secret)> {
+    parameters.push(("resource", Secret::new(discovery.resource.resource.as_str())));
+    if let Some(scopes) = &discovery.scopes {
         parameters.push(("scope", Secret::new(scopes.to_string())));
     }
     parameters
@@ -204,11 +204,12 @@ impl Flow {
 
     /// The client that the tokens were issued to, if its credentials are still known.
     pub(super) fn client_of(&self, tokens: &Tokens, registration: Option<&Registration>) -> Option<Client> {
-        let given = self.profile.registered.as_ref();
-        let given = given.filter(|given| given.issuer.as_ref().is_none_or(|issuer| *issuer == tokens.issuer));
-        let given = given.map(|given| (&given.id, &given.credential));
+        let pre_registered = self.profile.registered.as_ref();
+        let pre_registered = pre_registered
+            .filter(|pre_registered| pre_registered.issuer.as_ref().is_none_or(|issuer| *issuer == tokens.issuer));
+        let pre_registered = pre_registered.map(|pre_registered| (&pre_registered.id, &pre_registered.credential));
         let document = self.profile.document.as_ref().map(|(url, credential)| (url, credential));
-        let known = [given, document].into_iter().flatten().find(|(id, _)| **id == tokens.client_id);
+        let known = [pre_registered, document].into_iter().flatten().find(|(id, _)| **id == tokens.client_id);
         if let Some((id, credential)) = known {
             return Some(Client { id: id.clone(), credential: credential.clone(), method: tokens.method });
         }
@@ -231,12 +232,12 @@ impl Flow {
         match exchange.call.read(response)? {
             TokenResponse::RetryWithNonce => self.exchange(exchange, now),
             TokenResponse::Granted(granted) => match exchange.purpose {
-                Purpose::Assertion { found, client } => {
+                Purpose::Assertion { discovery, client } => {
                     if granted.issued_token_type.as_deref() != Some(ID_JAG) {
                         let problem = "has another token type than the requested assertion";
                         return Err(Error::Invalid { what: "token response", problem });
                     }
-                    self.exchange(Exchange::jwt_bearer(&found, client, granted.access_token), now)
+                    self.exchange(Exchange::jwt_bearer(&discovery, client, granted.access_token), now)
                 }
                 _ => exchange.finish(granted, now).map(|outcome| Command::Authorized(Box::new(outcome))),
             },
@@ -250,22 +251,22 @@ impl Flow {
                 };
                 self.invalidation.refresh_token_of = Some(old);
                 // The refresh token has expired or was revoked: request new tokens.
-                let (found, registration) = otherwise.ok_or(Error::TokenRefused(refusal))?;
-                self.request_tokens(found, registration.filter(|_| !is_unknown), now)
+                let (discovery, registration) = otherwise.ok_or(Error::TokenRefused(refusal))?;
+                self.request_tokens(discovery, registration.filter(|_| !is_unknown), now)
             }
         }
     }
 
     pub(super) fn handle_assertion(
         &mut self,
-        found: Box<Discovery>,
+        discovery: Box<Discovery>,
         client: Client,
         assertion: &Secret,
         now: SystemTime,
     ) -> Step {
         let exchange = match &self.profile.grant {
-            Grant::EnterpriseManaged(provider) => Exchange::identity(found, client, provider, assertion),
-            _ => Exchange::jwt_bearer(&found, client, assertion.clone()),
+            Grant::EnterpriseManaged(provider) => Exchange::identity(discovery, client, provider, assertion),
+            _ => Exchange::jwt_bearer(&discovery, client, assertion.clone()),
         };
         self.exchange(exchange, now)
     }

@@ -80,16 +80,16 @@ enum State {
     Resource { search: Search, named: bool },
     Server { search: Search, resource: ProtectedResource, issuer: String, own: bool },
     LoadingRegistration(Box<Discovery>),
-    Redirecting { found: Box<Discovery>, registration: Option<Registration> },
-    Registering { found: Box<Discovery>, redirect_uri: String },
+    Redirecting { discovery: Box<Discovery>, registration: Option<Registration> },
+    Registering { discovery: Box<Discovery>, redirect_uri: String },
     Visiting(Box<Visit>),
-    FetchingAssertion { found: Box<Discovery>, client: Client },
+    FetchingAssertion { discovery: Box<Discovery>, client: Client },
     Exchanging(Box<Exchange>),
     Done,
 }
 
 struct Visit {
-    found: Box<Discovery>,
+    discovery: Box<Discovery>,
     pending: PendingAuthorization,
     client: Client,
     redirect_uri: String,
@@ -150,7 +150,7 @@ impl Flow {
         if let State::Visiting(visit) = &self.state
             && visit.registration.is_some()
         {
-            self.invalidation.client = Some((visit.found.server.issuer.clone(), visit.client.id.clone()));
+            self.invalidation.client = Some((visit.discovery.server.issuer.clone(), visit.client.id.clone()));
         }
     }
 
@@ -162,21 +162,22 @@ impl Flow {
             (State::Server { search, resource, issuer, own }, Event::Response(response)) => {
                 self.handle_server_metadata(search, resource, issuer, own, &response)
             }
-            (State::LoadingRegistration(found), Event::RegistrationLoaded(registration)) => {
-                self.registration_loaded(found, registration, now)
+            (State::LoadingRegistration(discovery), Event::RegistrationLoaded(registration)) => {
+                self.registration_loaded(discovery, registration, now)
             }
-            (State::Redirecting { found, registration }, Event::RedirectReady(uri)) => {
-                self.redirect_ready(found, registration, uri, now)
+            (State::Redirecting { discovery, registration }, Event::RedirectReady(uri)) => {
+                self.redirect_ready(discovery, registration, uri, now)
             }
-            (State::Registering { found, redirect_uri }, Event::Response(response)) => {
-                let parameters = RegistrationParameters { redirect_uri: &redirect_uri, scopes: found.scopes.as_ref() };
-                let registration = registration::read(&response, &found.server, &parameters)?;
+            (State::Registering { discovery, redirect_uri }, Event::Response(response)) => {
+                let parameters =
+                    RegistrationParameters { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
+                let registration = registration::read(&response, &discovery.server, &parameters)?;
                 let client = registration.client();
-                self.visit(found, client, redirect_uri, Some(registration))
+                self.visit(discovery, client, redirect_uri, Some(registration))
             }
             (State::Visiting(visit), Event::Redirected(query)) => self.redirected(*visit, &query, now),
-            (State::FetchingAssertion { found, client }, Event::Assertion(assertion)) => {
-                self.handle_assertion(found, client, &assertion, now)
+            (State::FetchingAssertion { discovery, client }, Event::Assertion(assertion)) => {
+                self.handle_assertion(discovery, client, &assertion, now)
             }
             (State::Exchanging(exchange), Event::Response(response)) => {
                 self.handle_token_response(*exchange, &response, now)
@@ -281,68 +282,75 @@ impl Flow {
 
     fn registration_loaded(
         &mut self,
-        found: Box<Discovery>,
+        discovery: Box<Discovery>,
         registration: Option<Registration>,
         now: SystemTime,
     ) -> Step {
         let tokens = self.input.tokens.clone().filter(|tokens| {
-            let same = tokens.issuer == found.server.issuer && tokens.resource == found.resource.resource;
+            let same = tokens.issuer == discovery.server.issuer && tokens.resource == discovery.resource.resource;
             same && self.input.may_refresh && tokens.is_refreshable()
         });
         if let Some(tokens) = tokens
             && let Some(client) = self.client_of(&tokens, registration.as_ref())
         {
-            let exchange = Exchange::refresh(&tokens, client, found.server.token_endpoint.clone())?;
-            return self.exchange(exchange.or_else_request(found, registration), now);
+            let exchange = Exchange::refresh(&tokens, client, discovery.server.token_endpoint.clone())?;
+            return self.exchange(exchange.or_else_request(discovery, registration), now);
         }
-        self.request_tokens(found, registration, now)
+        self.request_tokens(discovery, registration, now)
     }
 
     /// Requests new tokens, since there is nothing to refresh.
-    fn request_tokens(&mut self, found: Box<Discovery>, registration: Option<Registration>, now: SystemTime) -> Step {
-        let known = known_client(&self.profile, &found.server, self.input.issuer.as_deref())?;
+    fn request_tokens(
+        &mut self,
+        discovery: Box<Discovery>,
+        registration: Option<Registration>,
+        now: SystemTime,
+    ) -> Step {
+        let known = known_client(&self.profile, &discovery.server, self.input.issuer.as_deref())?;
         if matches!(self.profile.grant, Grant::AuthorizationCode) {
             // Before the user is asked.
-            if !found.server.has_pkce {
+            if !discovery.server.has_pkce {
                 return Err(Error::NoPkce);
             }
             let preferred = registration.as_ref().filter(|_| known.is_none()).map(|known| known.redirect_uri.clone());
-            self.state = State::Redirecting { found, registration };
+            self.state = State::Redirecting { discovery, registration };
             return Ok(Command::PrepareRedirect { preferred });
         }
-        let client = known.ok_or_else(|| Error::NoClient { issuer: redact_url(&found.server.issuer) })?;
+        let client = known.ok_or_else(|| Error::NoClient { issuer: redact_url(&discovery.server.issuer) })?;
         if matches!(self.profile.grant, Grant::ClientCredentials) {
-            return self.exchange(Exchange::client_credentials(&found, client), now);
+            return self.exchange(Exchange::client_credentials(&discovery, client), now);
         }
-        let command =
-            Command::FetchAssertion { issuer: found.server.issuer.clone(), resource: found.resource.resource.clone() };
-        self.state = State::FetchingAssertion { found, client };
+        let command = Command::FetchAssertion {
+            issuer: discovery.server.issuer.clone(),
+            resource: discovery.resource.resource.clone(),
+        };
+        self.state = State::FetchingAssertion { discovery, client };
         Ok(command)
     }
 
     fn redirect_ready(
         &mut self,
-        found: Box<Discovery>,
+        discovery: Box<Discovery>,
         registration: Option<Registration>,
         redirect_uri: String,
         now: SystemTime,
     ) -> Step {
-        if let Some(client) = known_client(&self.profile, &found.server, self.input.issuer.as_deref())? {
-            return self.visit(found, client, redirect_uri, None);
+        if let Some(client) = known_client(&self.profile, &discovery.server, self.input.issuer.as_deref())? {
+            return self.visit(discovery, client, redirect_uri, None);
         }
-        let parameters = RegistrationParameters { redirect_uri: &redirect_uri, scopes: found.scopes.as_ref() };
+        let parameters = RegistrationParameters { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
         if let Some(registration) = registration.filter(|known| known.is_usable(&parameters, now)) {
             let client = registration.client();
-            return self.visit(found, client, redirect_uri, Some(registration));
+            return self.visit(discovery, client, redirect_uri, Some(registration));
         }
-        let request = registration::request(&self.profile, &found.server, &parameters, found.must_be_bound)?;
-        self.state = State::Registering { found, redirect_uri };
+        let request = registration::request(&self.profile, &discovery.server, &parameters, discovery.must_be_bound)?;
+        self.state = State::Registering { discovery, redirect_uri };
         Ok(Command::Send(request))
     }
 
     fn visit(
         &mut self,
-        found: Box<Discovery>,
+        discovery: Box<Discovery>,
         client: Client,
         redirect_uri: String,
         registration: Option<Registration>,
@@ -350,12 +358,12 @@ impl Flow {
         let request = AuthorizationRequest {
             client_id: &client.id,
             redirect_uri: &redirect_uri,
-            resource: &found.resource.resource,
-            scopes: found.scopes.as_ref(),
-            key: found.key.as_ref().map(ProofKey::thumbprint),
+            resource: &discovery.resource.resource,
+            scopes: discovery.scopes.as_ref(),
+            key: discovery.key.as_ref().map(ProofKey::thumbprint),
         };
-        let (url, pending) = PendingAuthorization::new(&request, &found.server, &*self.random)?;
-        self.state = State::Visiting(Box::new(Visit { found, pending, client, redirect_uri, registration }));
+        let (url, pending) = PendingAuthorization::new(&request, &discovery.server, &*self.random)?;
+        self.state = State::Visiting(Box::new(Visit { discovery, pending, client, redirect_uri, registration }));
         Ok(Command::Visit(url))
     }
 
@@ -363,10 +371,10 @@ impl Flow {
         let is_unknown = |code: &str| matches!(code, "invalid_client" | "unauthorized_client");
         let code = visit.pending.validate(query).inspect_err(|error| {
             if matches!(error, Error::Denied(refusal) if is_unknown(&refusal.code)) {
-                self.invalidation.client = Some((visit.found.server.issuer.clone(), visit.client.id.clone()));
+                self.invalidation.client = Some((visit.discovery.server.issuer.clone(), visit.client.id.clone()));
             }
         })?;
-        let exchange = Exchange::code(&visit.found, visit.client, code, &visit.redirect_uri);
+        let exchange = Exchange::code(&visit.discovery, visit.client, code, &visit.redirect_uri);
         self.exchange(exchange.with_registration(visit.registration), now)
     }
 }

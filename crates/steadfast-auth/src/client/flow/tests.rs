@@ -1,4 +1,4 @@
-//! Whole flows against servers that are functions.
+//! Whole flows, with functions as servers.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,13 +17,13 @@ use crate::client::random::CountingRandomness;
 const SERVER: &str = "https://mcp.example.com/mcp";
 const CALLBACK: &str = "http://127.0.0.1:7/callback";
 
-/// A flow, and the servers that it talks to: a path on any host, and its answer.
+/// A flow and its servers: a response for each path, on any host.
 struct World {
     profile: Profile,
     input: FlowInput,
     answers: Vec<(&'static str, u16, Value)>,
     registration: Option<Registration>,
-    /// What the authorization server sends back besides the code and the state.
+    /// The parameters of the redirect besides code and state.
     redirect: &'static str,
     /// `METHOD url` of each request, and its form or body.
     seen: Vec<(String, String)>,
@@ -360,7 +360,7 @@ fn a_refresh_token_that_is_over_leads_to_the_user() {
     let mut world = world.set("auth.example.com/token", 400, json!({"error": "invalid_grant"}));
     assert!(matches!(world.run(), Err(Error::TokenRefused(_))));
     assert_eq!(world.visited.len(), 1);
-    // And without discovery there is nobody to ask.
+    // Without discovery there is no authorization server to ask.
     let mut flow = world.flow();
     let first = flow.begin_refresh(world.registration.as_ref(), now());
     world.seen.clear();

@@ -173,9 +173,9 @@ fn make_private(directory: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    struct Scratch(PathBuf);
+    struct TempFolder(PathBuf);
 
-    impl Scratch {
+    impl TempFolder {
         fn new() -> Self {
             let mut number = [0; 8];
             getrandom::fill(&mut number).unwrap();
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    impl Drop for Scratch {
+    impl Drop for TempFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -195,7 +195,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_saved_is_found_by_another_store_on_the_same_directory() {
-        let scratch = Scratch::new();
+        let scratch = TempFolder::new();
         let store = FileStore::open(scratch.0.join("deep")).unwrap();
         assert!(store.load(&key()).await.unwrap().is_none());
         store.save(&key(), &Secret::new("first")).await.unwrap();
@@ -213,7 +213,7 @@ mod tests {
     async fn nobody_but_the_owner_can_read() {
         use std::os::unix::fs::PermissionsExt as _;
 
-        let scratch = Scratch::new();
+        let scratch = TempFolder::new();
         fs::create_dir(&scratch.0).unwrap();
         fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).unwrap();
         let store = FileStore::open(&scratch.0).unwrap();
@@ -229,7 +229,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_is_damaged_is_as_good_as_none() {
-        let scratch = Scratch::new();
+        let scratch = TempFolder::new();
         let store = FileStore::open(&scratch.0).unwrap();
         fs::write(store.path(&key(), "secret"), [0xff, 0xfe]).unwrap();
         assert_eq!(store.load(&key()).await, Ok(None));
@@ -240,7 +240,7 @@ mod tests {
     #[cfg(unix)]
     #[tokio::test]
     async fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
-        let scratch = Scratch::new();
+        let scratch = TempFolder::new();
         let store = FileStore::open(scratch.0.join("store")).unwrap();
         let elsewhere = scratch.0.join("elsewhere");
         fs::write(&elsewhere, "old").unwrap();
@@ -252,7 +252,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_lock_is_had_by_one_store_at_a_time() {
-        let scratch = Scratch::new();
+        let scratch = TempFolder::new();
         let (one, other) = (FileStore::open(&scratch.0).unwrap(), FileStore::open(&scratch.0).unwrap());
         let held = one.lock(&key()).await.unwrap();
         let refused = other.lock(&key()).await.unwrap_err();

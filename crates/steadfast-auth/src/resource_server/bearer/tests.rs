@@ -7,8 +7,8 @@ use tower::ServiceExt;
 use super::*;
 use crate::resource_server::{Token, verify_with};
 
-/// What arrived behind the layer.
-type Arrived = Arc<Mutex<Vec<Parts>>>;
+/// What the inner service received.
+type ReceivedRequests = Arc<Mutex<Vec<Parts>>>;
 
 fn layer() -> RequireBearer {
     let verifier = verify_with(async |token: Token| match token.expose() {
@@ -22,8 +22,8 @@ fn layer() -> RequireBearer {
     RequireBearer::new(verifier, &metadata).scopes("read".parse().unwrap())
 }
 
-async fn sent(layer: RequireBearer, request: http::request::Builder) -> (Response<()>, Arrived) {
-    let arrived = Arrived::default();
+async fn sent(layer: RequireBearer, request: http::request::Builder) -> (Response<()>, ReceivedRequests) {
+    let arrived = ReceivedRequests::default();
     let seen = arrived.clone();
     let inner = tower::service_fn(move |request: Request<()>| {
         seen.lock().unwrap().push(request.into_parts().0);

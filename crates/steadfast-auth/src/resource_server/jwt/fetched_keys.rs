@@ -19,7 +19,7 @@ use http::{Request, StatusCode, Uri};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::keys::{KeySet, KeySource, Keys, KeysUnavailable};
+use super::keys::{KeySet, KeySource, KeysFuture, KeysUnavailable};
 use crate::http_client::endpoint;
 use crate::redact::redact_url;
 use crate::resource_server::{HttpClient, InsecureEndpoint, Payload};
@@ -104,7 +104,7 @@ impl FetchedKeys {
 }
 
 impl KeySource for FetchedKeys {
-    fn keys<'a>(&'a self, wanted: Option<&'a str>) -> Keys<'a> {
+    fn keys<'a>(&'a self, wanted: Option<&'a str>) -> KeysFuture<'a> {
         Box::pin(self.0.find(wanted))
     }
 }

@@ -22,24 +22,24 @@ const MOST_TRIED: usize = 8;
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
 /// The future of a key set, returned by [`KeySource::keys`].
-pub type Keys<'a> = Pin<Box<dyn Future<Output = Result<Arc<KeySet>, KeysUnavailable>> + Send + 'a>>;
+pub type KeysFuture<'a> = Pin<Box<dyn Future<Output = Result<Arc<KeySet>, KeysUnavailable>> + Send + 'a>>;
 
 /// Provides the public keys of an authorization server.
 pub trait KeySource: Send + Sync + 'static {
     /// The keys, for a token with this key id. A source without that key may fetch newer keys first; it returns what it has
     /// then.
-    fn keys<'a>(&'a self, wanted: Option<&'a str>) -> Keys<'a>;
+    fn keys<'a>(&'a self, wanted: Option<&'a str>) -> KeysFuture<'a>;
 }
 
 impl<K: KeySource + ?Sized> KeySource for Arc<K> {
-    fn keys<'a>(&'a self, wanted: Option<&'a str>) -> Keys<'a> {
+    fn keys<'a>(&'a self, wanted: Option<&'a str>) -> KeysFuture<'a> {
         (**self).keys(wanted)
     }
 }
 
 /// Keys that do not change.
 impl KeySource for KeySet {
-    fn keys<'a>(&'a self, _: Option<&'a str>) -> Keys<'a> {
+    fn keys<'a>(&'a self, _: Option<&'a str>) -> KeysFuture<'a> {
         Box::pin(std::future::ready(Ok(Arc::new(self.clone()))))
     }
 }

@@ -18,7 +18,7 @@ use super::claims::{Clock, Expectations};
 use super::{Principal, Rejection, Token, Verifier, VerifyFuture};
 pub use algorithm::Algorithm;
 pub use fetched_keys::FetchedKeys;
-pub use keys::{InvalidKeySet, KeySet, KeySource, Keys, KeysUnavailable};
+pub use keys::{InvalidKeySet, KeySet, KeySource, KeysFuture, KeysUnavailable};
 
 /// Verifies tokens that are JWTs.
 ///

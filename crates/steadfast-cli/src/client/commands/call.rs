@@ -123,7 +123,7 @@ struct ToolList {
 }
 
 impl ToolList {
-    /// The name of the tool of that name. Those behind it are not asked for.
+    /// The tool of that name. Listing stops when it is found.
     async fn find(&mut self, client: &Client, name: &str) -> Option<&Tool> {
         if !self.requested {
             self.requested = true;

@@ -15,7 +15,7 @@ static BAR: Mutex<BarState> = Mutex::new(BarState { bar: None, has_progress: fal
 
 struct BarState {
     bar: Option<ProgressBar>,
-    /// A progress notification was received. Before that no bar is state.
+    /// A progress notification was received. Before that no bar is shown.
     has_progress: bool,
     /// How many dialogs use the terminal. The bar is hidden meanwhile.
     open_dialogs: usize,
@@ -64,7 +64,7 @@ impl ProgressDisplay {
             state.reveal();
         }
         drop(state);
-        // A bar needs a total; without one a spinner is state.
+        // A bar needs a total; without one a spinner is shown.
         let template = if part.is_some() { "{bar:30} {percent:>3}% {wide_msg}" } else { "{spinner} {wide_msg}" };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
@@ -87,7 +87,7 @@ impl ProgressDisplay {
     }
 }
 
-/// Prints a line to standard error, above the bar if one is state.
+/// Prints a line to standard error, above the bar if one is shown.
 pub(crate) fn eprint_above_bar(line: impl fmt::Display) {
     let bar = BarState::lock().bar.clone();
     match bar {

@@ -1,4 +1,4 @@
-//! Everything by hand.
+//! Everything without macros.
 use serde::Deserialize;
 use steadfast::{Context, Error, JsonObject, Server, Tool};
 

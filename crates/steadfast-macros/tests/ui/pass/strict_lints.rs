@@ -1,4 +1,4 @@
-//! What the macros write passes lints that a strict crate turns on.
+//! The generated code passes lints that a strict crate enables.
 #![deny(warnings, missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 
 use std::sync::Arc;

@@ -7,11 +7,11 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::resource_server::{HttpClient, HttpError, Payload, ResponseFuture};
 
-/// An authorization server: what it publishes, how often it was asked, and whether it answers.
+/// An authorization server: its key set, the number of requests, and whether it responds.
 struct Server {
     document: Mutex<Result<Vec<u8>, u16>>,
     asked: AtomicUsize,
-    /// One permit for each answer.
+    /// One permit for each response.
     answers: Semaphore,
 }
 
@@ -52,7 +52,7 @@ fn fetched(server: &Arc<Server>) -> JwtVerifier {
     verifier(FetchedKeys::new(server.clone(), "https://auth.example.com/jwks").unwrap())
 }
 
-/// Lets tasks that can go on do so, without moving the paused clock.
+/// Runs all tasks that are ready, without advancing the paused clock.
 async fn settle() {
     for _ in 0..20 {
         tokio::task::yield_now().await;

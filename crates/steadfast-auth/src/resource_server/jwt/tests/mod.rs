@@ -14,7 +14,7 @@ const ISSUER: &str = "https://auth.example.com";
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 const NOW: u64 = 1_800_000_000;
 
-/// A key that signs tokens, and what is published of it.
+/// A signing key with its public JWK.
 struct Signer {
     key: EncodingKey,
     algorithm: jsonwebtoken::Algorithm,

@@ -66,7 +66,7 @@ async fn a_token_without_a_signature_is_refused() {
     }
 }
 
-/// The public key is known to all: as the secret of an HMAC it would make everybody an issuer.
+/// The public key is public: if it were accepted as an HMAC secret, anyone could issue tokens.
 #[tokio::test]
 async fn a_public_key_is_not_a_shared_secret() {
     let signer = Signer::es256("one");

@@ -1,7 +1,7 @@
-//! A server that dies, and a client that comes back: what is made again, and what only its caller can decide.
+//! A server that crashes, and a client that reconnects: which calls are retried, and which the caller has to decide about.
 //!
-//! The program starts itself as the server. A process of it works through two calls, and dies of the second: the work is done,
-//! and nobody is told. What it writes down stays.
+//! The program starts itself as the server. Each server process crashes in its second call, after the work is done and before the
+//! response is sent. Payments are stored in a file, which survives.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -16,37 +16,37 @@ use steadfast::transport::child::Command;
 use steadfast::{CallToolResult, Error, Outcome};
 
 struct Bank {
-    book: PathBuf,
+    ledger: PathBuf,
     calls: AtomicU32,
 }
 
-/// A bank with a good memory and bad health.
+/// A bank that crashes often and loses nothing.
 #[server(name = "bank")]
 impl Bank {
-    /// Pays once more each time that it is called.
+    /// Makes a payment: not idempotent.
     #[tool]
     fn pay(&self, amount: u32) -> steadfast::Result<String> {
-        writeln!(OpenOptions::new().append(true).open(&self.book)?, "{amount}")?;
-        self.live_or_die();
+        writeln!(OpenOptions::new().append(true).open(&self.ledger)?, "{amount}")?;
+        self.crash_in_second_call();
         Ok(format!("paid {amount}"))
     }
 
-    /// What was paid.
+    /// The sum of all payments.
     #[tool(read_only)]
     fn paid(&self) -> steadfast::Result<u32> {
-        let paid = fs::read_to_string(&self.book)?.lines().filter_map(|line| line.parse::<u32>().ok()).sum();
-        self.live_or_die();
+        let paid = fs::read_to_string(&self.ledger)?.lines().filter_map(|line| line.parse::<u32>().ok()).sum();
+        self.crash_in_second_call();
         Ok(paid)
     }
 
-    /// Locks the door. It does not matter how often.
+    /// Locks the door: idempotent.
     #[tool(idempotent)]
     fn lock(&self) -> &'static str {
-        self.live_or_die();
+        self.crash_in_second_call();
         "the door is locked"
     }
 
-    fn live_or_die(&self) {
+    fn crash_in_second_call(&self) {
         if self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
             std::process::exit(1);
         }
@@ -56,44 +56,44 @@ impl Bank {
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [flag, book] = arguments.as_slice()
+    if let [flag, ledger] = arguments.as_slice()
         && flag == "--as-server"
     {
-        return Bank { book: book.into(), calls: AtomicU32::new(0) }.serve_stdio().await;
+        return Bank { ledger: ledger.into(), calls: AtomicU32::new(0) }.serve_stdio().await;
     }
-    let book = std::env::temp_dir().join(format!("steadfast-bank-{}", std::process::id()));
-    File::create_new(&book).map_err(not_started)?;
-    let visited = visit(&book).await;
-    fs::remove_file(&book).map_err(not_started)?;
-    visited
+    let ledger = std::env::temp_dir().join(format!("steadfast-bank-{}", std::process::id()));
+    File::create_new(&ledger).map_err(not_started)?;
+    let result = run_client(&ledger).await;
+    fs::remove_file(&ledger).map_err(not_started)?;
+    result
 }
 
-async fn visit(book: &Path) -> Result<(), Error> {
+async fn run_client(ledger: &Path) -> Result<(), Error> {
     let program = std::env::current_exe().map_err(not_started)?;
-    // A process is started again only if somebody says so.
+    // A server process is restarted only with a reconnect policy.
     let policy = Reconnect::default().attempts(4).first_pause(Duration::from_millis(20));
-    let client = Client::connect(Command::new(program).arg("--as-server").arg(book)).reconnect(policy).await?;
+    let client = Client::connect(Command::new(program).arg("--as-server").arg(ledger)).reconnect(policy).await?;
     println!("at first: {} is paid", text(&client.call_tool("paid", ()).await?));
 
-    // The process dies of this. Nothing is sent twice: the caller has to look, and says what is to be done.
+    // The process crashes in this call. It is not retried: the caller checks, and decides.
     match client.call_tool("pay", json!({ "amount": 5 })).outcome().await {
         CallOutcome::Answered(receipt) => println!("{}", text(&receipt)),
-        CallOutcome::NotSent(error) => println!("nothing was paid, and trying again does no harm: {error}"),
+        CallOutcome::NotSent(error) => println!("the request was not sent, safe to retry: {error}"),
         CallOutcome::Refused(error) | CallOutcome::Unusable(error) | CallOutcome::Cancelled(error) => {
             return Err(error);
         }
         CallOutcome::Unknown(unknown) => {
-            println!("paid or not, nobody knows: {}", unknown.error());
-            // This call needs a connection, and that is when there is another process.
+            println!("the outcome of the payment is unknown: {}", unknown.error());
+            // This call reconnects: it starts a new process.
             let paid = client.call_tool("paid", ()).await?;
-            println!("came back: {} is paid", text(&paid));
+            println!("reconnected: {} is paid", text(&paid));
             if text(&paid) == "0" {
                 println!("{}", text(&unknown.call_again().await?));
             }
         }
     }
 
-    // The second process dies of this. It does no harm twice, so the client makes it again by itself, in a third one.
+    // The second process crashes in this call. It is idempotent, so the client retries it by itself, in a third process.
     println!("{}", text(&client.call_tool("lock", ()).idempotent().await?));
     client.close().await;
     Ok(())

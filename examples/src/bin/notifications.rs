@@ -1,5 +1,4 @@
-//! Keeping up with a server: how far a call is, what the server writes to its log, what has changed, and what need not be asked
-//! for again until it has.
+//! Notifications of a server as streams (progress, log messages, changes), and a response cache that they invalidate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -15,8 +14,8 @@ const SHELF: &str = "bakery://shelf";
 #[derive(Default)]
 struct Bakery {
     loaves: AtomicU32,
-    /// How often somebody looked.
-    looks: AtomicU32,
+    /// How often the resource was read.
+    reads: AtomicU32,
 }
 
 /// Bread.
@@ -36,61 +35,61 @@ impl Bakery {
         format!("{loaves} loaves")
     }
 
-    /// What there is. For an hour nobody needs to look again, unless they are told of a change.
+    /// What is on the shelf. Clients may cache it for an hour, or until they are notified of a change.
     #[resource("bakery://shelf", cache = Cache::new(3_600_000, CacheScope::Public))]
     async fn shelf(&self) -> String {
-        let look = self.looks.fetch_add(1, Ordering::Relaxed) + 1;
+        let read = self.reads.fetch_add(1, Ordering::Relaxed) + 1;
         let full = self.loaves.load(Ordering::Relaxed) > 0;
-        format!("{}, at look {look}", if full { "bread" } else { "nothing" })
+        format!("{}, read {read}", if full { "bread" } else { "nothing" })
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let server = Bakery::default().into_server();
-    // Two clients of one server share what it lets everyone keep.
+    // Two clients of one server share a cache for its public responses.
     let cache = ResponseCache::new();
     let client = Client::connect(server.clone()).cache(cache.clone()).await?;
-    let neighbour = Client::connect(server).cache(cache.clone()).await?;
+    let other = Client::connect(server).cache(cache.clone()).await?;
 
-    // What changes is a stream. It begins with what the server will tell of: from there on nothing is missed.
+    // Changes are a stream. Its first item says which subscriptions are active: from there on no change is missed.
     let mut changes = client.changes(SubscriptionFilter::new().with_resource_subscriptions(vec![SHELF.to_owned()]));
-    heard(&mut changes).await?;
-    println!("one looks: {}", look(&client).await?);
-    println!("the neighbour need not: {}, {} kept", look(&neighbour).await?, cache.len());
+    print_change(&mut changes).await?;
+    println!("one client reads: {}", read(&client).await?);
+    println!("the other uses the cache: {}, {} cached", read(&other).await?, cache.len());
 
-    // So is the log, from a severity on.
+    // So are log messages, from a level up.
     let mut logs = client.logs(LoggingLevel::Info);
     client.call_tool("bake", json!({ "loaves": 2 })).await?;
     if let Some(message) = logs.next().await {
         let message = message?;
-        println!("the log, {}: {}", message.level, message.data);
+        println!("log message, {}: {}", message.level, message.data);
     }
 
-    // Bread has changed the shelf. Whoever hears of it forgets what was kept, for all that share it.
-    heard(&mut changes).await?;
-    println!("the neighbour looks again: {}", look(&neighbour).await?);
+    // Baking has changed the shelf. The notification removes the cache entry, for all clients that share the cache.
+    print_change(&mut changes).await?;
+    println!("the other reads again: {}", read(&other).await?);
 
-    // Progress is a stream beside the result. The canceller may be anywhere, in any task.
+    // Progress is a stream next to the result. The canceller can be used in any task.
     let (mut progress, result) = client.call_tool("bake", json!({ "loaves": 1_000_000 })).with_progress();
     let canceller = result.canceller();
     while let Some(step) = progress.next().await {
         if step.progress >= 3.0 && !canceller.is_cancelled() {
-            println!("that is enough of {}", step.total.unwrap_or_default());
+            println!("cancelling after 3 of {}", step.total.unwrap_or_default());
             canceller.cancel();
         }
     }
     if let Err(error) = result.await {
         println!("{error}, outcome {:?}", error.outcome());
     }
-    neighbour.close().await;
-    // Streams keep their client open; here nobody listens any more.
+    other.close().await;
+    // Streams keep the connection open, so they are dropped first.
     drop((changes, logs));
     client.close().await;
     Ok(())
 }
 
-async fn heard(changes: &mut Changes) -> Result<(), Error> {
+async fn print_change(changes: &mut Changes) -> Result<(), Error> {
     match changes.next().await.transpose()? {
         Some(Change::Listening(_)) => println!("changes: listening"),
         Some(change) => println!("changes: {change:?}"),
@@ -99,7 +98,7 @@ async fn heard(changes: &mut Changes) -> Result<(), Error> {
     Ok(())
 }
 
-async fn look(client: &Client) -> Result<String, Error> {
+async fn read(client: &Client) -> Result<String, Error> {
     let contents = client.read_resource(SHELF).await?.contents;
     Ok(contents.iter().find_map(ResourceContents::as_text).unwrap_or_default().to_owned())
 }

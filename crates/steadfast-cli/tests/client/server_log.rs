@@ -1,12 +1,12 @@
-//! What a server logs for its clients.
+//! Log messages of the server, `--log-level`.
 
 use serde_json::Value;
 
-use crate::kit::{Served, run, serve, text};
+use crate::kit::{HttpServer, run, serve, text};
 
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
-/// What is said, and printed, of a call that logs at four levels.
+/// Standard error and standard output of a call that logs at four levels.
 fn logged(target: &str, options: &[&str]) -> (String, String) {
     let called = run(&[&["call", target, "log", "--arg", "text=careful"], options].concat());
     assert_eq!(called.status.code(), Some(0), "{}", text(&called.stderr));
@@ -14,8 +14,8 @@ fn logged(target: &str, options: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn what_a_server_warns_of_is_shown_in_every_era() {
-    let served = Served::new();
+fn warnings_of_a_server_are_shown_in_every_era() {
+    let served = HttpServer::new();
     for revision in REVISIONS {
         for target in [serve(), served.url.clone()] {
             let (said, printed) = logged(&target, &["--revision", revision]);
@@ -26,7 +26,7 @@ fn what_a_server_warns_of_is_shown_in_every_era() {
 }
 
 #[test]
-fn who_wants_to_hear_more_or_less_says_so() {
+fn log_level_sets_the_threshold() {
     let all: String =
         ["debug", "info", "warning", "error"].map(|level| format!("server ({level}): careful\n")).concat();
     for revision in REVISIONS {
@@ -39,7 +39,7 @@ fn who_wants_to_hear_more_or_less_says_so() {
 }
 
 #[test]
-fn what_a_server_logs_is_not_in_the_json() {
+fn log_messages_are_not_in_the_json() {
     let (said, printed) = logged(&serve(), &["--json", "--log-level", "info"]);
     let result: Value = serde_json::from_str(&printed).expect("it is JSON, and nothing else");
     assert_eq!(result["content"][0]["text"], "logged");
@@ -48,7 +48,7 @@ fn what_a_server_logs_is_not_in_the_json() {
 
 #[cfg(unix)]
 #[test]
-fn who_asks_to_hear_a_server_without_a_log_is_told_so() {
+fn log_level_has_no_effect_on_a_server_without_logging() {
     let script = r#"
         ask() { read line; id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
         answer() { printf '{"jsonrpc":"2.0","id":%s,"result":{%s}}\n' "$id" "$1"; }
@@ -71,7 +71,7 @@ fn who_asks_to_hear_a_server_without_a_log_is_told_so() {
 
 #[cfg(unix)]
 #[test]
-fn who_reads_or_fills_in_hears_the_server_too() {
+fn log_messages_are_shown_for_resources_and_prompts_too() {
     let script = r#"
         ask() { read line; id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/'); }
         answer() { printf '{"jsonrpc":"2.0","id":%s,"result":{%s}}\n' "$id" "$1"; }

@@ -1,6 +1,6 @@
-//! A server without macros: tools made by hand, added and removed while clients are connected.
+//! A server without macros: tools built by hand, added and removed while clients are connected.
 //!
-//! Arguments of a tool with a schema written by hand are checked against it before the handler runs.
+//! The arguments of a tool with a hand-written schema are validated before the handler runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ struct Roll {
     sides: u64,
 }
 
-/// Makes the tool `roll_NAME`, as a program does that reads its tools from a file or a database.
+/// Builds the tool `roll_NAME`, like a program that reads its tools from a file or a database.
 fn die(name: &str, rolls: &Arc<AtomicU64>) -> Tool {
     let rolls = Arc::clone(rolls);
     Tool::new(format!("roll_{name}"))
@@ -25,7 +25,7 @@ fn die(name: &str, rolls: &Arc<AtomicU64>) -> Tool {
             "properties": { "sides": { "type": "integer", "minimum": 2, "maximum": 100 } },
             "required": ["sides"],
         }))
-        // The handler may take a type of its own, a `JsonObject`, a `Context`, or any of these and none.
+        // The handler may take a deserializable type, a `JsonObject`, a `Context`, both, or nothing.
         .handler(move |Roll { sides }: Roll| {
             let number = rolls.fetch_add(1, Ordering::Relaxed);
             async move { number.wrapping_mul(7) % sides + 1 }
@@ -36,13 +36,13 @@ fn die(name: &str, rolls: &Arc<AtomicU64>) -> Tool {
 async fn main() -> Result<(), Error> {
     let rolls = Arc::default();
     let server = Server::builder("dice", "1.0.0")
-        .instructions("Dice that come and go.")
+        .instructions("Dice that are added and removed.")
         .tool(die("red", &rolls))
         .tool(Tool::new("count").handler(|arguments: JsonObject| async move { arguments.len() }))
         .build();
     let client = Client::connect(server.clone()).await?;
 
-    // Clones of a server are the same server: clients that are connected see the change.
+    // Clones of a server share its state: connected clients see the change.
     server.add_tool(die("blue", &rolls));
     server.remove_tool("count");
     let names: Vec<String> = client.list_tools().await?.into_iter().map(|tool| tool.name).collect();

@@ -1,4 +1,4 @@
-//! What a function is made into, with its options.
+//! The definition that a function becomes (a tool, prompt or resource), with its options.
 
 use proc_macro2::{Span, TokenStream};
 use syn::{Error, Ident, LitStr, Result};
@@ -7,14 +7,14 @@ use crate::emit::{self, Callee};
 use crate::options::{PromptOptions, ResourceOptions, ToolOptions};
 use crate::signature::{Function, Kind, Problems};
 
-/// What a function is made into.
-pub(crate) enum Made {
+/// A tool, prompt or resource, with its options.
+pub(crate) enum Definition {
     Tool(ToolOptions),
     Prompt(PromptOptions),
     Resource(ResourceOptions),
 }
 
-impl Made {
+impl Definition {
     pub(crate) fn parse(kind: Kind, options: TokenStream) -> Result<Self> {
         match kind {
             Kind::Tool => ToolOptions::parse(options).map(Self::Tool),
@@ -23,7 +23,7 @@ impl Made {
         }
     }
 
-    /// Whether the function fits the options.
+    /// Checks the function against the options.
     pub(crate) fn check(&self, function: &Function) -> Result<()> {
         match self {
             Self::Tool(_) => check_completion(function),
@@ -32,7 +32,7 @@ impl Made {
         }
     }
 
-    /// The expression that makes it.
+    /// The expression that builds it.
     pub(crate) fn emit(&self, function: &Function, docs: &str, callee: &Callee) -> TokenStream {
         match self {
             Self::Tool(options) => emit::tool(function, options, docs, callee),
@@ -41,22 +41,22 @@ impl Made {
         }
     }
 
-    /// What tells it from others of its kind.
+    /// What identifies it among others of its kind: its name, or its URI.
     pub(crate) fn key(&self, function: &Function) -> LitStr {
         let name = match self {
-            Self::Tool(options) => &options.described.name,
-            Self::Prompt(options) => &options.described.name,
+            Self::Tool(options) => &options.common.name,
+            Self::Prompt(options) => &options.common.name,
             Self::Resource(options) => return options.uri.text.clone(),
         };
         name.as_ref().unwrap_or(&function.default_name).clone()
     }
 
-    /// The type that is made.
+    /// The type of the definition.
     pub(crate) fn kind(&self) -> Ident {
         self.ident(["Tool", "Prompt", "Resource", "ResourceTemplate"])
     }
 
-    /// The method of the builder that takes it.
+    /// The method of the server builder that adds it.
     pub(crate) fn adder(&self) -> Ident {
         self.ident(["tool", "prompt", "resource", "resource_template"])
     }
@@ -74,7 +74,7 @@ impl Made {
 
 fn check_completion(function: &Function) -> Result<()> {
     let Some(complete) = function.arguments().find_map(|argument| argument.complete.as_ref()) else { return Ok(()) };
-    let message = "the arguments of a tool are not completed, as nobody types them: leave `complete` out";
+    let message = "arguments of a tool have no completion: remove `complete`";
     Err(Error::new_spanned(complete, message))
 }
 
@@ -88,11 +88,13 @@ fn check_variables(function: &Function, options: &ResourceOptions) -> Result<()>
             continue;
         }
         let message = if uri.variables.is_empty() {
-            format!("a resource at a fixed URI takes no arguments: write `{{{name}}}` in the URI, or leave this out")
+            format!(
+                "a resource at a fixed URI takes no arguments: write `{{{name}}}` in the URI, or remove this parameter"
+            )
         } else {
             format!(
-                "`{name}` is not in the URI, which has {}: write `{{{name}}}` in it, or leave this out",
-                uri.written()
+                "`{name}` is not in the URI, which has {}: write `{{{name}}}` in it, or remove this parameter",
+                uri.list_variables()
             )
         };
         problems.add(Error::new(argument.name.span(), message));

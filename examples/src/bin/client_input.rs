@@ -1,15 +1,15 @@
-//! A tool that asks the client something while it runs: here, which folders it works in.
+//! A tool that requests input from the client while it runs: here, the roots that the client works in.
 //!
-//! Up to 2025-11-25 that is a call to the client, which ends with the request that made it: if that one is cancelled, or the
-//! connection closes, the tool learns it at once. Since 2026-07-28 the request itself ends with the question, and the tool
-//! runs again when the client has come back with the answer. The tool is the same.
+//! Up to 2025-11-25 the server sends a request to the client, which ends with the call that it belongs to: if that is cancelled, or
+//! the connection closes, the tool is notified at once. Since 2026-07-28 the response to the call is an input request, and the tool
+//! runs again when the client repeats the call with the input. The code of the tool is the same.
 
 use serde_json::json;
 use steadfast::client::Era;
 use steadfast::prelude::*;
 use steadfast::{ClientCapabilities, ListRootsResult, Revision, Root, request};
 
-/// Counts the folders that the client works in.
+/// Counts the roots of the client.
 #[tool(read_only)]
 async fn count_folders(ctx: Context) -> steadfast::Result<usize> {
     Ok(ctx.roots().await?.roots.len())
@@ -29,7 +29,7 @@ async fn main() -> Result<(), steadfast::Error> {
     println!("folders: {}", result.content.first().and_then(Content::as_text).unwrap_or_default());
     client.close().await;
 
-    // A client that never said that it has roots is not asked: the call fails before anything is sent.
+    // A client without the capability gets no request: the call fails at once.
     let client = Client::connect(server).era(Era::Handshake(Revision::V2025_11_25)).await?;
     if let Err(error) = client.call_tool("count_folders", json!({})).await {
         println!("without roots: {error}");

@@ -1,21 +1,21 @@
-//! A client that starts its server as a child process, and ends it.
+//! A client that starts its server as a child process and stops it.
 //!
-//! Give it the command of any MCP server: `cargo run -p examples --bin client_of_a_child -- steadfast serve`. Without one
+//! Give it the command of any MCP server: `cargo run -p examples --bin child_process -- steadfast serve`. Without one
 //! it starts itself as the server.
 
 use steadfast::prelude::*;
 use steadfast::transport::child::{Child, Command};
 use steadfast::{Error, Outcome};
 
-struct Itself;
+struct Example;
 
 /// The other half of this example.
-#[server(name = "itself")]
-impl Itself {
-    /// Says hello, on standard error too.
+#[server(name = "example")]
+impl Example {
+    /// Returns a greeting, and writes a line to standard error.
     #[tool]
     async fn hello(&self) -> String {
-        eprintln!("somebody is there");
+        eprintln!("a client called hello");
         format!("hello from process {}", std::process::id())
     }
 }
@@ -24,13 +24,13 @@ impl Itself {
 async fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments == ["--as-server"] {
-        return Itself.serve_stdio().await;
+        return Example.serve_stdio().await;
     }
     let command = match arguments.split_first() {
         Some((program, rest)) => Command::new(program).args(rest),
         None => Command::new(std::env::current_exe().map_err(not_started)?).arg("--as-server"),
     };
-    // Standard error goes to `tracing` unless told; here it is printed.
+    // By default the standard error of the child is logged with `tracing`; here it is printed.
     let command = command.on_stderr_line(|line| println!("  its standard error: {line}"));
     let child = Child::spawn(command).map_err(not_started)?;
     let process = child.handle();
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Error> {
         println!("{}", hello.content.first().and_then(Content::as_text).unwrap_or_default());
     }
 
-    // Closes its standard input, then SIGTERM, then SIGKILL to its whole group, if it comes to that. No zombie stays.
+    // Closes its standard input, then sends SIGTERM and SIGKILL to its process group if necessary, and reaps the child.
     client.close().await;
     let status = process.ended().await;
     println!("ended: {status:?}");

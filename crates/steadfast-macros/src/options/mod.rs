@@ -1,0 +1,48 @@
+//! The options in `#[server(..)]`, `#[tool(..)]`, `#[prompt(..)]`, `#[resource(..)]` and `#[arg(..)]`.
+
+mod argument;
+mod parse;
+mod prompt;
+mod resource;
+mod server;
+mod tool;
+
+use syn::meta::ParseNestedMeta;
+use syn::{LitStr, Result};
+
+pub(crate) use argument::{ArgumentOptions, DefaultValue};
+use parse::{check_name, name_of, text};
+pub(crate) use prompt::PromptOptions;
+pub(crate) use resource::ResourceOptions;
+pub(crate) use server::ServerOptions;
+pub(crate) use tool::ToolOptions;
+
+/// The options that tools, prompts and resources have in common.
+#[derive(Default)]
+pub(crate) struct CommonOptions {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) title: Option<LitStr>,
+    pub(crate) description: Option<LitStr>,
+    pub(crate) icons: Vec<LitStr>,
+}
+
+impl CommonOptions {
+    /// Parses an option if it is one of these. Returns whether it is.
+    fn take(&mut self, noun: &str, meta: &ParseNestedMeta<'_>) -> Result<bool> {
+        match name_of(meta).as_str() {
+            "name" => {
+                let name = text(meta, self.name.is_some())?;
+                // A resource is identified by its URI, so its name is not restricted.
+                if noun != "resource" {
+                    check_name(noun, &name)?;
+                }
+                self.name = Some(name);
+            }
+            "title" => self.title = Some(text(meta, self.title.is_some())?),
+            "description" => self.description = Some(text(meta, self.description.is_some())?),
+            "icon" => self.icons.push(text(meta, false)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,43 @@
+//! The options of `#[prompt(..)]`.
+
+use proc_macro2::TokenStream;
+use syn::meta::ParseNestedMeta;
+use syn::parse::Parser;
+use syn::{Ident, Result};
+
+use super::CommonOptions;
+use super::parse::{cooperative, name_of, needs};
+
+/// `#[prompt(..)]`
+#[derive(Default)]
+pub(crate) struct PromptOptions {
+    pub(crate) common: CommonOptions,
+    pub(crate) cooperative: bool,
+    /// Variants of `Need`.
+    pub(crate) needs: Vec<Ident>,
+}
+
+impl PromptOptions {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut options = Self::default();
+        let parser = syn::meta::parser(|meta| options.take(&meta));
+        parser.parse2(tokens)?;
+        Ok(options)
+    }
+
+    fn take(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if self.common.take("prompt", meta)? {
+            return Ok(());
+        }
+        match name_of(meta).as_str() {
+            "cancel" => self.cooperative = cooperative(meta)?,
+            "needs" => needs("prompt", meta, &mut self.needs)?,
+            _ => {
+                return Err(meta.error(
+                    "unknown option: `#[prompt]` has `name`, `title`, `description`, `needs`, `cancel` and `icon`",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
