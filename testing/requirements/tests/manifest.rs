@@ -15,7 +15,7 @@ fn the_tests_of_every_crate_are_found() {
     let tests = sources::tests(&root());
     for known in [
         "steadfast_proto::connection::tests::an_answer_ends_a_request_once",
-        "steadfast_model::method::tests::a_modern_server_sends_no_requests",
+        "steadfast_model::method::tests::a_stateless_server_sends_no_requests",
         "steadfast::shell::server::handlers::a_tool_is_listed_and_called",
         "faults::cancellation/twice",
         "requirements::manifest::the_tests_of_every_crate_are_found",
