@@ -46,7 +46,7 @@ async fn main() -> Result<(), Error> {
 
     // Closes its standard input, then SIGTERM, then SIGKILL to its whole group, if it comes to that. No zombie stays.
     client.close().await;
-    let status = process.ended().await;
+    let status = process.group_exit().await;
     println!("ended: {status:?}");
     Ok(())
 }

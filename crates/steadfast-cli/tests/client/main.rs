@@ -243,7 +243,7 @@ fn a_program_that_is_not_there_is_named_and_nothing_was_sent() {
         let absent = run(arguments);
         let said = text(&absent.stderr);
         assert_eq!(absent.status.code(), Some(3), "{said}");
-        assert!(said.contains("there is no program `no-such-program-anywhere`"), "{said}");
+        assert!(said.contains("program `no-such-program-anywhere` not found"), "{said}");
         assert!(said.contains("trying again does no harm"), "{said}");
     }
 }
@@ -253,7 +253,7 @@ fn a_program_that_is_not_there_is_named_and_nothing_was_sent() {
 fn the_last_words_of_a_server_that_dies_are_shown() {
     let dies = run(&["call", "add", "--", "sh", "-c", "echo 'the key is missing\u{1b}[2J' >&2; exit 7"]);
     let said = text(&dies.stderr);
-    assert!(said.contains("`sh` has ended (exit status: 7):\n"), "{said}");
+    assert!(said.contains("`sh` exited (exit status: 7):\n"), "{said}");
     assert_eq!(said.matches("the key is missing").count(), 1, "{said}");
     assert!(!said.contains('\u{1b}'), "{said:?}");
 }
@@ -290,7 +290,7 @@ fn a_server_that_is_heard_all_the_time_is_not_heard_twice() {
     let dies = run(&["call", "add", "--revision", "2025-11-25", "--verbose", "--", "sh", "-c", script]);
     let said = text(&dies.stderr);
     assert_eq!(said.matches("the key is missing").count(), 1, "{said}");
-    assert!(said.contains("`sh` has ended (exit status: 7)\n"), "{said}");
+    assert!(said.contains("`sh` exited (exit status: 7)\n"), "{said}");
 }
 
 /// One that says that it is there, and nothing more.

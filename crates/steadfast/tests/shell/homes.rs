@@ -208,6 +208,6 @@ fn a_process_that_is_called_in_quick_succession_is_read_on_the_workers_and_its_e
         };
         let error = soon(async { tokio::spawn(calling).await.unwrap() }).await;
         assert_eq!(error.outcome(), steadfast::Outcome::Unknown);
-        assert!(format!("{error:?}").contains("`sh` has ended (exit status: 3):\n    as I was told"), "{error:?}");
+        assert!(format!("{error:?}").contains("`sh` exited (exit status: 3):\n    as I was told"), "{error:?}");
     });
 }

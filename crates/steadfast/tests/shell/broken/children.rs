@@ -100,7 +100,7 @@ async fn a_process_whose_standard_error_is_ours_or_nobodys_is_mourned_all_the_sa
         let client = soon(Client::connect(command).era(Era::Modern).into_future()).await.unwrap();
         let error = soon(client.call_tool("die", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
-        assert!(format!("{error:?}").contains("`sh` has ended (exit status: 1)"), "{error:?}");
+        assert!(format!("{error:?}").contains("`sh` exited (exit status: 1)"), "{error:?}");
         soon(client.close()).await;
     }
 }

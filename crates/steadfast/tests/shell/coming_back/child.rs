@@ -35,7 +35,7 @@ async fn a_process_that_dies_is_started_again_and_what_it_died_of_is_not_made_ag
     assert_eq!(number(&client).await, first);
     let error = soon(client.call_tool("die", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
-    assert!(format!("{error:?}").contains("`sh` has ended (exit status: 1)"), "{error:?}");
+    assert!(format!("{error:?}").contains("`sh` exited (exit status: 1)"), "{error:?}");
     assert_ne!(number(&client).await, first);
 }
 

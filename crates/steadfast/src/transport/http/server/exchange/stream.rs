@@ -14,7 +14,7 @@ use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
 use super::RunningExchange;
-use crate::runtime::{Runtime, spawn_apart};
+use crate::runtime::{Runtime, spawn_off_workers};
 use crate::transport::http::server::keep_alive::KeepAlive;
 use crate::transport::http::server::socket::Hangup;
 
@@ -60,7 +60,7 @@ impl ExchangeStream {
         let between = Arc::new(SharedExchange(Mutex::new(slot)));
         let hangup = hangup.map(|hangup| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(hangup.wait()) });
         let serving = Serving { between: Arc::clone(&between), hangup };
-        spawn_apart(&*runtime, serving);
+        spawn_off_workers(&*runtime, serving);
         Self { between, ready, runtime, silence, keep_alive: KeepAlive::default() }
     }
 
