@@ -46,7 +46,7 @@ async fn main() -> Result<(), Error> {
 
     // Closes its standard input, then sends SIGTERM and SIGKILL to its process group if necessary, and reaps the child.
     client.close().await;
-    let status = process.ended().await;
+    let status = process.group_exit().await;
     println!("ended: {status:?}");
     Ok(())
 }

@@ -240,7 +240,7 @@ fn a_missing_program_is_named_and_nothing_was_sent() {
         let absent = run(arguments);
         let said = text(&absent.stderr);
         assert_eq!(absent.status.code(), Some(3), "{said}");
-        assert!(said.contains("there is no program `no-such-program-anywhere`"), "{said}");
+        assert!(said.contains("program `no-such-program-anywhere` not found"), "{said}");
         assert!(said.contains("safe to retry"), "{said}");
     }
 }
@@ -250,7 +250,7 @@ fn a_missing_program_is_named_and_nothing_was_sent() {
 fn the_stderr_of_a_server_that_exits_is_shown() {
     let dies = run(&["call", "add", "--", "sh", "-c", "echo 'the key is missing\u{1b}[2J' >&2; exit 7"]);
     let said = text(&dies.stderr);
-    assert!(said.contains("`sh` has ended (exit status: 7):\n"), "{said}");
+    assert!(said.contains("`sh` exited (exit status: 7):\n"), "{said}");
     assert_eq!(said.matches("the key is missing").count(), 1, "{said}");
     assert!(!said.contains('\u{1b}'), "{said:?}");
 }
@@ -287,7 +287,7 @@ fn verbose_shows_stderr_only_once() {
     let dies = run(&["call", "add", "--revision", "2025-11-25", "--verbose", "--", "sh", "-c", script]);
     let said = text(&dies.stderr);
     assert_eq!(said.matches("the key is missing").count(), 1, "{said}");
-    assert!(said.contains("`sh` has ended (exit status: 7)\n"), "{said}");
+    assert!(said.contains("`sh` exited (exit status: 7)\n"), "{said}");
 }
 
 /// A server that answers `initialize` and nothing else.

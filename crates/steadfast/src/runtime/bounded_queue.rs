@@ -45,10 +45,10 @@ impl<T> BoundedQueue<T> {
 
 /// A [`BoundedQueue`] that wakes its reader and can be closed.
 pub(crate) struct Backlog<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<BacklogState<T>>,
 }
 
-struct State<T> {
+struct BacklogState<T> {
     queue: BoundedQueue<T>,
     closed: bool,
     reader: Option<Waker>,
@@ -58,7 +58,7 @@ impl<T> Backlog<T> {
     /// A queue of at most `max_items` items with at most `max_bytes` bytes in total.
     pub(crate) const fn new(max_items: usize, max_bytes: usize) -> Self {
         let queue = BoundedQueue::new(max_items, max_bytes);
-        Self { state: Mutex::new(State { queue, closed: false, reader: None }) }
+        Self { state: Mutex::new(BacklogState { queue, closed: false, reader: None }) }
     }
 
     /// Adds an item of that size, unless the queue is closed.
@@ -89,7 +89,7 @@ impl<T> Backlog<T> {
     }
 
     /// Changes the state and wakes the reader.
-    fn update(&self, change: impl FnOnce(&mut State<T>)) {
+    fn update(&self, change: impl FnOnce(&mut BacklogState<T>)) {
         let mut state = self.lock();
         change(&mut state);
         let reader = state.reader.take();
@@ -97,7 +97,7 @@ impl<T> Backlog<T> {
         reader.into_iter().for_each(Waker::wake);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, BacklogState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -54,7 +54,7 @@ pub(crate) use handler::prepared::{PreparedHandler, Route, Start};
 #[cfg(feature = "http-client")]
 pub(crate) use log::{PeerLogRecord, RateLimitedLog};
 #[cfg(feature = "http")]
-pub(crate) use threads::http_threads::{for_workers_of as carriers_for, spawn_apart};
+pub(crate) use threads::http_threads::{for_workers_of as http_threads_for, spawn_off_workers};
 pub(crate) use threads::io_thread::handle as io_handle;
 #[cfg(feature = "http-client")]
 pub(crate) use threads::workers::{on_workers, poll_as_handler};
@@ -103,7 +103,7 @@ pub trait Runtime: Any + Send + Sync {
 
 impl dyn Runtime {
     /// This runtime as a [`TokioRuntime`], if it is one. Handlers are spawned on tokio without boxing their task once more, and
-    /// its watchdog is told of each poll of a handler.
+    /// its watchdog watches each poll of a handler.
     pub(crate) fn as_tokio(&self) -> Option<&TokioRuntime> {
         let runtime: &dyn Any = self;
         runtime.downcast_ref()

@@ -27,13 +27,13 @@ pub struct TokioRuntime {
 }
 
 /// What the connections in one tokio runtime share, for as long as one of them exists.
-struct Shared {
+struct SharedServices {
     id: Id,
     blocking_pool: WeakBlockingPool,
     watchdog: Weak<Watchdog>,
 }
 
-static SHARED: Mutex<Vec<Shared>> = Mutex::new(Vec::new());
+static SHARED: Mutex<Vec<SharedServices>> = Mutex::new(Vec::new());
 
 /// One for the process: connections that share state have to agree on the time.
 static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -57,7 +57,7 @@ impl TokioRuntime {
         let (blocking_pool, watchdog) = known.unwrap_or_else(|| {
             let (blocking_pool, watchdog) = (BlockingPool::default(), Watchdog::start(handle.clone()));
             let (id, weak) = (handle.id(), blocking_pool.downgrade());
-            shared.push(Shared { id, blocking_pool: weak, watchdog: Arc::downgrade(&watchdog) });
+            shared.push(SharedServices { id, blocking_pool: weak, watchdog: Arc::downgrade(&watchdog) });
             (blocking_pool, watchdog)
         });
         drop(shared);

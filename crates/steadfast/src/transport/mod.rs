@@ -1,21 +1,22 @@
-//! How bytes reach a peer and come back, and how we learn that the peer is gone.
+//! Transports: how bytes are sent to a peer and received from it, and how its end is noticed.
 //!
-//! A [`Transport`] carries bytes in both directions and knows nothing about messages: it never parses, never buffers
-//! without a bound, never retries and never logs what it carries. Four kinds are here:
+//! A [`Transport`] moves bytes in both directions and knows nothing about messages: it never parses, never buffers
+//! without a limit, never retries and never logs the bytes. There are four of them:
 //!
-//! - [`stdio::Stdio`]: the standard input and output of this process, as an MCP client starts a server;
-//! - [`child::Child`]: the other side of it, a server process that we start, watch and end;
+//! - [`stdio::Stdio`]: the standard input and output of this process, for a server that an MCP client has started;
+//! - [`child::Child`]: the counterpart for clients, a server process that this process starts, supervises and ends;
 //! - [`stream::Stream`]: a TCP or Unix socket, or any pair of `AsyncRead` and `AsyncWrite`;
-//! - [`memory::pair`]: two ends joined in memory, for tests, for the simulator and for a client beside its server.
+//! - [`memory::pair`]: two ends connected in memory, for tests, for the simulator, and for a client and server in one process.
 //!
-//! HTTP is no such stream: each message travels on its own, so `http` and `http_client` carry messages and not bytes.
+//! HTTP is not a byte stream: each message is a request or response of its own. The module `http` has its servers and clients.
 //!
-//! # Who polls
+//! # Polling
 //!
-//! One task owns a transport and polls all of it. That task is the one to be woken: a transport keeps one waker for each
-//! of its two directions, so polling from several tasks at the same time would leave some of them asleep. Descriptors are
-//! registered with the runtime that polls first, not with the one in which the transport was made, so that a driver with
-//! a thread and a runtime of its own can take over what others have opened. Some can leave that one for another again.
+//! One task owns a transport and polls all of its methods. A transport stores one waker for each of its two directions, so
+//! polling it from several tasks at the same time would leave some of them asleep. Descriptors are registered with the
+//! runtime that polls first, not with the one in which the transport was created, so that a driver on a thread with a
+//! runtime of its own can take over transports that were opened elsewhere. Some transports can also
+//! [move](Transport::leave_runtime) to another runtime later.
 
 #[cfg(feature = "client")]
 pub mod child;
@@ -29,37 +30,36 @@ pub mod stream;
 use std::io;
 use std::task::{Context, Poll};
 
-/// Bytes to and from one peer.
+/// A byte stream to and from one peer.
 ///
-/// The methods are those of a non-blocking byte stream, with one more: [`poll_hangup`](Transport::poll_hangup) tells of
-/// the peer's end while nothing is being read or written, which is what lets a server that waits for its reader stop in
-/// time.
+/// The methods are those of a non-blocking byte stream, and one more: [`poll_hangup`](Transport::poll_hangup) reports that the
+/// peer is gone while nothing is read or written. It lets a server stop in time that waits for its client to read.
 pub trait Transport: Send + 'static {
     /// Reads up to `buf.len()` bytes. `Ok(0)` means that the peer ended its stream, provided that `buf` is not empty.
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Writes some of `buf`, and says how much. An error means that nobody reads any more.
+    /// Writes a part of `buf`, and returns its length. An error means that the peer does not read any more.
     fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>>;
 
     /// Completes when everything that was written has left this process.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Learns that the peer is gone although nobody is reading or writing. Each kind is reported at most once; after
-    /// that, and on transports that cannot know, this is `Pending`.
+    /// Completes when the peer has closed one direction, even while nothing is read or written. Each direction is reported at
+    /// most once; after that, and on transports that cannot know, this is `Pending`.
     fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup>;
 
-    /// Ends our writing side: `shutdown(2)` of a socket, the close of a pipe. What was written before still arrives.
+    /// Closes the writing side: `shutdown(2)` of a socket, the close of a pipe. Bytes that were written before still arrive.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Completes when nothing is left of what the transport has started: a process, for one. Asked after the close, and it
-    /// has to come about by itself.
+    /// Completes when everything that the transport has started is gone, such as a process. Polled after the close. It has to
+    /// complete without further calls of other methods.
     fn poll_gone(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
 
-    /// Completes when it is known how the peer ended, in words for people: the exit status of a process and the last that it
-    /// said, for one. `None` if there is nothing to tell, or if it was this side that ended it. Asked when the connection
-    /// ends. It becomes the cause of errors, which no peer is shown.
+    /// Completes when it is known why the peer exited, with a text for people: for a process its exit status and the last lines
+    /// of its standard error. `None` if there is no reason, or if this side has ended the peer. Polled when the connection
+    /// ends. The text becomes the cause of errors on this side and is never sent to a peer.
     fn poll_exit_reason(&mut self, _cx: &mut Context<'_>) -> Poll<Option<String>> {
         Poll::Ready(None)
     }
@@ -75,12 +75,12 @@ pub trait Transport: Send + 'static {
     }
 }
 
-/// Which way a peer has gone.
+/// A direction that the peer has closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hangup {
     /// The peer closed its sending end. Bytes that it sent before may still be unread.
     Input,
-    /// Nobody reads our output any more.
+    /// The peer does not read our output any more.
     Output,
 }
 
@@ -118,7 +118,7 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
     }
 }
 
-/// The error of a write that nobody will ever read.
+/// The error of a write whose bytes the peer will never read.
 fn broken_pipe() -> io::Error {
     io::Error::from(io::ErrorKind::BrokenPipe)
 }

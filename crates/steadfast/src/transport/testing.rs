@@ -1,4 +1,4 @@
-//! What the transports' own tests share: polling as an async block would, and giving up instead of hanging.
+//! Helpers for the tests of the transports: `async` versions of the poll methods, with a timeout instead of a hang.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::{Hangup, Transport};
 
-/// A test that would wait for ever fails instead. Long, because it says nothing about speed.
+/// Makes a test fail that would hang. The timeout is long because these tests do not measure speed.
 pub(super) async fn settle<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("nothing happened for a minute")
 }
 
-/// Does something that blocks on a thread of its own, so that a test which fails does not hang with it.
+/// Runs blocking work on a thread of its own, so that a test which fails does not hang.
 pub(super) async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || done.send(work()));
@@ -63,7 +63,7 @@ pub(super) async fn close(transport: &mut impl Transport) -> io::Result<()> {
     settle(poll_fn(|cx| transport.poll_close(cx))).await
 }
 
-/// Fails if a hangup is reported although the runtime had every chance to see one.
+/// Fails if a hangup is reported. Gives the runtime enough polls to notice one.
 pub(super) async fn no_hangup(transport: &mut impl Transport) {
     for _ in 0..20 {
         tokio::task::yield_now().await;
@@ -75,7 +75,7 @@ pub(super) async fn no_hangup(transport: &mut impl Transport) {
     }
 }
 
-/// Writes until nothing more is taken, and says how much was.
+/// Writes until the transport accepts no more, and returns how many bytes it has accepted.
 pub(super) async fn fill(transport: &mut impl Transport) -> usize {
     let mut total = 0;
     let mut refusals = 0;
@@ -89,7 +89,7 @@ pub(super) async fn fill(transport: &mut impl Transport) -> usize {
     total
 }
 
-/// A context for polls outside of any runtime.
-pub(super) fn nobody() -> Context<'static> {
+/// A context that wakes nothing, for polls outside of any runtime.
+pub(super) fn noop_context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }

@@ -19,12 +19,12 @@ pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
 /// Shared by a call and the driver, which stores the end, the progress and the notifications of the call here.
 pub(crate) struct CallSlot {
-    state: Mutex<State>,
+    state: Mutex<CallState>,
     /// The result is needed even if the caller has dropped its future.
     expects_late_answer: bool,
 }
 
-struct State {
+struct CallState {
     end: Option<CallEnd>,
     /// The caller has dropped its future.
     abandoned: bool,
@@ -45,7 +45,7 @@ const MAX_NOTIFICATIONS: usize = 1_024;
 /// How many bytes of either may wait.
 const MAX_QUEUED_BYTES: usize = 4 << 20;
 
-impl Default for State {
+impl Default for CallState {
     fn default() -> Self {
         Self {
             end: None,
@@ -63,7 +63,7 @@ pub(crate) fn progress_bytes(progress: &ProgressParams) -> usize {
     progress.message.as_ref().map_or(0, String::len) + meta.map_or(0, |text| text.len())
 }
 
-impl State {
+impl CallState {
     fn take_progress(&mut self) -> Vec<ProgressParams> {
         std::iter::from_fn(|| self.progress.pop()).collect()
     }
@@ -101,7 +101,7 @@ impl CallSlot {
     }
 
     /// Changes the state and wakes the caller.
-    fn update(&self, change: impl FnOnce(&mut State)) {
+    fn update(&self, change: impl FnOnce(&mut CallState)) {
         let mut state = self.lock();
         change(&mut state);
         let waker = state.waker.take();
@@ -109,7 +109,7 @@ impl CallSlot {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CallState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -124,7 +124,8 @@ pub(crate) struct CallOptions {
     pub(crate) progress: Option<(ProgressToken, OnProgress)>,
     /// No `notifications/cancelled` is sent for the call: it is the probe for the revision, or is cancelled in another way.
     pub(crate) uncancellable: bool,
-    /// The result is needed even after the call was cancelled: see [`Service::on_late_result`](crate::runtime::Service::on_late_result).
+    /// The result is needed even after the call was cancelled: see
+    /// [`Service::on_late_result`](crate::runtime::Service::on_late_result).
     pub(crate) expects_late_answer: bool,
 }
 

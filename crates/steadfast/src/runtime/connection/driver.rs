@@ -47,12 +47,12 @@ pub(crate) struct Driver<T, S> {
     input: Box<[u8]>,
     /// The bytes of `input` that were read from the transport and not decoded yet.
     undecoded: Range<usize>,
-    output: Output,
+    output: OutputBuffer,
     /// The peer has closed its sending end. Bytes that it sent before may be unread.
     input_closed: bool,
     /// The peer does not read any more.
     output_closed: bool,
-    /// How many more reads are allowed before the connection is told that its output is closed.
+    /// How many more reads are allowed before `handle_write_failed`.
     last_reads: Option<usize>,
     flushing: bool,
     /// The connection has ended, and the transport is being closed.
@@ -78,7 +78,7 @@ pub(crate) enum ExitReason {
 
 /// Bytes that wait to be written to the transport.
 #[derive(Default)]
-struct Output {
+struct OutputBuffer {
     bytes: Vec<u8>,
     /// How many of them are written.
     written: usize,
@@ -101,7 +101,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
             transport,
             input: vec![0; CHUNK].into_boxed_slice(),
             undecoded: 0..0,
-            output: Output::default(),
+            output: OutputBuffer::default(),
             input_closed: false,
             output_closed: false,
             last_reads: None,
@@ -264,9 +264,9 @@ impl<T: Transport, S: Service> Driver<T, S> {
         }
     }
 
-    /// The peer does not read any more. The connection is told so after the last reads: see `count_last_read`.
+    /// The peer does not read any more. `count_last_read` passes that on to the connection.
     fn close_output(&mut self) {
-        self.output = Output::default();
+        self.output = OutputBuffer::default();
         self.flushing = false;
         if !std::mem::replace(&mut self.output_closed, true) {
             self.last_reads = Some(MAX_LAST_READS);
@@ -274,7 +274,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
     }
 }
 
-impl Output {
+impl OutputBuffer {
     /// Takes messages from the core, each of them one line, until there is a chunk.
     fn fill(&mut self, connection: &mut Connection, mailbox: &Mailbox) {
         if self.written < self.bytes.len() {

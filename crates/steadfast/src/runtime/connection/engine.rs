@@ -25,7 +25,7 @@ use crate::runtime::handler::execution::Execution;
 use crate::runtime::log::{PeerLogRecord, RateLimitedLog};
 use crate::runtime::{Runtime, Timer};
 
-/// The server or client behind a connection. Called on the driver's thread: must not block and must not run user code.
+/// The server or client that a connection belongs to. Called on the driver's thread: must not block and must not run user code.
 pub(crate) trait Service: Send + 'static {
     /// Starts the handler of a request, or responds at once.
     fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult;

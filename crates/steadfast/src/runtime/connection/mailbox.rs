@@ -44,7 +44,7 @@ pub(crate) enum DriverCommand {
 
 /// The mailbox of one driver, and what handlers and callers share with it.
 pub(crate) struct Mailbox {
-    state: Mutex<State>,
+    state: Mutex<MailboxState>,
     budget: OutputBudget,
     next_call: AtomicU64,
     /// How many resources and tasks one subscription of the connection may name.
@@ -67,7 +67,7 @@ const REUSED_CAPACITIES: std::ops::Range<usize> = 16 * 1024..1024 * 1024;
 const MAX_SPARE_BUFFERS: usize = 8;
 
 #[derive(Default)]
-struct State {
+struct MailboxState {
     commands: Vec<DriverCommand>,
     /// The waker of the driver, while it sleeps.
     driver: Option<Waker>,
@@ -222,7 +222,7 @@ impl Mailbox {
         self.spare_buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MailboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -37,11 +37,11 @@ pub(crate) struct Execution {
     input_rounds: Option<Box<InputRounds>>,
     /// Zero while the execution runs, then the code of the reason to stop.
     stop_code: AtomicU8,
-    state: Mutex<State>,
+    state: Mutex<ExecutionState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ExecutionState {
     /// Woken at the next change: the handler task, shields, and code that awaits the cancellation.
     watchers: Vec<Waker>,
     cleanups: Vec<Task>,
@@ -224,7 +224,7 @@ impl Execution {
         watchers.into_iter().for_each(Waker::wake);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ExecutionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -23,7 +23,7 @@ use crate::error::{Error, Outcome};
 /// The input requests and input responses of one request.
 pub(crate) struct InputRounds {
     store: Box<dyn RoundStore>,
-    state: Mutex<State>,
+    state: Mutex<InputState>,
 }
 
 /// Carries the state of one round to the next.
@@ -59,7 +59,7 @@ struct RecordedResponse {
 }
 
 #[derive(Default)]
-struct State {
+struct InputState {
     rounds: RoundState,
     /// The request came with the state of earlier rounds: then a response counts only if its input was requested there.
     resumed: bool,
@@ -230,12 +230,12 @@ impl InputRounds {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InputState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl InputState {
     fn next_key(&mut self, kind: &str) -> String {
         self.unnamed += 1;
         format!("{kind}-{}", self.unnamed)

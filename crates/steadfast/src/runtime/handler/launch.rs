@@ -7,7 +7,7 @@ use std::time::Duration;
 use steadfast_proto::encode::Answer;
 
 use super::execution::Execution;
-use super::task::{HandlerTask, Stage};
+use super::task::{HandlerStage, HandlerTask};
 
 /// A handler that can be started.
 pub(crate) enum Job<T> {
@@ -27,7 +27,7 @@ where
     match job {
         // A plain function needs no worker, unless it has to wait for something.
         Job::Blocking(function) => launch_blocking(execution, function, encode),
-        Job::Future(_) => HandlerTask::new(execution, Stage::WaitingForBudget(job), encode, grace).spawn(),
+        Job::Future(_) => HandlerTask::new(execution, HandlerStage::WaitingForBudget(job), encode, grace).spawn(),
     }
 }
 
@@ -39,7 +39,7 @@ where
 {
     let runtime = Arc::clone(&execution.runtime);
     // If no thread can be started the task is dropped without having run, and its destructor ends the request.
-    let task = HandlerTask::new(execution, Stage::WaitingForBudget(Job::Blocking(function)), encode, None);
+    let task = HandlerTask::new(execution, HandlerStage::WaitingForBudget(Job::Blocking(function)), encode, None);
     runtime.spawn_thread(Box::new(move || run_blocking(task)));
 }
 
@@ -50,13 +50,13 @@ where
     E: FnOnce(T, &Execution) -> Answer + Send + 'static,
 {
     let ready = task.execution.stop_reason().is_none() && task.execution.mailbox.budget().has_capacity();
-    if let (Stage::WaitingForBudget(_), true) = (&task.stage, ready)
-        && let Stage::WaitingForBudget(Job::Blocking(function)) =
-            std::mem::replace(&mut task.stage, Stage::CleaningUp(None))
+    if let (HandlerStage::WaitingForBudget(_), true) = (&task.stage, ready)
+        && let HandlerStage::WaitingForBudget(Job::Blocking(function)) =
+            std::mem::replace(&mut task.stage, HandlerStage::CleaningUp(None))
     {
         task.stage = task.call_blocking(function);
     }
-    if !matches!(task.stage, Stage::Done) {
+    if !matches!(task.stage, HandlerStage::Done) {
         task.spawn();
     }
 }

@@ -24,11 +24,11 @@ pub(crate) struct OutputBudget {
     posted: AtomicUsize,
     /// Bytes of parked responses.
     parked: AtomicUsize,
-    queue: Mutex<Queue>,
+    queue: Mutex<BudgetQueue>,
 }
 
 #[derive(Default)]
-struct Queue {
+struct BudgetQueue {
     /// The wakers of tasks that wait for capacity, oldest first.
     waiting: BTreeMap<u64, Waker>,
     next: u64,
@@ -137,7 +137,7 @@ impl OutputBudget {
         self.held.load(Ordering::SeqCst).saturating_add(self.posted.load(Ordering::SeqCst)) < self.limit
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, BudgetQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

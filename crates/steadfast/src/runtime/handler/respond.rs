@@ -9,7 +9,7 @@ use steadfast_proto::mutant;
 
 use super::catch_panic::{call_catching_panics, drop_catching_panics};
 use super::execution::Execution;
-use super::task::{HandlerTask, Stage};
+use super::task::{HandlerStage, HandlerTask};
 use crate::runtime::connection::mailbox::DriverCommand;
 
 /// A response that waits for the output budget. Its bytes count as parked for as long as it exists.
@@ -31,12 +31,12 @@ where
     T: Send + 'static,
 {
     /// Encodes what the handler returned, on the thread on which the handler ran.
-    pub(super) fn respond(&mut self, value: T) -> Stage<T> {
+    pub(super) fn respond(&mut self, value: T) -> HandlerStage<T> {
         let execution = &self.execution;
         let Some(encode) = self.encode.take().filter(|_| execution.stop_reason().is_none()) else {
             // The request was cancelled: it gets no response.
             drop_catching_panics(value);
-            return Stage::CleaningUp(None);
+            return HandlerStage::CleaningUp(None);
         };
         let Ok(response) = call_catching_panics(|| encode(value, execution)) else {
             return self.respond_to_panic();
@@ -45,7 +45,7 @@ where
     }
 
     /// Posts a response, now or when the output budget has capacity.
-    pub(super) fn deliver(&mut self, response: Answer) -> Stage<T> {
+    pub(super) fn deliver(&mut self, response: Answer) -> HandlerStage<T> {
         let execution = &self.execution;
         if execution.mailbox.budget().has_capacity() {
             execution.drop_cleanups();
@@ -53,7 +53,7 @@ where
         }
         let bytes = response.len();
         if execution.mailbox.budget().park(bytes) {
-            return Stage::ResponseParked(ParkedResponse {
+            return HandlerStage::ResponseParked(ParkedResponse {
                 response: Some(response),
                 bytes,
                 execution: Arc::clone(execution),
@@ -65,9 +65,9 @@ where
         post_response(execution, Answer::error(&execution.id, &error))
     }
 
-    pub(super) fn respond_to_panic(&mut self) -> Stage<T> {
+    pub(super) fn respond_to_panic(&mut self) -> HandlerStage<T> {
         if mutant!(SwallowPanic) {
-            return Stage::Done;
+            return HandlerStage::Done;
         }
         let execution = &self.execution;
         execution.drop_cleanups();
@@ -76,13 +76,13 @@ where
 }
 
 /// Posts the response. If nothing else is left of the execution, the same command ends it.
-pub(super) fn post_response<T>(execution: &Arc<Execution>, response: Answer) -> Stage<T> {
+pub(super) fn post_response<T>(execution: &Arc<Execution>, response: Answer) -> HandlerStage<T> {
     if !execution.try_end() {
         post(execution, DriverCommand::Respond { key: execution.key, response });
-        return Stage::CleaningUp(None);
+        return HandlerStage::CleaningUp(None);
     }
     post(execution, DriverCommand::RespondAndEnd { key: execution.key, response });
-    Stage::Done
+    HandlerStage::Done
 }
 
 pub(super) fn post(execution: &Execution, command: DriverCommand) {

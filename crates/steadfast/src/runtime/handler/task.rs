@@ -1,12 +1,12 @@
 //! The task around a handler: whatever the handler does, its request ends exactly once, and other requests are not affected.
 //!
 //! ```text
-//!   WaitingForBudget --> Running --> ResponseParked --+--> CleaningUp --> Done
-//!          |               | \_______________________/|  ^            ^
-//!          |               |                          |  |            |
-//!          |               +------ no cleanup left ---+--(------------+
-//!          +---------------+--------- cancelled ------+--+
+//!   WaitingForBudget --> Running --> (ResponseParked) --> (CleaningUp) --> Done
+//!          |                |                |                 ^
+//!          +----------------+----------------+--- cancelled ---+
 //! ```
+//!
+//! `ResponseParked` is skipped if the output budget has capacity, `CleaningUp` if there are no shields and no cleanups.
 //!
 //! The task waits for capacity in the output budget, polls the handler, catches its panics, encodes its response on the thread
 //! on which the handler ran, drops it when it is cancelled, waits for its shields, runs its cleanups, and tells the driver when
@@ -33,7 +33,7 @@ use crate::runtime::{Task, Timer, TokioRuntime};
 
 pub(super) struct HandlerTask<T, E> {
     pub(super) execution: Arc<Execution>,
-    pub(super) stage: Stage<T>,
+    pub(super) stage: HandlerStage<T>,
     pub(super) encode: Option<E>,
     /// How long a cooperative handler may go on after it was cancelled.
     grace: Option<Duration>,
@@ -44,7 +44,7 @@ pub(super) struct HandlerTask<T, E> {
     suspend_detector: SuspendDetector,
 }
 
-pub(super) enum Stage<T> {
+pub(super) enum HandlerStage<T> {
     /// The handler has not been started: the output budget is used up.
     WaitingForBudget(Job<T>),
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
@@ -71,54 +71,54 @@ where
         execution.wake_on_change(cx.waker());
         loop {
             if execution.is_abandoned() {
-                let stage = std::mem::replace(&mut task.stage, Stage::Done);
+                let stage = std::mem::replace(&mut task.stage, HandlerStage::Done);
                 drop_catching_panics(stage);
                 end_input_rounds(&execution);
                 execution.close();
                 return Poll::Ready(());
             }
-            let stage = std::mem::replace(&mut task.stage, Stage::Done);
+            let stage = std::mem::replace(&mut task.stage, HandlerStage::Done);
             task.stage = match stage {
-                Stage::WaitingForBudget(job) if execution.stop_reason().is_some() => {
+                HandlerStage::WaitingForBudget(job) if execution.stop_reason().is_some() => {
                     drop_catching_panics(job);
-                    Stage::CleaningUp(None)
+                    HandlerStage::CleaningUp(None)
                 }
-                Stage::WaitingForBudget(job) => {
+                HandlerStage::WaitingForBudget(job) => {
                     if execution.mailbox.budget().poll(&mut task.budget_queue, cx).is_pending() {
-                        task.stage = Stage::WaitingForBudget(job);
+                        task.stage = HandlerStage::WaitingForBudget(job);
                         return Poll::Pending;
                     }
                     match (job, task.encode.take()) {
                         (Job::Future(future), encode) => {
                             task.encode = encode;
                             match open_input_rounds(&execution) {
-                                Ok(()) => Stage::Running(future),
-                                Err(refusal) => {
+                                Ok(()) => HandlerStage::Running(future),
+                                Err(error_response) => {
                                     drop_catching_panics(future);
-                                    task.deliver(refusal)
+                                    task.deliver(error_response)
                                 }
                             }
                         }
                         (Job::Blocking(function), Some(encode)) => {
                             launch_blocking(Arc::clone(&execution), function, encode);
-                            Stage::Done
+                            HandlerStage::Done
                         }
-                        (Job::Blocking(_), None) => Stage::CleaningUp(None),
+                        (Job::Blocking(_), None) => HandlerStage::CleaningUp(None),
                     }
                 }
-                Stage::Running(future) if task.must_stop(cx) => {
+                HandlerStage::Running(future) if task.must_stop(cx) => {
                     drop_catching_panics(future);
                     end_input_rounds(&execution);
-                    Stage::CleaningUp(None)
+                    HandlerStage::CleaningUp(None)
                 }
-                Stage::Running(mut future) => match task.poll_handler(future.as_mut(), cx) {
+                HandlerStage::Running(mut future) => match task.poll_handler(future.as_mut(), cx) {
                     Ok(HandlerPoll::Ready(value)) => {
                         drop_catching_panics(future);
                         end_input_rounds(&execution);
                         task.respond(value)
                     }
                     Ok(HandlerPoll::Pending) => {
-                        task.stage = Stage::Running(future);
+                        task.stage = HandlerStage::Running(future);
                         return Poll::Pending;
                     }
                     Ok(HandlerPoll::Suspend) => task.suspend(future),
@@ -128,26 +128,26 @@ where
                         task.respond_to_panic()
                     }
                 },
-                Stage::ResponseParked(_) if execution.stop_reason().is_some() => Stage::CleaningUp(None),
-                Stage::ResponseParked(mut parked) => {
+                HandlerStage::ResponseParked(_) if execution.stop_reason().is_some() => HandlerStage::CleaningUp(None),
+                HandlerStage::ResponseParked(mut parked) => {
                     if execution.mailbox.budget().poll(&mut task.budget_queue, cx).is_pending() {
-                        task.stage = Stage::ResponseParked(parked);
+                        task.stage = HandlerStage::ResponseParked(parked);
                         return Poll::Pending;
                     }
                     parked
                         .response
                         .take()
-                        .map_or(Stage::CleaningUp(None), |response| post_response(&execution, response))
+                        .map_or(HandlerStage::CleaningUp(None), |response| post_response(&execution, response))
                 }
-                Stage::CleaningUp(cleanup) => {
+                HandlerStage::CleaningUp(cleanup) => {
                     if let Some(pending) = task.poll_cleanup(cleanup, cx) {
                         task.stage = pending;
                         return Poll::Pending;
                     }
                     post(&execution, DriverCommand::EndExecution { key: execution.key });
-                    Stage::Done
+                    HandlerStage::Done
                 }
-                Stage::Done => return Poll::Ready(()),
+                HandlerStage::Done => return Poll::Ready(()),
             };
         }
     }
@@ -158,7 +158,7 @@ where
     E: FnOnce(T, &Execution) -> Answer + Send + 'static,
     T: Send + 'static,
 {
-    pub(super) fn new(execution: Arc<Execution>, stage: Stage<T>, encode: E, grace: Option<Duration>) -> Self {
+    pub(super) fn new(execution: Arc<Execution>, stage: HandlerStage<T>, encode: E, grace: Option<Duration>) -> Self {
         Self {
             execution,
             stage,
@@ -195,10 +195,10 @@ where
     }
 
     /// Calls a handler that is a plain function.
-    pub(super) fn call_blocking(&mut self, function: Box<dyn FnOnce() -> T + Send>) -> Stage<T> {
-        if let Err(refusal) = open_input_rounds(&self.execution) {
+    pub(super) fn call_blocking(&mut self, function: Box<dyn FnOnce() -> T + Send>) -> HandlerStage<T> {
+        if let Err(error_response) = open_input_rounds(&self.execution) {
             drop_catching_panics(function);
-            return self.deliver(refusal);
+            return self.deliver(error_response);
         }
         if let Some(input_rounds) = self.execution.input_rounds() {
             input_rounds.set_blocking();
@@ -230,23 +230,23 @@ where
 
     /// The handler waits for nothing but input. Its run ends here with a response that asks for the input, and it runs again when
     /// the client retries the request with that input. This is not a cancellation, so no cleanup runs.
-    fn suspend(&mut self, future: Pin<Box<dyn Future<Output = T> + Send>>) -> Stage<T> {
+    fn suspend(&mut self, future: Pin<Box<dyn Future<Output = T> + Send>>) -> HandlerStage<T> {
         // Before the handler is dropped: dropping an input request withdraws it.
         let response = self.execution.input_rounds().map(InputRounds::suspend);
         drop_catching_panics(future);
         match response.filter(|_| self.execution.stop_reason().is_none()) {
             Some(response) => self.deliver(response),
-            None => Stage::CleaningUp(None),
+            None => HandlerStage::CleaningUp(None),
         }
     }
 
     /// Waits for shields, then runs cleanups. `None` when nothing is left to do.
-    fn poll_cleanup(&mut self, cleanup: Option<Task>, cx: &mut Context<'_>) -> Option<Stage<T>> {
+    fn poll_cleanup(&mut self, cleanup: Option<Task>, cx: &mut Context<'_>) -> Option<HandlerStage<T>> {
         let mut cleanup = cleanup;
         loop {
             // A cleanup would undo what a shield is still doing.
             if cleanup.is_none() && self.execution.has_shields() {
-                return Some(Stage::CleaningUp(None));
+                return Some(HandlerStage::CleaningUp(None));
             }
             if self.execution.stop_reason().is_none() || mutant!(SkipCleanups) {
                 self.execution.drop_cleanups();
@@ -258,7 +258,7 @@ where
                 continue;
             };
             if let Ok(Poll::Pending) = poll_catching_panics(task.as_mut(), cx) {
-                return Some(Stage::CleaningUp(Some(task)));
+                return Some(HandlerStage::CleaningUp(Some(task)));
             }
             drop_catching_panics(task);
         }
@@ -270,8 +270,8 @@ where
 impl<T, E> Drop for HandlerTask<T, E> {
     fn drop(&mut self) {
         self.execution.mailbox.budget().leave_queue(&mut self.budget_queue);
-        let stage = std::mem::replace(&mut self.stage, Stage::Done);
-        if matches!(stage, Stage::Done) {
+        let stage = std::mem::replace(&mut self.stage, HandlerStage::Done);
+        if matches!(stage, HandlerStage::Done) {
             return;
         }
         drop_catching_panics(stage);

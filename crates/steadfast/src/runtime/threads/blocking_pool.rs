@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-type Job = Box<dyn FnOnce() + Send>;
+type BlockingJob = Box<dyn FnOnce() + Send>;
 
 /// How long a thread without work waits for more before it ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -16,11 +16,11 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A pool with a maximum number of threads. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct BlockingPool {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPool>,
 }
 
 /// A weak reference to a pool.
-pub(crate) struct WeakBlockingPool(Weak<Shared>);
+pub(crate) struct WeakBlockingPool(Weak<SharedPool>);
 
 impl WeakBlockingPool {
     pub(crate) fn upgrade(&self) -> Option<BlockingPool> {
@@ -28,15 +28,15 @@ impl WeakBlockingPool {
     }
 }
 
-struct Shared {
+struct SharedPool {
     max_threads: usize,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     has_work: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    jobs: VecDeque<Job>,
+struct PoolState {
+    jobs: VecDeque<BlockingJob>,
     threads: usize,
     idle_threads: usize,
 }
@@ -50,7 +50,7 @@ impl Default for BlockingPool {
 impl BlockingPool {
     pub(crate) fn new(max_threads: usize) -> Self {
         let max_threads = max_threads.max(1);
-        Self { shared: Arc::new(Shared { max_threads, state: Mutex::default(), has_work: Condvar::new() }) }
+        Self { shared: Arc::new(SharedPool { max_threads, state: Mutex::default(), has_work: Condvar::new() }) }
     }
 
     pub(crate) fn downgrade(&self) -> WeakBlockingPool {
@@ -58,7 +58,7 @@ impl BlockingPool {
     }
 
     /// Runs a job on an idle or new thread. If all threads are busy and there are as many as allowed, the job is queued.
-    pub(crate) fn run(&self, job: Job) {
+    pub(crate) fn run(&self, job: BlockingJob) {
         let mut state = self.shared.lock();
         state.jobs.push_back(job);
         if state.idle_threads >= state.jobs.len() {
@@ -84,7 +84,7 @@ impl BlockingPool {
     }
 }
 
-impl Shared {
+impl SharedPool {
     fn run_jobs(&self) {
         let mut state = self.lock();
         loop {
@@ -107,7 +107,7 @@ impl Shared {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

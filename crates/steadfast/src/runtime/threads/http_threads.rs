@@ -1,11 +1,12 @@
-//! The threads that connections of HTTP are carried on, and how they and the workers reach each other.
+//! The threads of HTTP servers, and how they and the workers wake each other.
 //!
-//! Like the thread of the drivers, they never run a handler, so no handler keeps one from reading, writing or hearing that a
-//! client is gone. There are as many as the runtime has workers, and connections are dealt out among them.
+//! Like the I/O thread, they never run a handler, so a handler that blocks does not delay reads, writes or hangups. There are as
+//! many as the runtime has workers, and connections are distributed among them in turn.
 //!
-//! A request crosses to a worker and its answer crosses back, and each crossing that wakes a thread costs more than a small
-//! request does. So both are collected: what a carrier starts goes to the workers when the carrier has seen to everything
-//! that is ready, and all that workers have for a carrier until it looks again is one wake. The [`WakeBatcher`] does both.
+//! A request goes from an HTTP thread to a worker and its response goes back, and waking the other thread each time costs more
+//! than a small request. So wakes are batched in both directions: the tasks that an HTTP thread starts go to the workers after it
+//! has polled everything that is ready, and all wakes of the workers for an HTTP thread, until it runs again, are one wake. The
+//! [`WakeBatcher`] does both.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -17,24 +18,24 @@ use tokio::runtime::{Builder, Handle};
 
 use crate::runtime::{Runtime, Task};
 
-static CARRIERS: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+static HTTP_THREADS: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The bell of this thread, if it is a carrier.
-    static BELL: RefCell<Option<Arc<WakeBatcher>>> = const { RefCell::new(None) };
-    static IS_CARRIER: Cell<bool> = const { Cell::new(false) };
-    /// Tasks for the workers of a runtime that the carrier has not yet handed over.
+    /// The batcher of this thread, if it is an HTTP thread.
+    static WAKE_BATCHER: RefCell<Option<Arc<WakeBatcher>>> = const { RefCell::new(None) };
+    static IS_HTTP_THREAD: Cell<bool> = const { Cell::new(false) };
+    /// Tasks for the workers of a runtime that this HTTP thread has not handed over yet.
     static LEAVING: RefCell<Vec<(Handle, Task)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The first carriers, started if need be: as many as there are workers in this runtime.
+/// As many HTTP threads as this runtime has workers. Missing ones are started.
 pub(crate) fn for_workers_of(runtime: &Handle) -> io::Result<Vec<Handle>> {
     let wanted = runtime.metrics().num_workers().max(1);
-    let mut carriers = CARRIERS.lock().unwrap_or_else(PoisonError::into_inner);
-    while carriers.len() < wanted {
-        carriers.push(start()?);
+    let mut threads = HTTP_THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    while threads.len() < wanted {
+        threads.push(start()?);
     }
-    Ok(carriers.iter().take(wanted).cloned().collect())
+    Ok(threads.iter().take(wanted).cloned().collect())
 }
 
 fn start() -> io::Result<Handle> {
@@ -42,44 +43,44 @@ fn start() -> io::Result<Handle> {
     let handle = runtime.handle().clone();
     let thread = std::thread::Builder::new().name("steadfast-http".to_owned());
     thread.spawn(move || {
-        let bell = Arc::new(WakeBatcher::default());
-        IS_CARRIER.set(true);
-        BELL.set(Some(Arc::clone(&bell)));
-        // A task and not what is blocked on: waking that one always costs a system call.
-        drop(runtime.spawn(poll_fn(move |cx| bell.answer(cx))));
+        let batcher = Arc::new(WakeBatcher::default());
+        IS_HTTP_THREAD.set(true);
+        WAKE_BATCHER.set(Some(Arc::clone(&batcher)));
+        // A task, because waking the future of `block_on` always costs a system call.
+        drop(runtime.spawn(poll_fn(move |cx| batcher.poll_batch(cx))));
         runtime.block_on(std::future::pending::<()>());
     })?;
     Ok(handle)
 }
 
-/// Has a task polled where no handler can hold it up: on this thread if it is a carrier, otherwise on that of the drivers. A
-/// simulator has one thread for everything; without ours, the workers have to do.
-pub(crate) fn spawn_apart(runtime: &dyn Runtime, task: impl Future<Output = ()> + Send + 'static) {
+/// Spawns a task where no handler can delay it: on this thread if it is an HTTP thread, otherwise on the I/O thread. Without tokio,
+/// as in a simulator, it is spawned on the runtime.
+pub(crate) fn spawn_off_workers(runtime: &dyn Runtime, task: impl Future<Output = ()> + Send + 'static) {
     match runtime.as_tokio().and_then(|_| here_or_driver().ok()) {
         Some(apart) => drop(apart.spawn(task)),
         None => runtime.spawn(Box::pin(task)),
     }
 }
 
-/// This thread, if it is a carrier; otherwise the thread of the drivers.
+/// This thread, if it is an HTTP thread; otherwise the I/O thread.
 fn here_or_driver() -> io::Result<Handle> {
     if is_here() { Ok(Handle::current()) } else { super::io_thread::handle().cloned() }
 }
 
-/// Whether this thread is a carrier.
+/// Whether this is an HTTP thread.
 pub(crate) fn is_here() -> bool {
-    IS_CARRIER.get()
+    IS_HTTP_THREAD.get()
 }
 
-/// The bell of this thread, if it is a carrier.
+/// The batcher of this thread, if it is an HTTP thread.
 pub(crate) fn wake_batcher() -> Option<Arc<WakeBatcher>> {
-    if is_here() { BELL.with_borrow(Clone::clone) } else { None }
+    if is_here() { WAKE_BATCHER.with_borrow(Clone::clone) } else { None }
 }
 
-/// More tasks than these do not wait for others.
+/// This many tasks are handed over at once, without waiting for more.
 const TOGETHER: usize = 16;
 
-/// Has a task polled on the workers of a runtime, once the carrier of this thread has seen to what is ready.
+/// Spawns a task on the workers of a runtime, after this HTTP thread has polled everything that is ready.
 pub(crate) fn start_soon(runtime: &Handle, task: Task) {
     let collected = LEAVING.with_borrow_mut(|leaving| {
         leaving.push((runtime.clone(), task));
@@ -88,15 +89,15 @@ pub(crate) fn start_soon(runtime: &Handle, task: Task) {
     if collected >= TOGETHER {
         hand_over();
     } else if collected == 1 {
-        BELL.with_borrow(|bell| {
-            if let Some(bell) = bell {
-                bell.call_keeper();
+        WAKE_BATCHER.with_borrow(|batcher| {
+            if let Some(batcher) = batcher {
+                batcher.wake_batch_task();
             }
         });
     }
 }
 
-/// Hands over what was collected. The tasks go in one, which starts the others where it runs.
+/// Hands the collected tasks over. One task is spawned on the workers, and spawns the others there.
 fn hand_over() {
     let leaving = LEAVING.take();
     let mut leaving = leaving.into_iter().peekable();
@@ -117,50 +118,50 @@ fn hand_over() {
     }
 }
 
-/// Wakes tasks of one carrier: many, for the price of one.
+/// Wakes tasks of one HTTP thread: many of them with one wake of the thread.
 #[derive(Default)]
 pub(crate) struct WakeBatcher {
-    state: Mutex<State>,
+    state: Mutex<BatchState>,
 }
 
 #[derive(Default)]
-struct State {
-    /// Who is to be woken.
+struct BatchState {
+    /// The tasks to wake.
     waiting: Vec<Waker>,
-    /// The future that wakes them, unless it is awake.
-    keeper: Option<Waker>,
+    /// The waker of the task that wakes them, unless it is awake.
+    batch_task: Option<Waker>,
 }
 
 impl WakeBatcher {
-    /// Wakes a task of the carrier, from another thread or from its own.
+    /// Wakes a task of the HTTP thread, from any thread.
     pub(crate) fn wake(&self, task: Waker) {
         let mut state = self.lock();
         state.waiting.push(task);
-        let keeper = state.keeper.take();
+        let batch_task = state.batch_task.take();
         drop(state);
-        if let Some(keeper) = keeper {
-            keeper.wake();
+        if let Some(batch_task) = batch_task {
+            batch_task.wake();
         }
     }
 
-    fn call_keeper(&self) {
-        let keeper = self.lock().keeper.take();
-        if let Some(keeper) = keeper {
-            keeper.wake();
+    fn wake_batch_task(&self) {
+        let batch_task = self.lock().batch_task.take();
+        if let Some(batch_task) = batch_task {
+            batch_task.wake();
         }
     }
 
-    /// What the keeper does, on the carrier.
-    fn answer(&self, cx: &mut Context<'_>) -> Poll<()> {
+    /// The poll of the task that wakes the others, on the HTTP thread.
+    fn poll_batch(&self, cx: &mut Context<'_>) -> Poll<()> {
         hand_over();
         let mut state = self.lock();
-        state.keeper = Some(cx.waker().clone());
+        state.batch_task = Some(cx.waker().clone());
         let mut waiting = std::mem::take(&mut state.waiting);
         drop(state);
         for task in waiting.drain(..) {
             task.wake();
         }
-        // The room is used again, unless there is some already.
+        // The allocation is reused, unless there is a new one already.
         let mut state = self.lock();
         if state.waiting.capacity() == 0 {
             state.waiting = waiting;
@@ -168,7 +169,7 @@ impl WakeBatcher {
         Poll::Pending
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -188,87 +189,87 @@ mod tests {
         Builder::new_multi_thread().worker_threads(count).thread_name("worker").build().unwrap()
     }
 
-    fn carrier_for(runtime: &tokio::runtime::Runtime) -> Handle {
+    fn http_thread_for(runtime: &tokio::runtime::Runtime) -> Handle {
         for_workers_of(runtime.handle()).unwrap().pop().unwrap()
     }
 
     #[test]
-    fn there_are_as_many_carriers_as_workers() {
+    fn there_are_as_many_http_threads_as_workers() {
         let (one, three) = (workers(1), workers(3));
-        let carriers = |runtime: &tokio::runtime::Runtime| for_workers_of(runtime.handle()).unwrap();
-        let mut ids: Vec<String> = carriers(&three).iter().map(|carrier| carrier.id().to_string()).collect();
+        let threads = |runtime: &tokio::runtime::Runtime| for_workers_of(runtime.handle()).unwrap();
+        let mut ids: Vec<String> = threads(&three).iter().map(|http_thread| http_thread.id().to_string()).collect();
         ids.dedup();
-        assert_eq!((carriers(&one).len(), ids.len()), (1, 3));
+        assert_eq!((threads(&one).len(), ids.len()), (1, 3));
     }
 
     #[test]
-    fn what_a_carrier_starts_runs_on_the_workers_whether_it_is_alone_or_one_of_many() {
+    fn tasks_that_an_http_thread_starts_run_on_the_workers_one_or_many() {
         let runtime = workers(2);
-        let carrier = carrier_for(&runtime);
+        let http_thread = http_thread_for(&runtime);
         for count in [1, 3, TOGETHER, 5 * TOGETHER + 1] {
-            let (told, heard) = mpsc::channel();
+            let (sender, receiver) = mpsc::channel();
             let handle = runtime.handle().clone();
-            drop(carrier.spawn(async move {
+            drop(http_thread.spawn(async move {
                 for _ in 0..count {
-                    let told = told.clone();
-                    start_soon(&handle, Box::pin(async move { told.send((thread_name(), is_here())).unwrap() }));
+                    let sender = sender.clone();
+                    start_soon(&handle, Box::pin(async move { sender.send((thread_name(), is_here())).unwrap() }));
                 }
             }));
-            let seen: Vec<(String, bool)> = (0..count).map(|_| heard.recv_timeout(PATIENCE).unwrap()).collect();
-            assert!(seen.iter().all(|(name, carried)| name == "worker" && !carried), "{seen:?}");
+            let seen: Vec<(String, bool)> = (0..count).map(|_| receiver.recv_timeout(PATIENCE).unwrap()).collect();
+            assert!(seen.iter().all(|(name, on_http_thread)| name == "worker" && !on_http_thread), "{seen:?}");
         }
     }
 
     #[test]
-    fn what_is_started_on_workers_that_are_gone_is_dropped() {
-        struct Told(mpsc::Sender<()>);
-        impl Drop for Told {
+    fn tasks_for_a_runtime_that_is_gone_are_dropped() {
+        struct SendOnDrop(mpsc::Sender<()>);
+        impl Drop for SendOnDrop {
             fn drop(&mut self) {
                 self.0.send(()).unwrap();
             }
         }
         let runtime = workers(1);
-        let (carrier, handle) = (carrier_for(&runtime), runtime.handle().clone());
+        let (http_thread, handle) = (http_thread_for(&runtime), runtime.handle().clone());
         drop(runtime);
-        let (told, heard) = mpsc::channel();
-        drop(carrier.spawn(async move {
+        let (sender, receiver) = mpsc::channel();
+        drop(http_thread.spawn(async move {
             for _ in 0..2 {
-                let told = Told(told.clone());
-                start_soon(&handle, Box::pin(async move { drop(told) }));
+                let sender = SendOnDrop(sender.clone());
+                start_soon(&handle, Box::pin(async move { drop(sender) }));
             }
         }));
-        heard.recv_timeout(PATIENCE).unwrap();
-        heard.recv_timeout(PATIENCE).unwrap();
+        receiver.recv_timeout(PATIENCE).unwrap();
+        receiver.recv_timeout(PATIENCE).unwrap();
     }
 
     #[test]
-    fn a_bell_wakes_everyone_who_waits_on_its_carrier() {
+    fn a_batcher_wakes_all_tasks_that_wait_on_its_thread() {
         let runtime = workers(1);
-        let carrier = carrier_for(&runtime);
-        let (waits, waiting) = mpsc::channel();
-        let (told, heard) = mpsc::channel();
-        let rung = Arc::new(AtomicBool::new(false));
+        let http_thread = http_thread_for(&runtime);
+        let (wakers, registered) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
+        let woken = Arc::new(AtomicBool::new(false));
         for _ in 0..8 {
-            let (waits, told, rung) = (waits.clone(), told.clone(), Arc::clone(&rung));
-            drop(carrier.spawn(async move {
+            let (wakers, sender, woken) = (wakers.clone(), sender.clone(), Arc::clone(&woken));
+            drop(http_thread.spawn(async move {
                 poll_fn(|cx| {
-                    if rung.load(Ordering::SeqCst) {
+                    if woken.load(Ordering::SeqCst) {
                         return Poll::Ready(());
                     }
-                    waits.send((wake_batcher().unwrap(), cx.waker().clone())).unwrap();
+                    wakers.send((wake_batcher().unwrap(), cx.waker().clone())).unwrap();
                     Poll::Pending
                 })
                 .await;
-                told.send(()).unwrap();
+                sender.send(()).unwrap();
             }));
         }
-        let all: Vec<(Arc<WakeBatcher>, Waker)> = (0..8).map(|_| waiting.recv_timeout(PATIENCE).unwrap()).collect();
-        rung.store(true, Ordering::SeqCst);
-        for (bell, waker) in all {
-            bell.wake(waker);
+        let all: Vec<(Arc<WakeBatcher>, Waker)> = (0..8).map(|_| registered.recv_timeout(PATIENCE).unwrap()).collect();
+        woken.store(true, Ordering::SeqCst);
+        for (batcher, waker) in all {
+            batcher.wake(waker);
         }
         for _ in 0..8 {
-            heard.recv_timeout(PATIENCE).unwrap();
+            receiver.recv_timeout(PATIENCE).unwrap();
         }
     }
 

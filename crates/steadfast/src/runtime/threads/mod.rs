@@ -3,7 +3,7 @@
 //! | thread | how many | started by | what runs there |
 //! |---|---|---|---|
 //! | `steadfast-io` | one | [`io_thread`], with the first connection | drivers of byte streams and of HTTP clients, I/O of HTTP clients, the listeners of HTTP servers, sessions of HTTP services that are mounted in another server, timers, signals. Never a handler |
-//! | `steadfast-http` | one for each worker of the user's runtime | [`http_threads`], with the first HTTP server | connections, requests and sessions of HTTP servers. Never a handler |
+//! | `steadfast-http` | as many as the user's runtime has workers | [`http_threads`], with the first HTTP server | connections, requests and sessions of HTTP servers. Never a handler |
 //! | `steadfast-blocking` | up to 256 for each tokio runtime | [`blocking_pool`], when a handler needs one | handlers that are plain functions |
 //! | `steadfast-watch` | one for each multi-threaded tokio runtime | [`watchdog`], with the first connection there | wakes another worker while a handler blocks one |
 //! | `steadfast-log` | one | [`log`](super::log), with the first record | log records that a peer can cause |

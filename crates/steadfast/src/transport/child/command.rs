@@ -1,4 +1,4 @@
-//! How a server process is to be started and ended.
+//! How a server process is started and ended.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,34 +10,34 @@ use std::{fmt, io};
 use super::lines::LINE_LIMIT;
 use super::{Child, report};
 
-/// What to start, where, with which environment, and how long to wait for it when it has to end.
+/// The program to start, its arguments, directory and environment, and the timeouts for ending it.
 ///
-/// Without further words the process inherits this one's environment and working directory, and its standard error is
-/// logged line by line with `tracing`. If it dies, the errors of a client say how, with the last lines of its standard error
-/// unless that is [inherited](Command::stderr_inherit) or [thrown away](Command::stderr_null). They name the program, and never its
+/// By default the process inherits the environment and working directory of this process, and its standard error is logged line
+/// by line with `tracing`. If it exits unexpectedly, the errors of a client say how, with its last lines of standard error unless
+/// that is [inherited](Command::stderr_inherit) or [discarded](Command::stderr_null). They name the program, but never its
 /// arguments or environment.
 #[must_use = "nothing is started until a client connects to it"]
 pub struct Command {
     pub(super) process: process::Command,
     pub(super) stderr: Stderr,
     pub(super) line_limit: usize,
-    pub(super) patience: EndTimeouts,
+    pub(super) end_timeouts: EndTimeouts,
 }
 
-/// Whoever wants lines.
+/// Callback for a line of standard error.
 pub(super) type LineCallback = Box<dyn FnMut(&str) + Send>;
 
 /// Where standard error goes.
 #[derive(Clone)]
 pub(super) enum Stderr {
     Log,
-    /// Of every process that is started, one after the other.
+    /// To a callback that all processes of the command share.
     Lines(Arc<Mutex<LineCallback>>),
     Inherit,
     Null,
 }
 
-/// How long each step of the ending may take.
+/// The timeouts for ending a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndTimeouts {
     /// From the close of standard input to SIGTERM.
@@ -47,13 +47,13 @@ pub(super) struct EndTimeouts {
 }
 
 impl Command {
-    /// A program, by its path or by a name to look up in `PATH`.
+    /// Creates a command for a program, which is a path or a name that is searched for in `PATH`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             process: process::Command::new(program),
             stderr: Stderr::Log,
             line_limit: LINE_LIMIT,
-            patience: EndTimeouts { leave: Duration::from_secs(2), terminate: Duration::from_secs(2) },
+            end_timeouts: EndTimeouts { leave: Duration::from_secs(2), terminate: Duration::from_secs(2) },
         }
     }
 
@@ -69,19 +69,19 @@ impl Command {
         self
     }
 
-    /// Sets a variable of the environment.
+    /// Sets an environment variable.
     pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.process.env(key, value);
         self
     }
 
-    /// Sets variables of the environment.
+    /// Sets environment variables.
     pub fn envs(mut self, variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Self {
         self.process.envs(variables);
         self
     }
 
-    /// Takes a variable out of the environment.
+    /// Removes an environment variable.
     pub fn env_remove(mut self, key: impl AsRef<OsStr>) -> Self {
         self.process.env_remove(key);
         self
@@ -93,8 +93,8 @@ impl Command {
         self
     }
 
-    /// Passes on these variables of our own environment and no others: a server sees only the secrets that it is meant
-    /// to see. Variables set with [`env`](Command::env) before this call are forgotten, those set after it are kept.
+    /// Passes only these variables of our own environment on, so that a server sees only the secrets that it is meant to see.
+    /// Variables set with [`env`](Command::env) before this call are removed, those set after it stay.
     pub fn env_only(mut self, keys: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.process.env_clear();
         for key in keys {
@@ -105,7 +105,7 @@ impl Command {
         self
     }
 
-    /// The directory to start in.
+    /// Sets the working directory of the process.
     pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Self {
         self.process.current_dir(directory);
         self
@@ -124,33 +124,33 @@ impl Command {
         self
     }
 
-    /// Throws standard error away.
+    /// Discards standard error.
     pub fn stderr_null(mut self) -> Self {
         self.stderr = Stderr::Null;
         self
     }
 
-    /// The longest line of standard error in bytes, 16 KiB by default. A longer one arrives in pieces.
+    /// Sets the maximum length of a line of standard error in bytes, 16 KiB by default. A longer line is split.
     pub fn stderr_line_limit(mut self, bytes: usize) -> Self {
         self.line_limit = bytes;
         self
     }
 
-    /// How long the process may take to leave by itself after its standard input was closed, before it is told to with
-    /// SIGTERM. Two seconds by default.
+    /// Sets how long the process may take to exit after its standard input was closed, before it is sent SIGTERM. Two seconds by
+    /// default.
     pub fn leave_within(mut self, time: Duration) -> Self {
-        self.patience.leave = time;
+        self.end_timeouts.leave = time;
         self
     }
 
-    /// How long the process may take after SIGTERM before it is killed with everything in its group. Two seconds by
+    /// Sets how long the process may take to exit after SIGTERM, before it is killed with its whole group. Two seconds by
     /// default.
     pub fn terminate_within(mut self, time: Duration) -> Self {
-        self.patience.terminate = time;
+        self.end_timeouts.terminate = time;
         self
     }
 
-    /// Starts a process. It may be done again: what reads the standard error of one reads that of the next too.
+    /// Starts a process. Each call starts another one; all of them share the callback for lines of standard error.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Command {
 
 impl fmt::Debug for Command {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The arguments and the environment may hold secrets.
+        // The arguments and the environment may contain secrets.
         formatter.debug_struct("Command").field("program", &report::name_of(&self.process)).finish_non_exhaustive()
     }
 }

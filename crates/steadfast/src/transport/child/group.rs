@@ -1,15 +1,15 @@
-//! Whether anything of a process group is left, once its leader was reaped.
+//! Waits for the end of a process group whose leader is reaped.
 //!
-//! A group that still has members keeps its number, so a signal to it cannot reach strangers. There is no event for the
-//! end of a group: whoever waits for it has to look again and again.
+//! While a group has members its id is not reused, so a signal to it cannot reach other processes. There is no event for the end
+//! of a group: it has to be polled.
 
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
-/// Waits for the group to be gone, for at most this long. Says whether it is.
-pub(super) fn vanishes_within(group: Pid, time: Duration) -> bool {
-    let deadline = Instant::now().checked_add(time);
+/// Waits until the group is gone, for at most `timeout`. Returns whether it is.
+pub(super) fn wait_until_gone(group: Pid, timeout: Duration) -> bool {
+    let deadline = Instant::now().checked_add(timeout);
     let mut pause = Duration::from_millis(1);
     while !is_gone(group) {
         let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
@@ -22,16 +22,16 @@ pub(super) fn vanishes_within(group: Pid, time: Duration) -> bool {
     true
 }
 
-/// Whether nobody is left whom a signal to the group would matter to.
+/// Whether the group has no more processes that a signal could end.
 pub(super) fn is_gone(group: Pid) -> bool {
-    // Where orphans come to us, as they do to the first process of a container, they are ours to reap.
+    // If this process adopts orphans, as the first process of a container does, it has to reap them.
     let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     while let Ok(Some(_)) = rustix::process::waitid(WaitId::Pgid(Some(group)), reap) {}
     rustix::process::test_kill_process_group(group).is_err() || only_zombies(group)
 }
 
-/// Whether all that is left has ended and waits for somebody else to reap it. Not every first process of a container
-/// does that soon, or ever.
+/// Whether all processes of the group have exited and wait for another process to reap them. Not every first process of
+/// a container does that soon, or ever.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn only_zombies(group: Pid) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
@@ -45,12 +45,12 @@ fn only_zombies(group: Pid) -> bool {
             Some(_) => return false,
         }
     }
-    // Finding nobody at all means that this is not the place to look.
+    // If `/proc` shows no process of the group at all, it cannot be trusted.
     zombies > 0
 }
 
-/// The state of a process that belongs to `group`, from its line in `/proc`. The name in it, in parentheses, may hold
-/// anything; the fields behind it are its state, its parent and its group.
+/// The state of a process that belongs to `group`, from its `/proc/PID/stat`. The name in it, in parentheses, may contain
+/// anything; the fields after it are the state, the parent and the group.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn state_in_group<'a>(stat: &'a str, group: &str) -> Option<&'a str> {
     let (_, fields) = stat.rsplit_once(')')?;
@@ -59,7 +59,7 @@ fn state_in_group<'a>(stat: &'a str, group: &str) -> Option<&'a str> {
     (fields.nth(1)? == group).then_some(state)
 }
 
-/// Elsewhere a group of zombies cannot be signalled, which has been asked already.
+/// On other systems a group of zombies cannot be signalled, which the caller has checked.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn only_zombies(_group: Pid) -> bool {
     false
@@ -70,7 +70,7 @@ mod tests {
     use super::state_in_group;
 
     #[test]
-    fn the_group_is_found_behind_any_name() {
+    fn the_group_is_found_after_any_name() {
         assert_eq!(state_in_group("12 (sh) S 1 10 10 0", "10"), Some("S"));
         assert_eq!(state_in_group("12 (a) Z 1 7) b) Z 1 10 10 0", "10"), Some("Z"));
         assert_eq!(state_in_group("12 (sh) S 10 11 10 0", "10"), None);

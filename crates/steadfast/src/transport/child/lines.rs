@@ -1,35 +1,35 @@
-//! Lines out of bytes that a process writes for people: bounded, and readable whatever the bytes are.
+//! Splits the standard error of a process into lines: of limited length, and valid UTF-8 whatever the bytes are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::command::{LineCallback, Stderr};
 
-/// The longest line that is delivered in one piece, unless told otherwise.
+/// The default for the length in bytes above which a line is split.
 pub(super) const LINE_LIMIT: usize = 16 * 1024;
 
-/// Cuts a stream of bytes into lines and delivers them.
-pub(super) struct Lines {
+/// Splits a byte stream into lines and calls the callback with each.
+pub(super) struct LineSplitter {
     deliver: Option<LineCallback>,
     partial: Vec<u8>,
     limit: usize,
 }
 
-impl Lines {
-    /// `None` when nobody wants the lines.
+impl LineSplitter {
+    /// `None` if standard error is not read.
     pub(super) fn new(stderr: Stderr, limit: usize, id: u32) -> Option<Self> {
         let deliver: LineCallback = match stderr {
             Stderr::Log => {
                 Box::new(move |line: &str| tracing::info!(target: "steadfast::child", process = id, "{line}"))
             }
             Stderr::Lines(shared) => Box::new(move |line: &str| {
-                // One that has panicked is not called again.
+                // A callback that has panicked has poisoned the lock, and is not called again.
                 if let Ok(mut deliver) = shared.lock() {
                     deliver(line);
                 }
             }),
             Stderr::Inherit | Stderr::Null => return None,
         };
-        // A character has at most four bytes, so that every piece makes progress.
+        // A character has at most four bytes, so every piece contains at least one.
         Some(Self { deliver: Some(deliver), partial: Vec::new(), limit: limit.max(4) })
     }
 
@@ -43,7 +43,7 @@ impl Lines {
         self.extend(bytes);
     }
 
-    /// The stream has ended: what is left is a line too.
+    /// Delivers the last line, which has no line break.
     pub(super) fn finish(&mut self) {
         if !self.partial.is_empty() {
             self.end_line();
@@ -60,10 +60,10 @@ impl Lines {
         self.partial.extend_from_slice(bytes);
     }
 
-    /// Delivers what is there, apart from a character that is not complete yet.
+    /// Delivers a piece of a long line, without the incomplete character at its end.
     fn deliver_piece(&mut self) {
-        let keep = incomplete_tail(&self.partial);
-        let tail = self.partial.split_off(self.partial.len().saturating_sub(keep));
+        let incomplete = incomplete_tail(&self.partial);
+        let tail = self.partial.split_off(self.partial.len().saturating_sub(incomplete));
         let piece = std::mem::replace(&mut self.partial, tail);
         self.deliver(&piece);
     }
@@ -81,14 +81,14 @@ impl Lines {
     fn deliver(&mut self, line: &[u8]) {
         let Some(deliver) = &mut self.deliver else { return };
         let text = String::from_utf8_lossy(line);
-        // The process must not be stuck, or die of a closed pipe, because a callback of ours is wrong.
+        // A callback that panics must not end this thread: the process would block, or get SIGPIPE.
         if catch_unwind(AssertUnwindSafe(|| deliver(&text))).is_err() {
             self.deliver = None;
         }
     }
 }
 
-/// How many bytes at the end are the beginning of a character.
+/// How many bytes at the end are an incomplete character.
 fn incomplete_tail(bytes: &[u8]) -> usize {
     for length in 1..=3_usize.min(bytes.len()) {
         let Some(&byte) = bytes.get(bytes.len() - length) else { return 0 };
@@ -118,7 +118,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&seen);
         let deliver = Stderr::Lines(shared(move |line| sink.lock().unwrap().push(line.to_owned())));
-        let mut lines = Lines::new(deliver, limit, 1).unwrap();
+        let mut lines = LineSplitter::new(deliver, limit, 1).unwrap();
         for part in parts {
             lines.push(part);
         }
@@ -161,7 +161,7 @@ mod tests {
             *counter.lock().unwrap() += 1;
             std::panic::resume_unwind(Box::new("wrong"));
         }));
-        let mut lines = Lines::new(deliver, 100, 1).unwrap();
+        let mut lines = LineSplitter::new(deliver, 100, 1).unwrap();
         lines.push(b"one\ntwo\n");
         lines.finish();
         assert_eq!(*calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner), 1);

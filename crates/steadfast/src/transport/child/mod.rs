@@ -1,16 +1,16 @@
-//! A server process that we start, speak to, and end for certain.
+//! A server process that is started, spoken to, and always ended.
 //!
-//! The process gets a process group of its own, pipes for its standard input and output, and somebody who reads what it
-//! says on standard error. Its end is the same whether it is asked for with [`Child::shutdown`], comes by dropping the
-//! [`Child`], or starts with the process leaving on its own: standard input is closed; if that is not enough after a
-//! while, SIGTERM goes to the whole group; after another while, SIGKILL. The process is always reaped.
+//! The process gets a process group of its own, pipes for its standard input and output, and a thread that reads its standard
+//! error. It is ended in the same way by [`Child::shutdown`], by dropping the [`Child`], and when the process exits while others
+//! of its group still run: its standard input is closed; after a timeout SIGTERM is sent to the whole group; after another
+//! timeout SIGKILL. The process is always reaped.
 //!
-//! All of this is done by plain threads, one that waits for the process and one for its standard error, so it works
-//! without a runtime, and while a runtime is going down. The last of what it says on standard error is kept, for whoever wants
-//! to know why it left. A process that moved itself out of the group and keeps our pipes
-//! open is no reason to wait: the peer is the process that was started, and when that one has ended the stream ends too.
+//! Plain threads do all of this, one that waits for the process and one that reads its standard error, so it works without a
+//! runtime and while a runtime shuts down. The last lines of standard error are stored, to explain in errors why the process
+//! exited. If a process has moved to another group and keeps the pipes open, this module does not wait for it: the peer is the
+//! process that was started, and when that process has exited, its stream ends too.
 //!
-//! On systems other than Unix there are no groups and no SIGTERM: the process itself is killed when its time is up.
+//! On systems other than Unix there are no process groups and no SIGTERM: the process alone is killed after both timeouts.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -22,14 +22,14 @@ use super::{Hangup, Transport, broken_pipe};
 mod command;
 #[cfg(unix)]
 mod group;
-#[cfg_attr(not(unix), path = "child/keeper_portable.rs")]
-mod keeper;
-mod life;
 mod lines;
+mod process_state;
 mod report;
+#[cfg_attr(not(unix), path = "supervisor_portable.rs")]
+mod supervisor;
 
 pub use command::Command;
-pub use life::{Ended, Exit, Handle};
+pub use process_state::{Exit, GroupExit, Handle};
 
 /// A running server process, as a transport to it.
 ///
@@ -50,13 +50,13 @@ pub struct Child {
     /// `None` once it is closed.
     output: Option<Output>,
     handle: Handle,
-    watch: life::Watch,
+    watcher: process_state::Watcher,
     input_reported: bool,
     output_reported: bool,
-    /// Its end was begun by us.
-    leaving: bool,
-    /// It left, or closed its end of a pipe, before it was asked to.
-    left: bool,
+    /// This transport has begun to end the process.
+    ending: bool,
+    /// The process exited, or closed its end of a pipe, before its end was requested.
+    left_early: bool,
 }
 
 impl Child {
@@ -64,24 +64,24 @@ impl Child {
     ///
     /// # Errors
     ///
-    /// When there is no such program, or the system cannot start it, or a thread to look after it. Nothing is left
-    /// running then.
+    /// If there is no such program, or the system cannot start it or a thread that supervises it. Then no process is left
+    /// running.
     pub fn spawn(mut command: Command) -> io::Result<Self> {
         command.spawn()
     }
 
     fn start(command: &mut Command) -> io::Result<Self> {
-        let keeper::StartedProcess { input, output, handle } = keeper::start(command)?;
-        let watch = handle.watch();
+        let supervisor::StartedProcess { input, output, handle } = supervisor::start(command)?;
+        let watcher = handle.watcher();
         Ok(Self {
             input: Some(input),
             output: Some(output),
             handle,
-            watch,
+            watcher,
             input_reported: false,
             output_reported: false,
-            leaving: false,
-            left: false,
+            ending: false,
+            left_early: false,
         })
     }
 
@@ -90,67 +90,66 @@ impl Child {
         self.handle.id()
     }
 
-    /// A handle that outlives the transport: to learn of the end of the process, or to bring it about.
+    /// A handle that outlives the transport, to wait for the end of the process or to end it.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Completes with the exit status as soon as the process has ended.
+    /// Completes with the exit status as soon as the process has exited.
     pub fn exit(&self) -> Exit {
         self.handle.exit()
     }
 
-    /// Closes the process's standard input, gives it time to leave, and sees to it that it does. What it still writes
-    /// is read and thrown away, so that it is not stuck in a write.
+    /// Closes the standard input of the process, gives it time to exit, and ends it if it does not. Whatever it still writes is
+    /// read and discarded, so that it does not block in a write.
     ///
-    /// The future completes when the process is reaped and its group is gone. Dropping the future stops the waiting, not
-    /// the ending.
-    pub fn shutdown(mut self) -> Ended {
+    /// The future completes when the process is reaped and its group is gone. Dropping the future does not stop the shutdown.
+    pub fn shutdown(mut self) -> GroupExit {
         self.begin_end();
-        self.handle.ended()
+        self.handle.group_exit()
     }
 
-    /// Whether the process has ended. Also carries out what was asked for through a [`Handle`], which cannot reach our
-    /// pipes.
-    fn look(&mut self, cx: &mut Context<'_>) -> bool {
-        let seen = self.watch.look(cx);
-        if seen.ending {
+    /// Whether the process has exited. If its end was requested through a [`Handle`], which has no access to the pipes, this
+    /// closes standard input.
+    fn poll_exited(&mut self, cx: &mut Context<'_>) -> bool {
+        let process = self.watcher.poll_view(cx);
+        if process.ending {
             self.output = None;
         }
-        self.left |= seen.exited && !seen.ending;
-        seen.exited
+        self.left_early |= process.exited && !process.ending;
+        process.exited
     }
 
-    /// Its end of a pipe is closed.
-    fn note_left(&mut self) {
-        self.left |= !self.handle.is_ending();
+    /// The process has closed its end of a pipe.
+    fn note_closed_pipe(&mut self) {
+        self.left_early |= !self.handle.is_ending();
     }
 
     fn begin_end(&mut self) {
-        if !std::mem::replace(&mut self.leaving, true) {
+        if !std::mem::replace(&mut self.ending, true) {
             self.output = None;
-            keeper::end(&self.handle, self.input.take());
+            supervisor::end(&self.handle, self.input.take());
         }
     }
 }
 
 impl Transport for Child {
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
-        // Asked before reading: what the process wrote before it ended is then certain to be seen by this read.
-        let exited = self.look(cx);
+        // Checked before the read: then this read is certain to return what the process wrote before it exited.
+        let exited = self.poll_exited(cx);
         let Some(input) = &mut self.input else { return Poll::Ready(Ok(0)) };
         if exited {
-            // The end may have come here sooner than the news of what was written before it.
-            input.look_again();
+            // The exit may have been noticed before the readiness event of the last bytes.
+            input.skip_readiness();
         }
         match input.poll_read(cx, buf) {
             Poll::Pending if exited => {
-                // Somebody else still holds the pipe open, but that is not our peer.
+                // Another process still holds the pipe open, but it is not the peer.
                 self.input = None;
                 Poll::Ready(Ok(0))
             }
             Poll::Ready(Ok(0)) if !buf.is_empty() => {
-                self.note_left();
+                self.note_closed_pipe();
                 Poll::Ready(Ok(0))
             }
             other => other,
@@ -158,7 +157,7 @@ impl Transport for Child {
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if self.look(cx) {
+        if self.poll_exited(cx) {
             return Poll::Ready(Err(broken_pipe()));
         }
         let written = match &mut self.output {
@@ -166,7 +165,7 @@ impl Transport for Child {
             None => Poll::Ready(Err(broken_pipe())),
         };
         if let Poll::Ready(Err(_)) = written {
-            self.note_left();
+            self.note_closed_pipe();
         }
         written
     }
@@ -178,14 +177,14 @@ impl Transport for Child {
         }
     }
 
-    /// Both kinds, also when the process has ended while somebody else holds its pipes.
+    /// Reports both directions, also when the process has exited while another process holds its pipes open.
     fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
-        let exited = self.look(cx);
+        let exited = self.poll_exited(cx);
         if !self.input_reported {
             let gone = self.input.as_mut().is_some_and(|input| input.poll_hangup(cx).is_ready());
             if gone || exited {
                 self.input_reported = true;
-                self.note_left();
+                self.note_closed_pipe();
                 return Poll::Ready(Hangup::Input);
             }
         }
@@ -196,7 +195,7 @@ impl Transport for Child {
             };
             if gone || exited {
                 self.output_reported = true;
-                self.note_left();
+                self.note_closed_pipe();
                 return Poll::Ready(Hangup::Output);
             }
         }
@@ -215,19 +214,19 @@ impl Transport for Child {
         closed
     }
 
-    /// Begins the ending, and waits for the process to be reaped and its group to be gone.
+    /// Begins to end the process, and waits until it is reaped and its group is gone.
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.begin_end();
-        self.watch.poll_ended(cx)
+        self.watcher.poll_group_gone(cx)
     }
 
-    /// The program, how it ended and what it said last on standard error, unless it was asked to end.
+    /// The program, how it exited and its last lines of standard error; `None` if its end was requested.
     fn poll_exit_reason(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
-        self.look(cx);
-        if self.handle.is_ending() && !self.left {
+        self.poll_exited(cx);
+        if self.handle.is_ending() && !self.left_early {
             return Poll::Ready(None);
         }
-        self.watch.poll_ended(cx).map(|()| self.left.then(|| self.handle.life.obituary()))
+        self.watcher.poll_group_gone(cx).map(|()| self.left_early.then(|| self.handle.process.exit_report()))
     }
 
     fn leave_runtime(&mut self) -> bool {

@@ -1,6 +1,6 @@
-//! What people are told of a process that failed them: why it could not be started, or how it ended and what it said last.
+//! Error messages about a process: why it could not be started, or how it exited, with its last lines of standard error.
 //!
-//! It goes into errors, so it names the program and never its arguments or its environment: they may hold secrets.
+//! They name the program and never its arguments or its environment, which may contain secrets.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -9,30 +9,30 @@ use std::io;
 use std::path::Path;
 use std::process::{self, ExitStatus};
 
-/// So much of what a process said last is kept.
-const BYTES: usize = 4 * 1024;
+/// How many bytes of standard error are stored.
+const MAX_BYTES: usize = 4 * 1024;
 
-/// And no more lines than this.
-const LINES: usize = 20;
+/// How many lines of standard error are shown.
+const MAX_LINES: usize = 20;
 
-/// The end of what a process has said on standard error.
+/// The end of the standard error of a process.
 #[derive(Default)]
-pub(super) struct Tail {
+pub(super) struct StderrTail {
     bytes: VecDeque<u8>,
-    /// There was more before it.
+    /// Earlier bytes were dropped.
     cut: bool,
 }
 
-impl Tail {
+impl StderrTail {
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        let kept = bytes.get(bytes.len().saturating_sub(BYTES)..).unwrap_or_default();
-        let excess = (self.bytes.len() + kept.len()).saturating_sub(BYTES);
-        self.cut |= excess > 0 || kept.len() < bytes.len();
+        let last = bytes.get(bytes.len().saturating_sub(MAX_BYTES)..).unwrap_or_default();
+        let excess = (self.bytes.len() + last.len()).saturating_sub(MAX_BYTES);
+        self.cut |= excess > 0 || last.len() < bytes.len();
         self.bytes.drain(..excess.min(self.bytes.len()));
-        self.bytes.extend(kept);
+        self.bytes.extend(last);
     }
 
-    /// The last lines, whole ones if there are any. What would steer a terminal is left out.
+    /// The last lines, complete ones if there are any. Control characters are removed.
     fn lines(&self) -> Vec<String> {
         let (front, back) = self.bytes.as_slices();
         let text = [front, back].concat();
@@ -41,29 +41,29 @@ impl Tail {
         let text = String::from_utf8_lossy(whole.unwrap_or(&text));
         let readable = |line: &str| line.chars().filter(|&c| c == '\t' || !c.is_control()).collect::<String>();
         let lines: Vec<String> = text.trim_end().lines().map(|line| readable(line).trim_end().to_owned()).collect();
-        lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().to_vec()
+        lines.get(lines.len().saturating_sub(MAX_LINES)..).unwrap_or_default().to_vec()
     }
 }
 
-/// Why a process ended that was not asked to.
-pub(super) enum Cause {
-    /// By itself, in this way.
-    Itself(Option<ExitStatus>),
-    /// It had closed its pipes, so we ended it.
+/// Why a process ended although its end was not requested.
+pub(super) enum ExitCause {
+    /// It exited by itself, with this status.
+    Exited(Option<ExitStatus>),
+    /// It closed its pipes, so the supervisor ended it.
     ClosedPipes,
     /// This program killed it.
     Killed,
 }
 
-/// How a process ended, in a line, and what it said last in those below.
-pub(super) fn obituary(program: &str, cause: Cause, said: &Tail) -> String {
+/// How a process ended, in one line, followed by its last lines of standard error.
+pub(super) fn exit_report(program: &str, cause: ExitCause, stderr_tail: &StderrTail) -> String {
     let mut text = match cause {
-        Cause::Itself(Some(status)) => format!("`{program}` has ended ({status})"),
-        Cause::Itself(None) => format!("`{program}` has ended"),
-        Cause::ClosedPipes => format!("`{program}` closed its standard input or output, and was ended"),
-        Cause::Killed => format!("`{program}` was killed by this program"),
+        ExitCause::Exited(Some(status)) => format!("`{program}` exited ({status})"),
+        ExitCause::Exited(None) => format!("`{program}` exited"),
+        ExitCause::ClosedPipes => format!("`{program}` closed its standard input or output and was terminated"),
+        ExitCause::Killed => format!("`{program}` was killed by this program"),
     };
-    let lines = said.lines();
+    let lines = stderr_tail.lines();
     if !lines.is_empty() {
         text.push(':');
     }
@@ -74,8 +74,8 @@ pub(super) fn obituary(program: &str, cause: Cause, said: &Tail) -> String {
     text
 }
 
-/// The name of the program that a command starts. A whole command line that was given in its place is cut: what comes behind
-/// the first word may be arguments.
+/// The name of the program that a command starts. If it looks like a whole command line, it is cut after the first word: the
+/// rest may be arguments.
 pub(super) fn name_of(process: &process::Command) -> String {
     let program = process.get_program().to_string_lossy();
     match program.split_once(char::is_whitespace) {
@@ -85,36 +85,38 @@ pub(super) fn name_of(process: &process::Command) -> String {
 }
 
 /// Why a process could not be started, and what to do about it.
-pub(super) fn unstartable(process: &process::Command, error: &io::Error) -> io::Error {
+pub(super) fn spawn_error(process: &process::Command, error: &io::Error) -> io::Error {
     let program = name_of(process);
     let kind = error.kind();
     let text = match process.get_current_dir().filter(|directory| !directory.is_dir()) {
-        Some(directory) => format!("there is no directory `{}` to start `{program}` in", directory.display()),
+        Some(directory) => {
+            format!("cannot start `{program}`: there is no working directory `{}`", directory.display())
+        }
         None if kind == io::ErrorKind::NotFound => not_found(process.get_program(), &program),
         None if kind == io::ErrorKind::PermissionDenied => {
-            format!("`{program}` may not be run: it has to be a program, and executable ({error})")
+            format!("cannot start `{program}`: it has to be an executable program ({error})")
         }
-        None => format!("`{program}` could not be started: {error}"),
+        None => format!("cannot start `{program}`: {error}"),
     };
     io::Error::new(kind, text)
 }
 
 fn not_found(program: &OsStr, name: &str) -> String {
     if Path::new(program).is_file() {
-        return format!("what `{name}` is to be run with does not exist: see its first line");
+        return format!("cannot start `{name}`: its interpreter was not found (see its first line)");
     }
     if program.to_string_lossy().contains(char::is_whitespace) {
-        return format!("there is no program `{name}`: give it its arguments with `arg`");
+        return format!("program `{name}` not found: pass its arguments with `arg`");
     }
-    format!("there is no program `{name}`: give its path, or install it where PATH leads")
+    format!("program `{name}` not found: give its path, or add its directory to PATH")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn said(parts: &[&[u8]]) -> Vec<String> {
-        let mut tail = Tail::default();
+    fn lines_of(parts: &[&[u8]]) -> Vec<String> {
+        let mut tail = StderrTail::default();
         for part in parts {
             tail.push(part);
         }
@@ -122,28 +124,28 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_last_is_whole_lines_without_what_steers_a_terminal() {
-        assert_eq!(said(&[b"on", b"e\r\n\x1b[31mtwo\n\n"]), ["one", "[31mtwo"]);
-        assert_eq!(said(&[b"no end \xff"]), ["no end \u{fffd}"]);
-        assert!(said(&[b"\n\n"]).iter().all(String::is_empty));
+    fn the_tail_is_complete_lines_without_control_characters() {
+        assert_eq!(lines_of(&[b"on", b"e\r\n\x1b[31mtwo\n\n"]), ["one", "[31mtwo"]);
+        assert_eq!(lines_of(&[b"no end \xff"]), ["no end \u{fffd}"]);
+        assert!(lines_of(&[b"\n\n"]).iter().all(String::is_empty));
     }
 
     #[test]
-    fn only_the_last_lines_are_kept() {
+    fn only_the_last_lines_are_shown() {
         let many: Vec<String> = (0..100).map(|line| line.to_string()).collect();
-        let lines = said(&[many.join("\n").as_bytes()]);
-        assert_eq!((lines.len(), lines.first().map(String::as_str)), (LINES, Some("80")));
+        let lines = lines_of(&[many.join("\n").as_bytes()]);
+        assert_eq!((lines.len(), lines.first().map(String::as_str)), (MAX_LINES, Some("80")));
     }
 
     #[test]
-    fn however_long_a_line_is_only_its_end_is_kept() {
-        let long = vec![b'x'; 3 * BYTES];
-        for step in [1, 100, BYTES, 3 * BYTES] {
-            let mut tail = Tail::default();
+    fn only_the_end_of_a_long_line_is_stored() {
+        let long = vec![b'x'; 3 * MAX_BYTES];
+        for step in [1, 100, MAX_BYTES, 3 * MAX_BYTES] {
+            let mut tail = StderrTail::default();
             for part in long.chunks(step) {
                 tail.push(part);
             }
-            assert_eq!(tail.lines(), ["x".repeat(BYTES)], "{step}");
+            assert_eq!(tail.lines(), ["x".repeat(MAX_BYTES)], "{step}");
             tail.push(b"\nthe end");
             assert_eq!(tail.lines(), ["the end"], "{step}");
         }
@@ -152,12 +154,12 @@ mod tests {
     #[test]
     fn a_command_line_in_the_place_of_a_program_is_not_shown() {
         let process = process::Command::new("server --token=secret");
-        let error = unstartable(&process, &io::ErrorKind::NotFound.into()).to_string();
-        assert_eq!(error, "there is no program `server ...`: give it its arguments with `arg`");
-        let error = unstartable(&process, &io::ErrorKind::PermissionDenied.into()).to_string();
-        assert!(error.starts_with("`server ...` may not be run"), "{error}");
-        let error = unstartable(&process, &io::ErrorKind::OutOfMemory.into()).to_string();
-        assert!(error.starts_with("`server ...` could not be started"), "{error}");
+        let error = spawn_error(&process, &io::ErrorKind::NotFound.into()).to_string();
+        assert_eq!(error, "program `server ...` not found: pass its arguments with `arg`");
+        for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::OutOfMemory] {
+            let error = spawn_error(&process, &kind.into()).to_string();
+            assert!(error.starts_with("cannot start `server ...`: "), "{error}");
+        }
         let command = super::super::Command::new("server --token=secret");
         assert_eq!(format!("{command:?}"), "Command { program: \"server ...\", .. }");
     }

@@ -1,5 +1,5 @@
-//! Real processes: `sh`, `cat`, `sleep`. Their ends are seen by what only an end can do (a pipe that hangs up, a status,
-//! a process that is no more), never by how long it took.
+//! Tests with real processes: `sh`, `cat`, `sleep`. Their end is detected by something that only an end can cause (a hangup,
+//! a status, a process that does not exist any more), never by the time it took.
 
 use std::fs::File;
 use std::future::Future;
@@ -31,7 +31,7 @@ fn is_running(id: u32) -> bool {
     rustix::process::test_kill_process(Pid::from_raw(i32::try_from(id).unwrap()).unwrap()).is_ok()
 }
 
-/// A process number from what a script printed.
+/// The process id that a script printed.
 async fn printed_id(child: &mut Child) -> u32 {
     let mut line = Vec::new();
     while !line.ends_with(b"\n") {
@@ -40,7 +40,7 @@ async fn printed_id(child: &mut Child) -> u32 {
     String::from_utf8(line).unwrap().trim().parse().unwrap()
 }
 
-/// A process that nobody but the test will end.
+/// A process outside of the group, which only the test ends.
 struct Outsider(u32);
 
 impl Drop for Outsider {
@@ -51,7 +51,7 @@ impl Drop for Outsider {
     }
 }
 
-/// What is still written to a tether, when the last process that writes to it is gone.
+/// The rest of what was written to a tether, when its last writer is gone.
 async fn rest_of(mut hold: File) -> String {
     elsewhere(move || {
         let mut rest = String::new();
@@ -62,19 +62,19 @@ async fn rest_of(mut hold: File) -> String {
 }
 
 /// All lines, when the thread that delivers them has ended.
-async fn all<T: Send + 'static>(said: mpsc::Receiver<T>) -> Vec<T> {
-    elsewhere(move || said.iter().collect()).await
+async fn all<T: Send + 'static>(received: mpsc::Receiver<T>) -> Vec<T> {
+    elsewhere(move || received.iter().collect()).await
 }
 
-/// Waits on this thread, without any runtime.
+/// Blocks this thread on a future, without any runtime.
 fn block<F: Future>(future: F) -> F::Output {
-    struct Parked(std::thread::Thread);
-    impl Wake for Parked {
+    struct ThreadWaker(std::thread::Thread);
+    impl Wake for ThreadWaker {
         fn wake(self: Arc<Self>) {
             self.0.unpark();
         }
     }
-    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
     let mut future = pin!(future);
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -88,7 +88,7 @@ fn block<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A named pipe that shows when the last process that writes to it is gone.
+/// A named pipe that hangs up when the last process that writes to it is gone.
 struct Tether(PathBuf);
 
 impl Tether {
@@ -249,8 +249,8 @@ async fn a_wrapper_that_dies_of_sigterm_does_not_cost_the_server_its_cleanup() {
 }
 
 #[tokio::test]
-async fn somebody_outside_the_group_who_keeps_the_pipes_open_is_not_waited_for() {
-    let (lines, said) = mpsc::channel();
+async fn a_process_outside_the_group_that_keeps_the_pipes_open_does_not_delay_the_end() {
+    let (lines, received) = mpsc::channel();
     let command = shell("setsid sh -c 'echo outside >&2; echo $$; exec sleep 3600' & cat >/dev/null")
         .on_stderr_line(move |line| lines.send(line.to_owned()).unwrap());
     let mut child = Child::spawn(command).unwrap();
@@ -259,12 +259,12 @@ async fn somebody_outside_the_group_who_keeps_the_pipes_open_is_not_waited_for()
     settle(child.shutdown()).await.unwrap();
     assert!(is_running(outsider.0), "it was not waited for, and is not ours to kill");
     // The thread that reads standard error ends as well: it drops its sender.
-    assert_eq!(all(said).await, ["outside"]);
+    assert_eq!(all(received).await, ["outside"]);
     assert!(settle(handle.exit()).await.unwrap().success());
 }
 
 #[tokio::test]
-async fn the_end_of_the_process_is_the_end_of_the_stream_whoever_holds_the_pipe() {
+async fn the_stream_ends_with_the_process_even_if_another_process_holds_the_pipe() {
     let command = shell("setsid sh -c 'echo $$; exec sleep 3600' <&0 & read line; echo done; exit 3");
     let mut child = Child::spawn(command).unwrap();
     let outsider = Outsider(printed_id(&mut child).await);
@@ -308,7 +308,7 @@ async fn dropping_a_child_ends_it_in_the_same_way() {
     let child = Child::spawn(shell("head -c 1000000 /dev/zero; cat; exit 5")).unwrap();
     let handle = child.handle();
     drop(child);
-    assert_eq!(settle(handle.ended()).await.unwrap().code(), Some(5));
+    assert_eq!(settle(handle.group_exit()).await.unwrap().code(), Some(5));
     assert!(!is_running(handle.id()));
 }
 
@@ -321,7 +321,7 @@ fn dropping_a_child_with_its_runtime_gone_ends_it_too() {
     let handle = child.handle();
     runtime.shutdown_background();
     drop(child);
-    assert_eq!(block(handle.ended()).unwrap().signal(), Some(Signal::KILL.as_raw()));
+    assert_eq!(block(handle.group_exit()).unwrap().signal(), Some(Signal::KILL.as_raw()));
     assert!(!is_running(handle.id()));
 }
 
@@ -344,7 +344,7 @@ async fn a_handle_can_end_a_child_that_a_driver_owns() {
     let (first, rest, child) = settle(driver).await.unwrap();
     assert_eq!(first, Hangup::Output);
     assert_eq!(rest, b"");
-    assert_eq!(settle(handle.ended()).await.unwrap().code(), Some(6));
+    assert_eq!(settle(handle.group_exit()).await.unwrap().code(), Some(6));
     drop(child);
 }
 
@@ -359,7 +359,7 @@ async fn a_handle_can_kill_at_once() {
 }
 
 #[tokio::test]
-async fn many_can_wait_for_the_same_end() {
+async fn several_tasks_can_wait_for_the_same_end() {
     let child = Child::spawn(shell("cat; exit 2")).unwrap();
     let waiting: Vec<_> = (0..10).map(|_| tokio::spawn(child.exit())).collect();
     drop(child.exit());
@@ -372,30 +372,30 @@ async fn many_can_wait_for_the_same_end() {
 
 #[tokio::test]
 async fn standard_error_arrives_line_by_line() {
-    let (lines, said) = mpsc::channel();
+    let (lines, received) = mpsc::channel();
     let script = r"printf 'one\r\ntwo\n\377bad\nlooooong\nlast' >&2";
     let command = shell(script).stderr_line_limit(4).on_stderr_line(move |line| lines.send(line.to_owned()).unwrap());
     let child = Child::spawn(command).unwrap();
     settle(child.shutdown()).await.unwrap();
-    assert_eq!(all(said).await, ["one", "two", "\u{fffd}bad", "looo", "oong", "last"]);
+    assert_eq!(all(received).await, ["one", "two", "\u{fffd}bad", "looo", "oong", "last"]);
 }
 
 #[tokio::test]
 async fn a_flood_on_standard_error_does_not_stop_the_conversation() {
-    let (lines, said) = mpsc::channel();
+    let (lines, received) = mpsc::channel();
     let command = shell("head -c 3000000 /dev/zero | tr '\\0' 'x' >&2; echo >&2; exec cat")
         .on_stderr_line(move |line| lines.send(line.len()).unwrap());
     let mut child = Child::spawn(command).unwrap();
     write_all(&mut child, b"hello").await.unwrap();
     assert_eq!(read_exactly(&mut child, 5).await, b"hello");
     settle(child.shutdown()).await.unwrap();
-    let lengths: Vec<usize> = all(said).await;
+    let lengths: Vec<usize> = all(received).await;
     assert_eq!(lengths.iter().sum::<usize>(), 3_000_000);
     assert!(lengths.iter().all(|&length| length <= 16 * 1024));
 }
 
 #[tokio::test]
-async fn a_callback_that_panics_harms_nobody() {
+async fn a_callback_that_panics_does_no_harm() {
     let command = shell("echo one >&2; echo two >&2; exec cat")
         .on_stderr_line(|_| std::panic::resume_unwind(Box::new("a wrong callback")));
     let mut child = Child::spawn(command).unwrap();
@@ -413,8 +413,8 @@ async fn the_environment_and_the_directory_are_as_asked() {
         .env("ONE", "1")
         .current_dir(&directory);
     let mut child = Child::spawn(command).unwrap();
-    let said = String::from_utf8(read_to_end(&mut child).await).unwrap();
-    assert_eq!(said, format!("{}\n1,,,path\n", directory.display()));
+    let received = String::from_utf8(read_to_end(&mut child).await).unwrap();
+    assert_eq!(received, format!("{}\n1,,,path\n", directory.display()));
 }
 
 #[tokio::test]
@@ -424,72 +424,72 @@ async fn a_process_has_a_group_of_its_own() {
 }
 
 #[test]
-fn what_is_printed_of_a_command_holds_no_secrets() {
+fn the_debug_output_of_a_command_contains_no_secrets() {
     let command = Command::new("server").arg("--token=secret").env("KEY", "secret");
     assert_eq!(format!("{command:?}"), "Command { program: \"server\", .. }");
 }
 
 #[tokio::test]
-async fn what_was_written_before_the_end_is_read_although_nobody_was_told_of_it() {
+async fn the_last_output_is_read_even_without_a_readiness_event() {
     let mut child = Child::spawn(shell("read line; echo last words")).unwrap();
     let mut buf = [0; 64];
     let first = std::future::poll_fn(|cx| Poll::Ready(child.poll_read(cx, &mut buf).is_pending())).await;
-    assert!(first, "it has said something before it was asked");
+    assert!(first, "the process has written before it got input");
     write_all(&mut child, b"go\n").await.unwrap();
-    // On this thread, so that the runtime cannot tell of anything that is there to be read.
+    // Blocks the thread of the runtime, so that no readiness event can arrive.
     block(child.exit());
     let last = std::future::poll_fn(|cx| Poll::Ready(child.poll_read(cx, &mut buf))).await;
     assert!(matches!(last, Poll::Ready(Ok(11))), "{last:?}");
 }
 
-/// What is known of the end of a child, when its driver is through with it.
-async fn obituary(child: &mut Child) -> Option<String> {
+/// Why a child exited, as its driver gets to know it.
+async fn exit_reason(child: &mut Child) -> Option<String> {
     settle(std::future::poll_fn(|cx| child.poll_exit_reason(cx))).await
 }
 
 #[tokio::test]
-async fn what_is_told_of_an_end_is_the_program_its_status_and_what_it_said_last() {
+async fn the_exit_reason_is_the_program_its_status_and_its_last_lines() {
     let command = Command::new("sh").args(["-c", "echo one >&2; echo two >&2; exit 3"]);
     let mut child = Child::spawn(command).unwrap();
     assert_eq!(read_to_end(&mut child).await, b"");
-    let told = "`sh` has ended (exit status: 3):\n    one\n    two";
-    assert_eq!(obituary(&mut child).await.as_deref(), Some(told));
+    let reason = "`sh` exited (exit status: 3):\n    one\n    two";
+    assert_eq!(exit_reason(&mut child).await.as_deref(), Some(reason));
 }
 
 #[tokio::test]
-async fn of_an_end_that_we_asked_for_nothing_is_told() {
+async fn there_is_no_exit_reason_after_a_requested_end() {
     let mut child = Child::spawn(shell("cat; exit 3")).unwrap();
     settle(std::future::poll_fn(|cx| child.poll_gone(cx))).await;
-    assert_eq!(obituary(&mut child).await, None);
+    assert_eq!(exit_reason(&mut child).await, None);
 }
 
 #[tokio::test]
-async fn a_process_that_hangs_up_and_stays_is_not_said_to_have_died_of_our_signal() {
+async fn the_exit_reason_of_a_process_that_closed_its_pipes_is_not_our_signal() {
     let command = shell("exec >&-; while :; do sleep 0.01; done").leave_within(SHORT);
     let mut child = Child::spawn(command).unwrap();
     assert_eq!(read_to_end(&mut child).await, b"");
     settle(std::future::poll_fn(|cx| child.poll_gone(cx))).await;
-    let told = "`sh` closed its standard input or output, and was ended";
-    assert_eq!(obituary(&mut child).await.as_deref(), Some(told));
+    let reason = "`sh` closed its standard input or output and was terminated";
+    assert_eq!(exit_reason(&mut child).await.as_deref(), Some(reason));
 }
 
 #[tokio::test]
-async fn who_is_killed_is_said_to_have_been() {
+async fn the_exit_reason_of_a_killed_process_says_so() {
     let mut child = Child::spawn(shell("cat")).unwrap();
     child.handle().kill();
     assert_eq!(read_to_end(&mut child).await, b"");
-    assert_eq!(obituary(&mut child).await.as_deref(), Some("`sh` was killed by this program"));
+    assert_eq!(exit_reason(&mut child).await.as_deref(), Some("`sh` was killed by this program"));
 }
 
 #[tokio::test]
-async fn a_callback_that_never_returns_keeps_nobody_from_the_end() {
+async fn a_callback_that_never_returns_does_not_delay_the_end() {
     let (held, hold) = mpsc::channel::<()>();
     let command = shell("echo stuck >&2; exit 3").on_stderr_line(move |_| {
         let _ = hold.recv();
     });
     let mut child = Child::spawn(command).unwrap();
     assert_eq!(read_to_end(&mut child).await, b"");
-    let told = "`sh` has ended (exit status: 3):\n    stuck";
-    assert_eq!(obituary(&mut child).await.as_deref(), Some(told));
+    let reason = "`sh` exited (exit status: 3):\n    stuck";
+    assert_eq!(exit_reason(&mut child).await.as_deref(), Some(reason));
     drop(held);
 }

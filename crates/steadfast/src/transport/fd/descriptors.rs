@@ -1,8 +1,8 @@
-//! The one place that moves descriptors of this process around.
+//! Duplicates, replaces and reopens descriptors of this process. No other module does.
 //!
-//! It takes the standard descriptors out of everybody's reach, and opens pipes a second time so that they can be made
-//! non-blocking without anybody else noticing. It never sets `O_NONBLOCK` on a descriptor that was inherited: that flag
-//! belongs to the open file description, which the process that started us, and its shell, may share.
+//! It moves the standard streams to other descriptors, out of the reach of `println!` and child processes, and reopens pipes so
+//! that they can be non-blocking without an effect on other processes. It never sets `O_NONBLOCK` on an inherited descriptor:
+//! that flag belongs to the open file description, which the parent process and its shell may share.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,14 +10,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::net::SocketType;
 
-/// What kind of thing a descriptor refers to, as far as waiting for it is concerned.
+/// The kinds of descriptors that have to be waited for in different ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DescriptorKind {
     /// A pipe, named or not.
     Pipe,
     /// A stream socket.
     Socket,
-    /// A file, a terminal, a device: something without readiness, or where waiting for it is not worth the trouble.
+    /// A file, a terminal, a device: something without readiness, or where using it is not worth the trouble.
     Other,
 }
 
@@ -28,9 +28,10 @@ pub(crate) enum PipeEnd {
     Writing,
 }
 
-/// The real standard input and output. Behind them descriptor 0 becomes the null device and descriptor 1 becomes
-/// standard error, so that a stray `println!` is a line in the log and a child process that reads eats no requests.
-pub(crate) fn take_standard() -> io::Result<(OwnedFd, OwnedFd)> {
+/// Moves standard input and output to new descriptors and returns them. Descriptor 0 becomes the null device and descriptor 1
+/// becomes standard error, so that a stray `println!` is a line in the log and a child process that reads standard input
+/// consumes no requests.
+pub(crate) fn take_standard_streams() -> io::Result<(OwnedFd, OwnedFd)> {
     let input = duplicate(rustix::stdio::stdin())?;
     let output = duplicate(rustix::stdio::stdout())?;
     let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -39,11 +40,11 @@ pub(crate) fn take_standard() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((input, output))
 }
 
-pub(crate) fn nature(descriptor: impl AsFd) -> io::Result<DescriptorKind> {
+pub(crate) fn kind_of(descriptor: impl AsFd) -> io::Result<DescriptorKind> {
     let stat = rustix::fs::fstat(&descriptor)?;
     Ok(match FileType::from_raw_mode(stat.st_mode) {
         FileType::Fifo => DescriptorKind::Pipe,
-        // Datagrams and packets have borders that a stream of bytes must not cut.
+        // Datagrams and packets have boundaries, which a byte stream would not preserve.
         FileType::Socket if rustix::net::sockopt::socket_type(&descriptor)? == SocketType::STREAM => {
             DescriptorKind::Socket
         }
@@ -51,9 +52,10 @@ pub(crate) fn nature(descriptor: impl AsFd) -> io::Result<DescriptorKind> {
     })
 }
 
-/// Opens the same end of the same pipe once more, with an open file description of its own that is non-blocking.
+/// Opens the same end of the same pipe again, with a non-blocking open file description of its own.
 ///
-/// This fails where there is no `/proc`, where the pipe belongs to another user, and for the writing end of a named pipe that nobody reads.
+/// This fails where there is no `/proc`, where the pipe belongs to another user, and for the writing end of a named pipe without
+/// a reader.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn reopen_pipe(pipe: &OwnedFd, end: PipeEnd) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;
@@ -66,32 +68,32 @@ pub(crate) fn reopen_pipe(pipe: &OwnedFd, end: PipeEnd) -> io::Result<OwnedFd> {
     let opened = rustix::fs::open(path, access | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
     let (before, after) = (rustix::fs::fstat(pipe)?, rustix::fs::fstat(&opened)?);
     if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino) {
-        return Err(io::Error::other("/proc/self/fd names another file"));
+        return Err(io::Error::other("reopening a pipe through /proc/self/fd opened another file"));
     }
     Ok(opened)
 }
 
-/// Only Linux can open a pipe a second time.
+/// Only Linux can reopen a pipe.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn reopen_pipe(_pipe: &OwnedFd, _end: PipeEnd) -> io::Result<OwnedFd> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// Lets a pipe hold more, so that a large answer is one write and not a write, a wait and another write. A system that
-/// refuses is as good as before.
+/// Enlarges the buffer of a pipe, so that a large response is one write, and not a write, a wait and another write. If the
+/// system refuses, the pipe stays as it is.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) fn widen(pipe: &OwnedFd) {
-    const WIDE: usize = 1024 * 1024;
-    if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < WIDE) {
-        let _ = rustix::pipe::fcntl_setpipe_size(pipe, WIDE);
+pub(crate) fn enlarge_pipe_buffer(pipe: &OwnedFd) {
+    const SIZE: usize = 1024 * 1024;
+    if rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size < SIZE) {
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, SIZE);
     }
 }
 
-/// Only Linux has it.
+/// Only Linux can do this.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) fn widen(_pipe: &OwnedFd) {}
+pub(crate) fn enlarge_pipe_buffer(_pipe: &OwnedFd) {}
 
 fn duplicate(descriptor: impl AsFd) -> io::Result<OwnedFd> {
-    // Three and up: never one of the standard descriptors again, even if one of them is closed.
+    // At least 3: never one of the standard descriptors, even if one of them is closed.
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
 }

@@ -1,4 +1,4 @@
-//! The reading half of a transport that is made of two: by readiness where the system has it, by a thread elsewhere.
+//! The reading half of a transport: by readiness where the system supports it, by a thread elsewhere.
 
 use std::io;
 #[cfg(unix)]
@@ -13,10 +13,10 @@ use super::descriptors::{self, DescriptorKind, PipeEnd};
 #[cfg(unix)]
 use super::pump;
 #[cfg(unix)]
-use super::readiness::{Kind, WatchedDescriptor};
+use super::readiness::{IoKind, WatchedDescriptor};
 use crate::transport::memory::channel::Receiver;
 
-/// Bytes from a peer, and the news that it will send no more.
+/// Reads bytes of a peer, and notices that it has closed its sending end.
 #[derive(Debug)]
 pub(crate) enum Input {
     #[cfg(unix)]
@@ -28,16 +28,16 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// Reads a descriptor that others may share, whatever it is.
+    /// Reads a descriptor of any kind, which other processes may share.
     #[cfg(unix)]
     pub(crate) fn shared(descriptor: OwnedFd) -> io::Result<Self> {
-        match descriptors::nature(&descriptor)? {
+        match descriptors::kind_of(&descriptor)? {
             DescriptorKind::Socket => {
-                return Ok(Self::Watched(WatchedDescriptor::new(descriptor, Kind::Socket, Interest::READABLE)));
+                return Ok(Self::Watched(WatchedDescriptor::new(descriptor, IoKind::Socket, Interest::READABLE)));
             }
             DescriptorKind::Pipe => {
                 if let Ok(own) = descriptors::reopen_pipe(&descriptor, PipeEnd::Reading) {
-                    return Ok(Self::Watched(WatchedDescriptor::new(own, Kind::Pipe, Interest::READABLE)));
+                    return Ok(Self::Watched(WatchedDescriptor::new(own, IoKind::Pipe, Interest::READABLE)));
                 }
             }
             DescriptorKind::Other => {}
@@ -45,19 +45,19 @@ impl Input {
         Ok(Self::thread(pump::reader(descriptor)?))
     }
 
-    /// Reads a pipe whose reading end nobody else has.
+    /// Reads a pipe whose reading end no other process has.
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self::Watched(WatchedDescriptor::new(pipe, Kind::Pipe, Interest::READABLE)))
+        Ok(Self::Watched(WatchedDescriptor::new(pipe, IoKind::Pipe, Interest::READABLE)))
     }
 
-    /// Reads what a thread hands over.
+    /// Receives the bytes that a thread reads.
     pub(crate) fn thread(receiver: Receiver) -> Self {
         Self::Thread { receiver, reported: false }
     }
 
-    /// See [`Transport::leave_runtime`](crate::transport::Transport::leave_runtime). A thread is in none.
+    /// See [`Transport::leave_runtime`](crate::transport::Transport::leave_runtime). A thread is registered with no runtime.
     pub(crate) fn leave_runtime(&mut self) {
         match self {
             #[cfg(unix)]
@@ -74,11 +74,11 @@ impl Input {
         }
     }
 
-    /// Has the next read look for itself, where otherwise it would wait to be told that there is something.
-    pub(crate) fn look_again(&mut self) {
+    /// Makes the next read try at once, without waiting for a readiness event.
+    pub(crate) fn skip_readiness(&mut self) {
         match self {
             #[cfg(unix)]
-            Self::Watched(watched) => watched.look_again(),
+            Self::Watched(watched) => watched.skip_readiness(),
             Self::Thread { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Bytes to and from descriptors: by readiness where the system has it, by threads elsewhere.
+//! Reads and writes descriptors: by readiness where the system supports it, by threads elsewhere.
 
 #[cfg(unix)]
 pub(crate) mod descriptors;

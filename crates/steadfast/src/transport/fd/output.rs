@@ -1,4 +1,4 @@
-//! The writing half of a transport that is made of two: by readiness where the system has it, by a thread elsewhere.
+//! The writing half of a transport: by readiness where the system supports it, by a thread elsewhere.
 
 use std::io;
 #[cfg(unix)]
@@ -13,10 +13,10 @@ use super::descriptors::{self, DescriptorKind, PipeEnd};
 #[cfg(unix)]
 use super::pump;
 #[cfg(unix)]
-use super::readiness::{Kind, WatchedDescriptor};
+use super::readiness::{IoKind, WatchedDescriptor};
 use crate::transport::memory::channel::Sender;
 
-/// Bytes to a peer, and the news that nobody reads them.
+/// Writes bytes to a peer, and notices that it does not read any more.
 #[derive(Debug)]
 pub(crate) enum Output {
     #[cfg(unix)]
@@ -28,17 +28,17 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Writes to a descriptor that others may share, whatever it is.
+    /// Writes to a descriptor of any kind, which other processes may share.
     #[cfg(unix)]
     pub(crate) fn shared(descriptor: OwnedFd) -> io::Result<Self> {
-        match descriptors::nature(&descriptor)? {
+        match descriptors::kind_of(&descriptor)? {
             DescriptorKind::Socket => {
-                return Ok(Self::Watched(WatchedDescriptor::new(descriptor, Kind::Socket, Interest::WRITABLE)));
+                return Ok(Self::Watched(WatchedDescriptor::new(descriptor, IoKind::Socket, Interest::WRITABLE)));
             }
             DescriptorKind::Pipe => {
                 if let Ok(own) = descriptors::reopen_pipe(&descriptor, PipeEnd::Writing) {
-                    descriptors::widen(&own);
-                    return Ok(Self::Watched(WatchedDescriptor::new(own, Kind::Pipe, Interest::WRITABLE)));
+                    descriptors::enlarge_pipe_buffer(&own);
+                    return Ok(Self::Watched(WatchedDescriptor::new(own, IoKind::Pipe, Interest::WRITABLE)));
                 }
             }
             DescriptorKind::Other => {}
@@ -46,19 +46,19 @@ impl Output {
         Ok(Self::thread(pump::writer(descriptor)?))
     }
 
-    /// Writes to a pipe whose writing end nobody else has.
+    /// Writes to a pipe whose writing end no other process has.
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self::Watched(WatchedDescriptor::new(pipe, Kind::Pipe, Interest::WRITABLE)))
+        Ok(Self::Watched(WatchedDescriptor::new(pipe, IoKind::Pipe, Interest::WRITABLE)))
     }
 
-    /// Hands bytes to a thread.
+    /// Sends bytes to a thread that writes them.
     pub(crate) fn thread(sender: Sender) -> Self {
         Self::Thread { sender, reported: false }
     }
 
-    /// See [`Transport::leave_runtime`](crate::transport::Transport::leave_runtime). A thread is in none.
+    /// See [`Transport::leave_runtime`](crate::transport::Transport::leave_runtime). A thread is registered with no runtime.
     pub(crate) fn leave_runtime(&mut self) {
         match self {
             #[cfg(unix)]
@@ -77,7 +77,7 @@ impl Output {
 
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            // A write that was taken is in the system's hands.
+            // Bytes that the system has accepted are flushed.
             #[cfg(unix)]
             Self::Watched(_) => {
                 let _ = cx;
@@ -87,21 +87,21 @@ impl Output {
         }
     }
 
-    /// Completes once, when nobody reads any more.
+    /// Completes once, when the peer does not read any more.
     pub(crate) fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             #[cfg(unix)]
             Self::Watched(watched) => watched.poll_output_hangup(cx),
             Self::Thread { reported: true, .. } => Poll::Pending,
             Self::Thread { sender, reported } => {
-                let hangup = sender.poll_gone(cx);
+                let hangup = sender.poll_receiver_dropped(cx);
                 *reported = hangup.is_ready();
                 hangup
             }
         }
     }
 
-    /// Ends the stream; with a thread, completes when everything is written and the descriptor is closed.
+    /// Closes the stream; with a thread, completes when everything is written and the descriptor is closed.
     pub(crate) fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             #[cfg(unix)]
@@ -109,7 +109,7 @@ impl Output {
             Self::Thread { sender, reported } => {
                 *reported = true;
                 sender.close();
-                match sender.poll_gone(cx) {
+                match sender.poll_receiver_dropped(cx) {
                     Poll::Ready(()) => sender.poll_drained(cx),
                     Poll::Pending => Poll::Pending,
                 }

@@ -1,8 +1,8 @@
-//! Threads that carry bytes to and from blocking handles, where handles have no readiness.
+//! Threads that read and write blocking handles, on systems where handles have no readiness.
 //!
-//! The same two functions as on Unix, for anything that reads and writes. What is missing here is the hangup: a thread
-//! that waits for room does not see that the peer is gone until it reads on. Nobody waits for such a thread, so one that
-//! is stuck in a read does not keep the process from ending.
+//! The same two functions as on Unix, for any reader and writer. Hangups are not noticed here: a thread that waits for space in
+//! its channel does not see that the peer is gone until it reads again. The threads are never joined, so one that is stuck in a
+//! read does not prevent the process from exiting.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use std::thread::Thread;
 
 use crate::transport::memory::channel::{Receiver, Sender, channel};
 
-/// How many bytes wait between a thread and its transport.
-const HAND_OVER: usize = 64 * 1024;
+/// How many bytes the channel between a thread and its transport holds.
+const CHANNEL_CAPACITY: usize = 64 * 1024;
 
 /// Starts a thread that reads `source`.
 pub(crate) fn reader(source: impl Read + Send + 'static) -> io::Result<Receiver> {
-    let (sender, receiver) = channel(HAND_OVER);
+    let (sender, receiver) = channel(CHANNEL_CAPACITY);
     let thread = std::thread::Builder::new().name("steadfast-input".into());
-    thread.spawn(move || carry_input(source, sender))?;
+    thread.spawn(move || pump_input(source, sender))?;
     Ok(receiver)
 }
 
-/// Starts a thread that writes `target`, and drops it when the sender is closed and all is written.
+/// Starts a thread that writes to `target`. It drops `target` when the sender is closed and everything is written.
 pub(crate) fn writer(target: impl Write + Send + 'static) -> io::Result<Sender> {
-    let (sender, receiver) = channel(HAND_OVER);
+    let (sender, receiver) = channel(CHANNEL_CAPACITY);
     let thread = std::thread::Builder::new().name("steadfast-output".into());
-    thread.spawn(move || carry_output(target, receiver))?;
+    thread.spawn(move || pump_output(target, receiver))?;
     Ok(sender)
 }
 
-fn carry_input(mut source: impl Read, mut sender: Sender) {
-    let mut buf = vec![0; HAND_OVER];
+fn pump_input(mut source: impl Read, mut sender: Sender) {
+    let mut buf = vec![0; CHANNEL_CAPACITY];
     while let Ok(space) = block(|cx| sender.poll_space(cx)) {
-        let Some(room) = buf.get_mut(..space) else { return };
-        match source.read(room) {
+        let Some(free) = buf.get_mut(..space) else { return };
+        match source.read(free) {
             Ok(0) => return,
             Ok(count) => {
-                let bytes = room.get(..count).unwrap_or_default();
+                let bytes = free.get(..count).unwrap_or_default();
                 if block(|cx| sender.poll_write(cx, bytes)).is_err() {
                     return;
                 }
@@ -48,8 +48,8 @@ fn carry_input(mut source: impl Read, mut sender: Sender) {
     }
 }
 
-fn carry_output(mut target: impl Write, mut receiver: Receiver) {
-    let mut buf = vec![0; HAND_OVER];
+fn pump_output(mut target: impl Write, mut receiver: Receiver) {
+    let mut buf = vec![0; CHANNEL_CAPACITY];
     while let Ok(count @ 1..) = block(|cx| receiver.poll_peek(cx, &mut buf)) {
         let bytes = buf.get(..count).unwrap_or_default();
         if let Err(error) = target.write_all(bytes).and_then(|()| target.flush()) {
@@ -59,9 +59,9 @@ fn carry_output(mut target: impl Write, mut receiver: Receiver) {
     }
 }
 
-/// Waits on this thread.
+/// Polls until ready, and parks this thread in between.
 fn block<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
-    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
     let mut cx = Context::from_waker(&waker);
     loop {
         match poll(&mut cx) {
@@ -71,9 +71,9 @@ fn block<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     }
 }
 
-struct Parked(Thread);
+struct ThreadWaker(Thread);
 
-impl Wake for Parked {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }

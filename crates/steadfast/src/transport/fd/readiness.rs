@@ -1,15 +1,15 @@
-//! A descriptor whose readiness the runtime watches, and whose hangups are seen while nobody reads or writes.
+//! A descriptor whose readiness the runtime watches, and whose hangups are noticed while nothing is read or written.
 //!
-//! The runtime's readiness is taken over into flags of our own as soon as it shows, and cleared there: "an event came
-//! since" for each direction. Reading and writing try first and wait only when there is no such event left, so waiting
-//! for a hangup beside unread bytes neither spins nor takes the reader's wake-up away. That the runtime is told of closed
-//! ends for good (they are never cleared) is what makes a hangup visible behind unread bytes or a full buffer.
+//! Each readiness event of the runtime is copied into flags of our own and cleared in the runtime. The flags say for each
+//! direction whether an event has arrived since the last attempt. Reads and writes try first, and wait only if there was no such
+//! event, so waiting for a hangup while there are unread bytes neither spins nor steals the reader's wakeup. The runtime never
+//! clears that an end is closed, which makes a hangup visible in spite of unread bytes or a full buffer.
 //!
-//! A read that fills only a part of its buffer counts as "nothing more for now", as it does in tokio; this holds for
-//! every stream, and not for pipes in packet mode, which nobody uses for a protocol.
+//! A read that fills only a part of its buffer counts as "no more bytes for now", as it does in tokio. This holds for every
+//! stream, but not for pipes in packet mode, which are not used for protocols.
 //!
-//! This module never changes a descriptor's flags. A pipe given to it is already non-blocking; a socket may be blocking,
-//! each call on it says for itself that it must not wait.
+//! This module never changes the flags of a descriptor. A pipe has to be non-blocking already. A socket may be blocking: each
+//! call on it has the flag not to wait.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,41 +22,41 @@ use tokio::runtime::Handle;
 
 use crate::transport::broken_pipe;
 
-/// How bytes move through a descriptor without ever waiting.
+/// How a descriptor is read and written without blocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum IoKind {
     /// A pipe whose open file description is ours alone and non-blocking.
     Pipe,
     /// A stream socket, blocking or not.
     Socket,
 }
 
-/// A descriptor that registers with the runtime which polls it first.
+/// A descriptor that is registered with the runtime that polls it first.
 #[derive(Debug)]
 pub(crate) struct WatchedDescriptor {
     descriptor: Descriptor,
-    kind: Kind,
+    kind: IoKind,
     interest: Interest,
-    input: Side,
-    output: Side,
+    input: DirectionState,
+    output: DirectionState,
 }
 
 #[derive(Debug)]
 enum Descriptor {
-    /// Not polled yet.
+    /// Not polled yet by the current runtime.
     New(OwnedFd),
     Registered(AsyncFd<OwnedFd>),
     Closed,
 }
 
-/// What is known of one direction.
+/// The state of one direction.
 #[derive(Debug, Default)]
-struct Side {
-    /// The last try found nothing to do, and no event has come since.
+struct DirectionState {
+    /// The last attempt would have blocked, and there was no event since.
     idle: bool,
-    /// The other end is closed. Stays.
+    /// The peer has closed this direction. Never reset.
     closed: bool,
-    /// The hangup was reported, or is no news.
+    /// The hangup was reported, or this side has closed the direction itself.
     reported: bool,
 }
 
@@ -67,14 +67,14 @@ enum Direction {
 }
 
 impl WatchedDescriptor {
-    /// `interest` names the directions that will be used.
-    pub(crate) fn new(descriptor: OwnedFd, kind: Kind, interest: Interest) -> Self {
+    /// `interest` are the directions that will be used.
+    pub(crate) fn new(descriptor: OwnedFd, kind: IoKind, interest: Interest) -> Self {
         Self {
             descriptor: Descriptor::New(descriptor),
             kind,
             interest,
-            input: Side::default(),
-            output: Side::default(),
+            input: DirectionState::default(),
+            output: DirectionState::default(),
         }
     }
 
@@ -87,7 +87,7 @@ impl WatchedDescriptor {
                         return Poll::Ready(Ok(count));
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    // A closed end stays closed, even for a named pipe that somebody opens again.
+                    // A closed end stays closed, even if another process opens a named pipe again.
                     Err(error) if would_block(&error) && self.input.closed => return Poll::Ready(Ok(0)),
                     Err(error) if would_block(&error) => self.input.idle = true,
                     Err(error) => return Poll::Ready(Err(error)),
@@ -97,8 +97,8 @@ impl WatchedDescriptor {
         }
     }
 
-    /// Has the next read look for itself: something may be there that nobody has been told of yet.
-    pub(crate) fn look_again(&mut self) {
+    /// Makes the next read try at once: there may be bytes for which no event has arrived yet.
+    pub(crate) fn skip_readiness(&mut self) {
         self.input.idle = false;
     }
 
@@ -122,28 +122,28 @@ impl WatchedDescriptor {
         }
     }
 
-    /// Completes once, when the peer has closed its sending end, whatever is unread.
+    /// Completes once, when the peer has closed its sending end, even if there are unread bytes.
     pub(crate) fn poll_input_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.poll_hangup(cx, Direction::Input)
     }
 
-    /// Completes once, when nobody reads our output any more, whatever is unwritten.
+    /// Completes once, when the peer does not read any more, even if the buffer is full.
     pub(crate) fn poll_output_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.poll_hangup(cx, Direction::Output)
     }
 
-    /// Ends the writing side. A pipe is closed by it, a socket goes on reading.
+    /// Closes the writing side. That closes a pipe; a socket can still be read.
     pub(crate) fn close_output(&mut self) -> io::Result<()> {
         self.output.reported = true;
         match self.kind {
-            Kind::Pipe => {
+            IoKind::Pipe => {
                 self.descriptor = Descriptor::Closed;
                 Ok(())
             }
-            Kind::Socket => {
+            IoKind::Socket => {
                 let Some(socket) = self.borrow() else { return Ok(()) };
                 match rustix::net::shutdown(socket, Shutdown::Write) {
-                    // The peer was faster.
+                    // The peer has closed the connection first.
                     Ok(()) | Err(rustix::io::Errno::NOTCONN) => Ok(()),
                     Err(error) => Err(error.into()),
                 }
@@ -151,7 +151,7 @@ impl WatchedDescriptor {
         }
     }
 
-    /// Leaves the runtime. The next one is told what there is, whether the last one had said so or not.
+    /// Deregisters from the runtime. Both directions are tried again before anything waits for events of the next runtime.
     pub(crate) fn leave_runtime(&mut self) {
         self.descriptor = match std::mem::replace(&mut self.descriptor, Descriptor::Closed) {
             Descriptor::Registered(registered) => Descriptor::New(registered.into_inner()),
@@ -160,7 +160,7 @@ impl WatchedDescriptor {
         (self.input.idle, self.output.idle) = (false, false);
     }
 
-    /// Leaves the runtime and gives the descriptor back.
+    /// Deregisters from the runtime and returns the descriptor.
     pub(crate) fn into_descriptor(self) -> Option<OwnedFd> {
         match self.descriptor {
             Descriptor::New(descriptor) => Some(descriptor),
@@ -174,7 +174,7 @@ impl WatchedDescriptor {
             return Poll::Pending;
         }
         while !self.side(direction).closed {
-            // Without the runtime nothing can be learnt any more: reading and writing will say why.
+            // Without the runtime no hangup can be noticed: the next read or write returns the error.
             if ready!(self.poll_event(cx, direction)).is_err() {
                 break;
             }
@@ -183,7 +183,7 @@ impl WatchedDescriptor {
         Poll::Ready(())
     }
 
-    /// Waits for the runtime's next event on one direction and takes it over into our flags.
+    /// Waits for the next event of the runtime for one direction, and copies it into our flags.
     fn poll_event(&mut self, cx: &mut Context<'_>, direction: Direction) -> Poll<io::Result<()>> {
         let registered = match self.register() {
             Ok(registered) => registered,
@@ -215,8 +215,8 @@ impl WatchedDescriptor {
             let Descriptor::New(descriptor) = std::mem::replace(&mut self.descriptor, Descriptor::Closed) else {
                 return Err(closed());
             };
-            // Deprecated because a type that lies about its descriptor would be unsound here. An `OwnedFd` does not lie,
-            // and the form that replaces this is unsafe.
+            // Deprecated because it would be unsound for a type that returns changing descriptors. An `OwnedFd` does not, and
+            // the function that replaces this one is unsafe.
             #[allow(deprecated)]
             let registered = AsyncFd::try_with_interest(descriptor, self.interest);
             match registered {
@@ -237,16 +237,16 @@ impl WatchedDescriptor {
     fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
         let descriptor = self.borrow().ok_or_else(closed)?;
         Ok(match self.kind {
-            Kind::Pipe => rustix::io::read(descriptor, buf)?,
-            Kind::Socket => rustix::net::recv(descriptor, buf, RecvFlags::DONTWAIT)?.0,
+            IoKind::Pipe => rustix::io::read(descriptor, buf)?,
+            IoKind::Socket => rustix::net::recv(descriptor, buf, RecvFlags::DONTWAIT)?.0,
         })
     }
 
     fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
         let descriptor = self.borrow().ok_or_else(broken_pipe)?;
         Ok(match self.kind {
-            Kind::Pipe => rustix::io::write(descriptor, buf)?,
-            Kind::Socket => rustix::net::send(descriptor, buf, send_flags())?,
+            IoKind::Pipe => rustix::io::write(descriptor, buf)?,
+            IoKind::Socket => rustix::net::send(descriptor, buf, send_flags())?,
         })
     }
 
@@ -258,7 +258,7 @@ impl WatchedDescriptor {
         }
     }
 
-    fn side(&mut self, direction: Direction) -> &mut Side {
+    fn side(&mut self, direction: Direction) -> &mut DirectionState {
         match direction {
             Direction::Input => &mut self.input,
             Direction::Output => &mut self.output,
@@ -269,7 +269,7 @@ impl WatchedDescriptor {
 fn send_flags() -> SendFlags {
     #[cfg(not(target_vendor = "apple"))]
     let no_signal = SendFlags::NOSIGNAL;
-    // Rust's startup code ignores SIGPIPE, so that this only matters inside programs of other languages.
+    // Rust's startup code ignores SIGPIPE, so this only matters in programs written in other languages.
     #[cfg(target_vendor = "apple")]
     let no_signal = SendFlags::empty();
     SendFlags::DONTWAIT | no_signal

@@ -1,8 +1,8 @@
-//! A bounded stream of bytes in one direction, inside this process.
+//! A bounded channel of bytes within this process.
 //!
-//! Both the [`memory`](super) transport and the threads that stand in for descriptors without readiness are made
-//! of it. It uses wakers and nothing else: no runtime, no clock, no thread, so that the same calls in the same order do
-//! the same thing, always. Wakers are called after the lock is released.
+//! The [`memory`](super) transport uses two of them, and so do the threads that read and write descriptors without readiness. It
+//! uses wakers and nothing else, no runtime, no clock and no thread, so the same calls in the same order always do the same.
+//! Wakers are called after the lock is released.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,143 +12,146 @@ use std::task::{Context, Poll, Waker};
 
 use crate::transport::broken_pipe;
 
-/// A channel that holds at most `capacity` bytes, and at least one.
+/// A channel that holds `capacity` bytes, and at least one.
 pub(crate) fn channel(capacity: usize) -> (Sender, Receiver) {
-    let shared = Arc::new(Mutex::new(State {
+    let shared = Arc::new(Mutex::new(ChannelState {
         bytes: VecDeque::new(),
         capacity: capacity.max(1),
-        ended: false,
+        closed: false,
         hung_up: false,
-        unread: false,
-        input_failure: None,
-        output_failure: None,
-        for_bytes: None,
-        for_hangup: None,
-        for_space: None,
-        for_gone: None,
+        receiver_dropped: false,
+        read_error: None,
+        write_error: None,
+        read_waker: None,
+        hangup_waker: None,
+        space_waker: None,
+        dropped_waker: None,
     }));
     (Sender { shared: Arc::clone(&shared) }, Receiver { shared })
 }
 
-/// The end that bytes go into. Dropping it ends the stream, behind the bytes that are in flight.
+/// The writing end. Dropping it closes the stream after the bytes that are in the channel.
 pub(crate) struct Sender {
-    shared: Arc<Mutex<State>>,
+    shared: Arc<Mutex<ChannelState>>,
 }
 
-/// The end that bytes come out of. Dropping it breaks the pipe for the sender.
+/// The reading end. Dropping it makes writes of the sender fail.
 pub(crate) struct Receiver {
-    shared: Arc<Mutex<State>>,
+    shared: Arc<Mutex<ChannelState>>,
 }
 
-struct State {
+struct ChannelState {
     bytes: VecDeque<u8>,
     capacity: usize,
-    /// Nothing more will be sent.
-    ended: bool,
-    /// The far source has hung up; its last bytes may not have been sent yet.
+    /// The sender has closed the stream.
+    closed: bool,
+    /// The source of the sender has hung up; its last bytes may not be in the channel yet.
     hung_up: bool,
-    /// Nobody will read any more.
-    unread: bool,
-    /// Why the stream ended, for the receiver to see once.
-    input_failure: Option<io::Error>,
-    /// Why nobody reads, for the sender to see once.
-    output_failure: Option<io::Error>,
-    for_bytes: Option<Waker>,
-    for_hangup: Option<Waker>,
-    for_space: Option<Waker>,
-    for_gone: Option<Waker>,
+    receiver_dropped: bool,
+    /// Why the sender has closed the stream. The receiver gets it once.
+    read_error: Option<io::Error>,
+    /// Why the receiver was dropped. The sender gets it once.
+    write_error: Option<io::Error>,
+    /// Of the receiver, which waits for bytes.
+    read_waker: Option<Waker>,
+    /// Of the receiver, which waits for a hangup.
+    hangup_waker: Option<Waker>,
+    /// Of the sender, which waits for space.
+    space_waker: Option<Waker>,
+    /// Of the sender, which waits for the receiver to be dropped.
+    dropped_waker: Option<Waker>,
 }
 
-impl State {
+impl ChannelState {
     fn space(&self) -> usize {
         self.capacity.saturating_sub(self.bytes.len())
     }
 
-    fn broken(&mut self) -> io::Error {
-        self.output_failure.take().unwrap_or_else(broken_pipe)
+    fn take_write_error(&mut self) -> io::Error {
+        self.write_error.take().unwrap_or_else(broken_pipe)
     }
 }
 
 impl Sender {
-    /// Takes as much of `bytes` as there is room for.
+    /// Writes as many of `bytes` as there is space for.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = lock(&self.shared);
-        if state.unread || state.ended {
-            return Poll::Ready(Err(state.broken()));
+        if state.receiver_dropped || state.closed {
+            return Poll::Ready(Err(state.take_write_error()));
         }
         if bytes.is_empty() {
             return Poll::Ready(Ok(0));
         }
         let count = state.space().min(bytes.len());
         if count == 0 {
-            return park(state, |state| &mut state.for_space, cx);
+            return park(state, |state| &mut state.space_waker, cx);
         }
         state.bytes.extend(bytes.iter().take(count));
-        let waiting = state.for_bytes.take();
+        let waiting = state.read_waker.take();
         drop(state);
         wake(waiting);
         Poll::Ready(Ok(count))
     }
 
-    /// How much room there is, once there is some.
+    /// How many bytes can be written, once there is space.
     pub(crate) fn poll_space(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut state = lock(&self.shared);
-        if state.unread || state.ended {
-            return Poll::Ready(Err(state.broken()));
+        if state.receiver_dropped || state.closed {
+            return Poll::Ready(Err(state.take_write_error()));
         }
         match state.space() {
-            0 => park(state, |state| &mut state.for_space, cx),
+            0 => park(state, |state| &mut state.space_waker, cx),
             space => Poll::Ready(Ok(space)),
         }
     }
 
-    /// Completes when the receiver has taken every byte.
+    /// Completes when the receiver has consumed all bytes.
     pub(crate) fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = lock(&self.shared);
         if state.bytes.is_empty() {
-            return Poll::Ready(state.output_failure.take().map_or(Ok(()), Err));
+            return Poll::Ready(state.write_error.take().map_or(Ok(()), Err));
         }
-        park(state, |state| &mut state.for_space, cx)
+        park(state, |state| &mut state.space_waker, cx)
     }
 
-    /// Completes when the receiver is gone.
-    pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Completes when the receiver was dropped.
+    pub(crate) fn poll_receiver_dropped(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let state = lock(&self.shared);
-        if state.unread {
+        if state.receiver_dropped {
             return Poll::Ready(());
         }
-        park(state, |state| &mut state.for_gone, cx)
+        park(state, |state| &mut state.dropped_waker, cx)
     }
 
-    /// Tells the receiver that the source is gone, although its last bytes may not all have been sent yet.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "only a descriptor that can be polled shows this"))]
+    /// Reports a hangup of the source to the receiver, even if its last bytes are not in the channel yet.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only a descriptor that can be polled reports hangups"))]
     pub(crate) fn hang_up(&mut self) {
         let mut state = lock(&self.shared);
         state.hung_up = true;
-        let waiting = state.for_hangup.take();
+        let waiting = state.hangup_waker.take();
         drop(state);
         wake(waiting);
     }
 
-    /// Ends the stream behind the bytes that are in flight.
+    /// Closes the stream after the bytes that are in the channel.
     pub(crate) fn close(&mut self) {
         self.end(None);
     }
 
-    /// Ends the stream with an error, behind the bytes that are in flight.
+    /// Closes the stream with an error, after the bytes that are in the channel.
     pub(crate) fn fail(&mut self, error: io::Error) {
         self.end(Some(error));
     }
 
-    fn end(&mut self, failure: Option<io::Error>) {
+    fn end(&mut self, error: Option<io::Error>) {
         let mut state = lock(&self.shared);
-        if state.ended {
+        if state.closed {
             return;
         }
-        state.ended = true;
+        state.closed = true;
         state.hung_up = true;
-        state.input_failure = failure;
-        let waiting = [state.for_bytes.take(), state.for_hangup.take()];
+        state.read_error = error;
+        let waiting = [state.read_waker.take(), state.hangup_waker.take()];
         drop(state);
         waiting.into_iter().for_each(wake);
     }
@@ -158,14 +161,14 @@ impl Drop for Sender {
     fn drop(&mut self) {
         self.close();
         let mut state = lock(&self.shared);
-        let own = [state.for_space.take(), state.for_gone.take()];
+        let own = [state.space_waker.take(), state.dropped_waker.take()];
         drop(state);
         drop(own);
     }
 }
 
 impl Receiver {
-    /// Moves bytes out. `Ok(0)` is the end of the stream, if `buf` is not empty.
+    /// Reads and consumes bytes. `Ok(0)` is the end of the stream, if `buf` is not empty.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let count = match self.poll_peek(cx, buf) {
             Poll::Ready(Ok(count)) => count,
@@ -175,14 +178,14 @@ impl Receiver {
         Poll::Ready(Ok(count))
     }
 
-    /// Copies bytes out and leaves them where they are; [`consume`](Receiver::consume) takes them away.
+    /// Reads bytes and leaves them in the channel, until [`consume`](Receiver::consume) removes them.
     pub(crate) fn poll_peek(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut state = lock(&self.shared);
         if state.bytes.is_empty() && !buf.is_empty() {
-            if state.ended {
-                return Poll::Ready(state.input_failure.take().map_or(Ok(0), Err));
+            if state.closed {
+                return Poll::Ready(state.read_error.take().map_or(Ok(0), Err));
             }
-            return park(state, |state| &mut state.for_bytes, cx);
+            return park(state, |state| &mut state.read_waker, cx);
         }
         let (first, second) = state.bytes.as_slices();
         let count = copy(first, buf);
@@ -192,7 +195,7 @@ impl Receiver {
         }))
     }
 
-    /// Takes away bytes that were peeked at.
+    /// Removes bytes that were read by [`poll_peek`](Receiver::poll_peek).
     pub(crate) fn consume(&mut self, count: usize) {
         let mut state = lock(&self.shared);
         let count = count.min(state.bytes.len());
@@ -200,44 +203,44 @@ impl Receiver {
             return;
         }
         state.bytes.drain(..count);
-        let waiting = state.for_space.take();
+        let waiting = state.space_waker.take();
         drop(state);
         wake(waiting);
     }
 
-    /// Completes when the source is gone, although bytes of it may still be unread.
+    /// Completes when the source has hung up, even if bytes of it are still unread.
     pub(crate) fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let state = lock(&self.shared);
         if state.hung_up {
             return Poll::Ready(());
         }
-        park(state, |state| &mut state.for_hangup, cx)
+        park(state, |state| &mut state.hangup_waker, cx)
     }
 
-    /// Stops reading, for a reason that the sender gets to see.
+    /// Drops the receiver with an error for the sender.
     pub(crate) fn fail(self, error: io::Error) {
-        lock(&self.shared).output_failure = Some(error);
+        lock(&self.shared).write_error = Some(error);
     }
 }
 
 impl Drop for Receiver {
     fn drop(&mut self) {
         let mut state = lock(&self.shared);
-        state.unread = true;
+        state.receiver_dropped = true;
         let unread = std::mem::take(&mut state.bytes);
-        // A stream whose every byte was taken has been flushed; one that was cut off has not.
-        if !unread.is_empty() && state.output_failure.is_none() {
-            state.output_failure = Some(broken_pipe());
+        // If all bytes were consumed they count as flushed. Otherwise the sender has to learn that some were lost.
+        if !unread.is_empty() && state.write_error.is_none() {
+            state.write_error = Some(broken_pipe());
         }
-        let own = [state.for_bytes.take(), state.for_hangup.take()];
-        let waiting = [state.for_space.take(), state.for_gone.take()];
+        let own = [state.read_waker.take(), state.hangup_waker.take()];
+        let waiting = [state.space_waker.take(), state.dropped_waker.take()];
         drop(state);
         waiting.into_iter().for_each(wake);
         drop(own);
     }
 }
 
-// What passes through is not for the log.
+// The bytes must not get into a log.
 impl fmt::Debug for Sender {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Sender").finish_non_exhaustive()
@@ -258,16 +261,16 @@ fn copy(from: &[u8], to: &mut [u8]) -> usize {
     count
 }
 
-fn lock(shared: &Mutex<State>) -> MutexGuard<'_, State> {
-    // No code of others runs while the lock is held, so a poisoned state is a whole state.
+fn lock(shared: &Mutex<ChannelState>) -> MutexGuard<'_, ChannelState> {
+    // No foreign code runs while the lock is held, so a poisoned state is consistent.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits. The waker that was there before is dropped after the lock: it may be the last hold on a task that owns an end
-/// of this very channel.
+/// Stores the waker in a slot and returns `Pending`. The waker that was there before is dropped after the lock is released: it
+/// may be the last reference to a task that owns an end of this very channel.
 fn park<T>(
-    mut state: MutexGuard<'_, State>,
-    slot: impl FnOnce(&mut State) -> &mut Option<Waker>,
+    mut state: MutexGuard<'_, ChannelState>,
+    slot: impl FnOnce(&mut ChannelState) -> &mut Option<Waker>,
     cx: &Context<'_>,
 ) -> Poll<T> {
     let slot = slot(&mut state);

@@ -1,8 +1,8 @@
-//! Two transport ends joined in memory, with the manners of a socket pair.
+//! Two transports that are connected in memory and behave like a socket pair.
 //!
-//! Nothing here needs a runtime: an end registers the waker that it is polled with and wakes the other side's, so a
-//! simulator with an executor of its own sees the same run for the same order of polls. Each direction holds a bounded
-//! number of bytes; a full one makes the writer wait.
+//! Nothing here needs a runtime: an end stores the waker that it is polled with and wakes the waker of the other end, so a
+//! simulator with an executor of its own gets the same run for the same order of polls. Each direction holds a limited number of
+//! bytes; when it is full, the writer waits.
 
 pub(crate) mod channel;
 
@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use super::{Hangup, Transport};
 use channel::{Receiver, Sender, channel};
 
-/// Joins two ends. Each direction holds at most `capacity` bytes, and at least one.
+/// Creates two connected ends. Each direction holds `capacity` bytes, and at least one.
 ///
 /// ```
 /// use std::task::{Context, Poll, Waker};
@@ -35,8 +35,8 @@ pub fn pair(capacity: usize) -> (MemoryEnd, MemoryEnd) {
 
 /// One end of a [`pair`].
 ///
-/// Dropping it is a close of both directions: the other end reads what is in flight and then the end of the stream, and
-/// its writes fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe).
+/// Dropping it closes both directions: the other end reads the bytes that were written before and then the end of the stream,
+/// and its writes fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe).
 #[derive(Debug)]
 pub struct MemoryEnd {
     input: Receiver,
@@ -60,7 +60,7 @@ impl Transport for MemoryEnd {
         self.output.poll_write(cx, buf)
     }
 
-    /// Completes at once: what was written is already where the other end reads it.
+    /// Completes at once: the other end can read all bytes that were written.
     fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -70,7 +70,7 @@ impl Transport for MemoryEnd {
             self.input_reported = true;
             return Poll::Ready(Hangup::Input);
         }
-        if !self.output_reported && self.output.poll_gone(cx).is_ready() {
+        if !self.output_reported && self.output.poll_receiver_dropped(cx).is_ready() {
             self.output_reported = true;
             return Poll::Ready(Hangup::Output);
         }
@@ -79,7 +79,7 @@ impl Transport for MemoryEnd {
 
     fn poll_close(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.output.close();
-        // Our own close is no news of the peer.
+        // Our own close is not a hangup of the peer.
         self.output_reported = true;
         Poll::Ready(Ok(()))
     }

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
 use super::*;
-use crate::transport::testing::nobody;
+use crate::transport::testing::noop_context;
 
 #[derive(Default)]
 struct Count(AtomicUsize);
@@ -27,14 +27,14 @@ impl Count {
 
 fn read(end: &mut MemoryEnd, most: usize) -> Poll<Vec<u8>> {
     let mut buf = vec![0; most];
-    end.poll_read(&mut nobody(), &mut buf).map(|count| {
+    end.poll_read(&mut noop_context(), &mut buf).map(|count| {
         buf.truncate(count.unwrap());
         buf
     })
 }
 
 fn write(end: &mut MemoryEnd, bytes: &[u8]) -> Poll<Result<usize, io::ErrorKind>> {
-    end.poll_write(&mut nobody(), bytes).map_err(|error| error.kind())
+    end.poll_write(&mut noop_context(), bytes).map_err(|error| error.kind())
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_full_direction_takes_no_more_until_it_is_read() {
     let (mut near, mut far) = pair(4);
     assert_eq!(write(&mut near, b"abcdef"), Poll::Ready(Ok(4)));
     assert_eq!(write(&mut near, b"ef"), Poll::Pending);
-    assert_eq!(write(&mut far, b"other"), Poll::Ready(Ok(4)), "the other direction has room of its own");
+    assert_eq!(write(&mut far, b"other"), Poll::Ready(Ok(4)), "the other direction has space of its own");
     assert_eq!(read(&mut far, 3), Poll::Ready(b"abc".to_vec()));
     assert_eq!(write(&mut near, b"efgh"), Poll::Ready(Ok(3)));
     assert_eq!(read(&mut far, 10), Poll::Ready(b"defg".to_vec()));
@@ -90,11 +90,11 @@ fn a_reader_is_woken_by_bytes_and_by_nothing_else() {
     assert_eq!(write(&mut near, b"a"), Poll::Ready(Ok(1)));
     assert_eq!(count.get(), 1);
     assert_eq!(write(&mut near, b"b"), Poll::Ready(Ok(1)));
-    assert_eq!(count.get(), 1, "it has not asked again");
+    assert_eq!(count.get(), 1, "it has not polled again");
 }
 
 #[test]
-fn a_writer_is_woken_by_room() {
+fn a_writer_is_woken_by_space() {
     let (mut near, mut far) = pair(1);
     let (count, waker) = Count::pair();
     assert_eq!(write(&mut near, b"a"), Poll::Ready(Ok(1)));
@@ -104,7 +104,7 @@ fn a_writer_is_woken_by_room() {
 }
 
 #[test]
-fn dropping_an_end_is_the_end_of_the_stream_behind_the_bytes_in_flight() {
+fn dropping_an_end_ends_the_stream_after_the_bytes_in_flight() {
     let (mut near, mut far) = pair(100);
     assert_eq!(write(&mut near, b"last words"), Poll::Ready(Ok(10)));
     drop(near);
@@ -139,7 +139,7 @@ fn dropping_an_end_wakes_a_reader_and_a_writer_that_wait() {
 fn closing_one_direction_leaves_the_other_open() {
     let (mut near, mut far) = pair(100);
     assert_eq!(write(&mut near, b"ask"), Poll::Ready(Ok(3)));
-    assert!(matches!(near.poll_close(&mut nobody()), Poll::Ready(Ok(()))));
+    assert!(matches!(near.poll_close(&mut noop_context()), Poll::Ready(Ok(()))));
     assert_eq!(write(&mut near, b"more"), Poll::Ready(Err(io::ErrorKind::BrokenPipe)));
     assert_eq!(read(&mut far, 100), Poll::Ready(b"ask".to_vec()));
     assert_eq!(read(&mut far, 100), Poll::Ready(Vec::new()));
@@ -148,7 +148,7 @@ fn closing_one_direction_leaves_the_other_open() {
 }
 
 #[test]
-fn a_hangup_shows_behind_unread_bytes_and_each_kind_once() {
+fn a_hangup_is_noticed_despite_unread_bytes_and_each_kind_once() {
     let (mut near, mut far) = pair(100);
     let (count, waker) = Count::pair();
     let mut cx = Context::from_waker(&waker);
@@ -165,10 +165,10 @@ fn a_hangup_shows_behind_unread_bytes_and_each_kind_once() {
 #[test]
 fn a_close_of_one_direction_is_a_hangup_of_input_only() {
     let (mut near, mut far) = pair(100);
-    assert!(near.poll_close(&mut nobody()).is_ready());
-    assert_eq!(far.poll_hangup(&mut nobody()), Poll::Ready(Hangup::Input));
-    assert_eq!(far.poll_hangup(&mut nobody()), Poll::Pending);
-    assert_eq!(near.poll_hangup(&mut nobody()), Poll::Pending, "one's own close is no news");
+    assert!(near.poll_close(&mut noop_context()).is_ready());
+    assert_eq!(far.poll_hangup(&mut noop_context()), Poll::Ready(Hangup::Input));
+    assert_eq!(far.poll_hangup(&mut noop_context()), Poll::Pending);
+    assert_eq!(near.poll_hangup(&mut noop_context()), Poll::Pending, "its own close is not a hangup");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn waiting_for_a_hangup_is_not_disturbed_by_traffic() {
 }
 
 #[test]
-fn a_task_that_owns_an_end_and_dies_with_its_last_waker_does_not_lock_up() {
+fn dropping_the_last_waker_of_a_task_that_owns_an_end_does_not_deadlock() {
     struct Task(#[expect(dead_code, reason = "only its end matters")] std::sync::Mutex<MemoryEnd>);
     impl Wake for Task {
         fn wake(self: Arc<Self>) {}
@@ -194,13 +194,13 @@ fn a_task_that_owns_an_end_and_dies_with_its_last_waker_does_not_lock_up() {
         let (mut near, far) = pair(1);
         let task = Arc::new(Task(std::sync::Mutex::new(far)));
         let waker = Waker::from(task);
-        // The only holds on the task that owns the far end are these wakers, inside the channel itself.
+        // Only these wakers, which are inside the channel itself, reference the task that owns the far end.
         assert!(near.poll_read(&mut Context::from_waker(&waker), &mut [0; 1]).is_pending());
         assert_eq!(near.poll_hangup(&mut Context::from_waker(&waker)), Poll::Pending);
         drop(waker);
-        assert!(near.poll_read(&mut nobody(), &mut [0; 1]).is_pending());
-        assert_eq!(near.poll_hangup(&mut nobody()), Poll::Pending);
-        // The last one was in the slot for the other end's going away.
+        assert!(near.poll_read(&mut noop_context(), &mut [0; 1]).is_pending());
+        assert_eq!(near.poll_hangup(&mut noop_context()), Poll::Pending);
+        // The last waker was the one that waits for the hangup.
         drop(near);
         done.send(()).unwrap();
     });
@@ -208,7 +208,7 @@ fn a_task_that_owns_an_end_and_dies_with_its_last_waker_does_not_lock_up() {
 }
 
 #[test]
-fn a_capacity_of_nothing_still_moves_bytes() {
+fn a_capacity_of_zero_still_moves_bytes() {
     let (mut near, mut far) = pair(0);
     assert_eq!(write(&mut near, b"ab"), Poll::Ready(Ok(1)));
     assert_eq!(read(&mut far, 9), Poll::Ready(b"a".to_vec()));
@@ -216,14 +216,14 @@ fn a_capacity_of_nothing_still_moves_bytes() {
 
 #[test]
 fn two_threads_move_a_megabyte_without_a_runtime() {
-    struct Parked(std::thread::Thread);
-    impl Wake for Parked {
+    struct ThreadWaker(std::thread::Thread);
+    impl Wake for ThreadWaker {
         fn wake(self: Arc<Self>) {
             self.0.unpark();
         }
     }
     fn block<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
-        let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+        let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
         loop {
             match poll(&mut Context::from_waker(&waker)) {
                 Poll::Ready(value) => return value,

@@ -1,13 +1,13 @@
-//! The standard input and output of this process, given to the protocol.
+//! The standard input and output of this process as a transport.
 //!
-//! An MCP client starts a server and speaks to it through its standard input and output. Two things go wrong with that in
-//! practice: something prints to standard output and breaks the wire, or a child process inherits standard input and eats
-//! requests. [`Stdio::take`] ends both: it takes the real descriptors away, puts the null device where standard input
-//! was and standard error where standard output was, and keeps the real ones to itself.
+//! An MCP client starts a server and communicates with it through its standard input and output. Two things go wrong with that
+//! in practice: code prints to standard output, between the messages, or a child process inherits standard input and consumes
+//! requests. [`Stdio::take`] prevents both: it moves the two descriptors to other numbers that only the transport knows, and
+//! puts the null device in the place of standard input and standard error in the place of standard output.
 //!
-//! The descriptors are shared with whoever started us, so this module never sets `O_NONBLOCK` on them. On Linux a pipe is
-//! opened a second time for a non-blocking description of our own; a socket is asked not to wait call by call; everything
-//! else (a file, a terminal, and pipes on systems that cannot reopen them) is carried by a thread for each direction.
+//! The parent process shares the descriptors, so this module never sets `O_NONBLOCK` on them. On Linux a pipe is reopened to get
+//! a non-blocking open file description of its own; each call on a socket has the flag not to wait; everything else (a file,
+//! a terminal, and pipes on systems that cannot reopen them) is read and written by one thread for each direction.
 
 use std::io;
 #[cfg(unix)]
@@ -23,8 +23,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// A transport over standard input and output, or over two descriptors in their place.
 ///
-/// It notices that the client has closed its end while nothing is read (behind unread requests) and while nothing is
-/// written (behind answers that nobody takes): see [`Transport::poll_hangup`].
+/// It notices that the client has closed its end even while there are unread requests or responses that the client does not
+/// read: see [`Transport::poll_hangup`].
 #[derive(Debug)]
 pub struct Stdio {
     input: Input,
@@ -32,23 +32,23 @@ pub struct Stdio {
 }
 
 impl Stdio {
-    /// Takes standard input and output for the protocol, once in the life of the process.
+    /// Takes standard input and output for the protocol. This works once in a process.
     ///
-    /// From here on `println!` and the output of child processes go to standard error, and whoever reads standard input
-    /// finds it empty. What was read through [`std::io::stdin`] before this call may have taken more than it gave out:
-    /// take the descriptors first. They are not given back when the transport is dropped.
+    /// After this call `println!` and the output of child processes go to standard error, and reading standard input returns
+    /// the end of input. Do not read from [`std::io::stdin`] before this call: it may buffer more bytes than it returns, and
+    /// they would be lost. Dropping the transport does not restore the descriptors.
     ///
-    /// On systems other than Unix the streams are carried by threads and are not moved out of reach.
+    /// On systems other than Unix, threads read and write the streams, and `println!` still goes to standard output.
     ///
     /// # Errors
     ///
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when they were taken before, and whatever the system says when
-    /// a descriptor cannot be duplicated.
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if they were taken before, and the error of the system if a descriptor
+    /// cannot be duplicated.
     pub fn take() -> io::Result<Self> {
         if TAKEN.swap(true, Ordering::SeqCst) {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "standard input and output were already taken: one process can serve one peer on them",
+                "standard input and output are already taken: a process can serve only one peer on them",
             ));
         }
         Self::take_now()
@@ -56,7 +56,7 @@ impl Stdio {
 
     #[cfg(unix)]
     fn take_now() -> io::Result<Self> {
-        let (input, output) = super::fd::descriptors::take_standard()?;
+        let (input, output) = super::fd::descriptors::take_standard_streams()?;
         Self::from_descriptors(input, output)
     }
 
@@ -68,12 +68,12 @@ impl Stdio {
         })
     }
 
-    /// Uses two descriptors in the way that [`take`](Stdio::take) uses standard input and output: pipes, sockets, files
-    /// or terminals, which others may share and whose flags stay as they are.
+    /// Uses two descriptors as [`take`](Stdio::take) uses standard input and output. They may be pipes, sockets, files or
+    /// terminals, and other processes may share them: their flags are not changed.
     ///
     /// # Errors
     ///
-    /// When the system does not say what they are, or a thread that is needed for one cannot be started.
+    /// If the kind of a descriptor cannot be found out, or a thread that it needs cannot be started.
     #[cfg(unix)]
     pub fn from_descriptors(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
         Ok(Self { input: Input::shared(input)?, output: Output::shared(output)? })

@@ -1,7 +1,7 @@
-//! A socket, or any pair of readers and writers, as a transport.
+//! A socket, or any reader and writer, as a transport.
 //!
-//! Sockets are watched for hangups while nobody reads. An arbitrary `AsyncRead` has no way to ask whether its peer is
-//! still there without taking bytes from it, so over one of those an end shows when it is read, and not before.
+//! Hangups of a socket are noticed even while nothing is read. An arbitrary `AsyncRead` cannot report whether its peer is still
+//! there without reading bytes, so its end is noticed only by reading up to it.
 
 #[cfg(not(unix))]
 #[path = "socket_portable.rs"]
@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use super::{Hangup, Transport};
 use socket::Socket;
 
-/// A transport over a socket, or over anything that reads and writes.
+/// A transport over a socket, or over any reader and writer.
 ///
 /// ```
 /// use steadfast::transport::stream::Stream;
@@ -32,22 +32,22 @@ use socket::Socket;
 /// # let _ = (server, client);
 /// ```
 #[derive(Debug)]
-pub struct Stream(Inner);
+pub struct Stream(StreamKind);
 
-enum Inner {
+enum StreamKind {
     Socket(Socket),
     Halves { reader: Pin<Box<dyn AsyncRead + Send>>, writer: Pin<Box<dyn AsyncWrite + Send>> },
 }
 
 impl Stream {
-    /// Joins a reader and a writer. Neither is moved to another runtime: if they belong to one, it has to stay alive
-    /// for as long as the transport is used.
+    /// Combines a reader and a writer. Neither is moved to another runtime: if they belong to one, it has to run for as long as
+    /// the transport is used.
     pub fn new(reader: impl AsyncRead + Send + 'static, writer: impl AsyncWrite + Send + 'static) -> Self {
-        Self(Inner::Halves { reader: Box::pin(reader), writer: Box::pin(writer) })
+        Self(StreamKind::Halves { reader: Box::pin(reader), writer: Box::pin(writer) })
     }
 
-    /// The same for one object that reads and writes, such as a TLS stream. For plain sockets use `Stream::from`, which
-    /// notices more.
+    /// The same for one value that reads and writes, such as a TLS stream. For plain sockets use `Stream::from`, which also
+    /// notices hangups while nothing is read.
     pub fn duplex(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
         let (reader, writer) = tokio::io::split(stream);
         Self::new(reader, writer)
@@ -57,7 +57,7 @@ impl Stream {
 impl From<TcpStream> for Stream {
     /// Moves the socket to the runtime that polls it first, and turns Nagle's algorithm off.
     fn from(stream: TcpStream) -> Self {
-        Self(Inner::Socket(Socket::tcp(stream)))
+        Self(StreamKind::Socket(Socket::tcp(stream)))
     }
 }
 
@@ -65,15 +65,15 @@ impl From<TcpStream> for Stream {
 impl From<tokio::net::UnixStream> for Stream {
     /// Moves the socket to the runtime that polls it first.
     fn from(stream: tokio::net::UnixStream) -> Self {
-        Self(Inner::Socket(Socket::unix(stream)))
+        Self(StreamKind::Socket(Socket::unix(stream)))
     }
 }
 
 impl Transport for Stream {
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         match &mut self.0 {
-            Inner::Socket(socket) => socket.poll_read(cx, buf),
-            Inner::Halves { reader, .. } => {
+            StreamKind::Socket(socket) => socket.poll_read(cx, buf),
+            StreamKind::Halves { reader, .. } => {
                 let mut buf = ReadBuf::new(buf);
                 ready!(reader.as_mut().poll_read(cx, &mut buf))?;
                 Poll::Ready(Ok(buf.filled().len()))
@@ -83,43 +83,43 @@ impl Transport for Stream {
 
     fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.0 {
-            Inner::Socket(socket) => socket.poll_write(cx, buf),
-            Inner::Halves { writer, .. } => writer.as_mut().poll_write(cx, buf),
+            StreamKind::Socket(socket) => socket.poll_write(cx, buf),
+            StreamKind::Halves { writer, .. } => writer.as_mut().poll_write(cx, buf),
         }
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            // A write that was taken is in the system's hands.
-            Inner::Socket(_) => Poll::Ready(Ok(())),
-            Inner::Halves { writer, .. } => writer.as_mut().poll_flush(cx),
+            // Bytes that the system has accepted are flushed.
+            StreamKind::Socket(_) => Poll::Ready(Ok(())),
+            StreamKind::Halves { writer, .. } => writer.as_mut().poll_flush(cx),
         }
     }
 
-    /// Over a socket of Unix systems, both kinds. Over anything else never: it cannot be known.
+    /// Reports both directions for a socket on Unix, and nothing for any other stream.
     fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
         match &mut self.0 {
-            Inner::Socket(socket) => socket.poll_hangup(cx),
-            Inner::Halves { .. } => Poll::Pending,
+            StreamKind::Socket(socket) => socket.poll_hangup(cx),
+            StreamKind::Halves { .. } => Poll::Pending,
         }
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            Inner::Socket(socket) => socket.poll_close(cx),
-            Inner::Halves { writer, .. } => writer.as_mut().poll_shutdown(cx),
+            StreamKind::Socket(socket) => socket.poll_close(cx),
+            StreamKind::Halves { writer, .. } => writer.as_mut().poll_shutdown(cx),
         }
     }
 
     fn leave_runtime(&mut self) -> bool {
         match &mut self.0 {
-            Inner::Socket(socket) => socket.leave_runtime(),
-            Inner::Halves { .. } => false,
+            StreamKind::Socket(socket) => socket.leave_runtime(),
+            StreamKind::Halves { .. } => false,
         }
     }
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for StreamKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(socket) => socket.fmt(formatter),

@@ -1,7 +1,7 @@
-//! A TCP or Unix socket that the runtime of the driver watches.
+//! A TCP or Unix socket that moves to the runtime of the driver.
 //!
-//! A socket of tokio belongs to the runtime in which it was opened. It leaves that runtime at the first poll here, and
-//! registers with the one that polls.
+//! A tokio socket is registered with the runtime in which it was opened. The first poll here deregisters it and registers it
+//! with the runtime that polls.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,31 +11,31 @@ use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::transport::Hangup;
-use crate::transport::fd::readiness::{Kind, WatchedDescriptor};
+use crate::transport::fd::readiness::{IoKind, WatchedDescriptor};
 
 /// A connected socket, for reading and writing.
 #[derive(Debug)]
-pub(crate) struct Socket(State);
+pub(crate) struct Socket(SocketState);
 
 #[derive(Debug)]
-enum State {
+enum SocketState {
     Tcp(TcpStream),
     Unix(UnixStream),
     Watched(WatchedDescriptor),
-    /// It could not leave its first runtime; the error was reported.
-    Lost,
+    /// The socket could not be deregistered from its first runtime; the error was returned.
+    Failed,
 }
 
 impl Socket {
     pub(crate) fn tcp(stream: TcpStream) -> Self {
-        // Answers are written whole: waiting for more to send with them only costs time. A socket that refuses this
-        // setting is broken, which reading will tell.
+        // Messages are written as a whole, so waiting for more bytes would only cost time. If this fails, the socket is broken,
+        // and the first read returns the error.
         let _ = stream.set_nodelay(true);
-        Self(State::Tcp(stream))
+        Self(SocketState::Tcp(stream))
     }
 
     pub(crate) fn unix(stream: UnixStream) -> Self {
-        Self(State::Unix(stream))
+        Self(SocketState::Unix(stream))
     }
 
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
@@ -47,7 +47,7 @@ impl Socket {
     }
 
     pub(crate) fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
-        // A socket that could not be moved says so when it is read or written.
+        // If the socket could not be moved, the next read or write returns the error.
         let Ok(watched) = self.watched() else { return Poll::Pending };
         if watched.poll_input_hangup(cx).is_ready() {
             return Poll::Ready(Hangup::Input);
@@ -59,35 +59,37 @@ impl Socket {
         Poll::Ready(self.watched()?.close_output())
     }
 
-    /// Sockets are moved at their first poll, and again whenever they are asked to.
+    /// A socket that was not polled yet moves with its first poll anyway.
     pub(crate) fn leave_runtime(&mut self) -> bool {
-        if let State::Watched(watched) = &mut self.0 {
+        if let SocketState::Watched(watched) = &mut self.0 {
             watched.leave_runtime();
         }
         true
     }
 
-    /// Whether small writes go out at once.
+    /// Whether Nagle's algorithm is off.
     #[cfg(test)]
     pub(crate) fn nodelay(&self) -> io::Result<bool> {
         match &self.0 {
-            State::Tcp(stream) => stream.nodelay(),
+            SocketState::Tcp(stream) => stream.nodelay(),
             _ => Err(io::Error::from(io::ErrorKind::Unsupported)),
         }
     }
 
     fn watched(&mut self) -> io::Result<&mut WatchedDescriptor> {
-        if !matches!(self.0, State::Watched(_)) {
-            let descriptor = match std::mem::replace(&mut self.0, State::Lost) {
-                State::Tcp(stream) => OwnedFd::from(stream.into_std()?),
-                State::Unix(stream) => OwnedFd::from(stream.into_std()?),
-                State::Watched(_) | State::Lost => return Err(io::Error::from(io::ErrorKind::NotConnected)),
+        if !matches!(self.0, SocketState::Watched(_)) {
+            let descriptor = match std::mem::replace(&mut self.0, SocketState::Failed) {
+                SocketState::Tcp(stream) => OwnedFd::from(stream.into_std()?),
+                SocketState::Unix(stream) => OwnedFd::from(stream.into_std()?),
+                SocketState::Watched(_) | SocketState::Failed => {
+                    return Err(io::Error::from(io::ErrorKind::NotConnected));
+                }
             };
             let interest = Interest::READABLE | Interest::WRITABLE;
-            self.0 = State::Watched(WatchedDescriptor::new(descriptor, Kind::Socket, interest));
+            self.0 = SocketState::Watched(WatchedDescriptor::new(descriptor, IoKind::Socket, interest));
         }
         match &mut self.0 {
-            State::Watched(watched) => Ok(watched),
+            SocketState::Watched(watched) => Ok(watched),
             _ => Err(io::Error::from(io::ErrorKind::NotConnected)),
         }
     }

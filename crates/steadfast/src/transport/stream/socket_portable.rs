@@ -1,6 +1,6 @@
-//! A TCP socket on systems where the runtime shows no closed ends.
+//! A TCP socket on systems where the runtime does not report closed ends.
 //!
-//! It moves to the runtime that polls it first, as on Unix, but learns of a hangup only by reading or writing.
+//! It moves to the runtime that polls it first, as on Unix, but notices a hangup only by reading or writing.
 
 use std::io;
 use std::pin::Pin;
@@ -20,22 +20,22 @@ pub(crate) struct Socket {
 
 impl Socket {
     pub(crate) fn tcp(stream: TcpStream) -> Self {
-        // Answers are written whole: waiting for more to send with them only costs time.
+        // Messages are written as a whole, so waiting for more bytes would only cost time.
         let _ = stream.set_nodelay(true);
         Self { stream: Some(stream), moved: false }
     }
 
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buf = ReadBuf::new(buf);
-        ready!(Pin::new(self.here()?).poll_read(cx, &mut buf))?;
+        ready!(Pin::new(self.registered()?).poll_read(cx, &mut buf))?;
         Poll::Ready(Ok(buf.filled().len()))
     }
 
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(self.here()?).poll_write(cx, buf)
+        Pin::new(self.registered()?).poll_write(cx, buf)
     }
 
-    #[expect(clippy::unused_self, reason = "elsewhere a socket does know")]
+    #[expect(clippy::unused_self, reason = "on Unix a socket reports hangups")]
     pub(crate) fn poll_hangup(&mut self, _cx: &mut Context<'_>) -> Poll<Hangup> {
         Poll::Pending
     }
@@ -45,10 +45,10 @@ impl Socket {
     }
 
     pub(crate) fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(self.here()?).poll_shutdown(cx)
+        Pin::new(self.registered()?).poll_shutdown(cx)
     }
 
-    /// Whether small writes go out at once.
+    /// Whether Nagle's algorithm is off.
     #[cfg(test)]
     pub(crate) fn nodelay(&self) -> io::Result<bool> {
         match &self.stream {
@@ -57,7 +57,8 @@ impl Socket {
         }
     }
 
-    fn here(&mut self) -> io::Result<&mut TcpStream> {
+    /// The socket, registered with the current runtime.
+    fn registered(&mut self) -> io::Result<&mut TcpStream> {
         if !self.moved {
             self.moved = true;
             if let Some(stream) = self.stream.take() {

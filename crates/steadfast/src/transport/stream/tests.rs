@@ -42,13 +42,13 @@ async fn a_tcp_socket_carries_bytes_and_a_close_of_one_direction() {
 async fn nagle_is_off() {
     let (near, _far) = tcp().await;
     near.set_nodelay(false).unwrap();
-    let Stream(Inner::Socket(socket)) = Stream::from(near) else { panic!("a socket") };
+    let Stream(StreamKind::Socket(socket)) = Stream::from(near) else { panic!("a socket") };
     assert!(socket.nodelay().unwrap());
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_tcp_peer_that_closes_is_noticed_behind_unread_bytes() {
+async fn a_tcp_peer_that_closes_is_noticed_despite_unread_bytes() {
     let (near, far) = tcp().await;
     let (mut near, mut far) = (Stream::from(near), Stream::from(far));
     write_all(&mut near, b"unread").await.unwrap();
@@ -82,7 +82,7 @@ mod unix {
     use crate::transport::testing::fill;
 
     #[tokio::test]
-    async fn a_unix_peer_that_closes_is_a_hangup_of_both_behind_unread_bytes() {
+    async fn a_unix_peer_that_closes_is_a_hangup_of_both_despite_unread_bytes() {
         let (near, far) = UnixStream::pair().unwrap();
         let (mut near, mut far) = (Stream::from(near), Stream::from(far));
         write_all(&mut near, b"unread").await.unwrap();

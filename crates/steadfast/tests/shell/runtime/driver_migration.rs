@@ -208,6 +208,6 @@ fn a_process_with_quick_calls_is_driven_on_the_workers_and_its_exit_is_noticed()
         };
         let error = soon(async { tokio::spawn(calling).await.unwrap() }).await;
         assert_eq!(error.outcome(), steadfast::Outcome::Unknown);
-        assert!(format!("{error:?}").contains("`sh` has ended (exit status: 3):\n    as I was told"), "{error:?}");
+        assert!(format!("{error:?}").contains("`sh` exited (exit status: 3):\n    as I was told"), "{error:?}");
     });
 }

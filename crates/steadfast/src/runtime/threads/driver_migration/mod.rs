@@ -1,23 +1,23 @@
-//! Where a driver of a client is at home: on the thread of drivers, and for a while on the workers.
+//! Moves the driver of a client between the I/O thread and the workers.
 //!
-//! A call costs two hops between threads where its driver has one of its own, and with one call after the other the hops cost
-//! more than all the rest. So while tasks of the client's runtime call one at a time and in quick succession, the driver is
-//! polled by a task among them, and its descriptors are watched by their runtime. Nobody has to be woken then.
+//! With its driver on the I/O thread, a call costs two switches between threads, and for one call after the other the switches
+//! cost more than all the rest. So while tasks of the client's runtime call one at a time and in quick succession, a task on
+//! the workers polls the driver, and their runtime watches its descriptors. Then no call has to wake another thread.
 //!
 //! ```text
-//!            called in turn, and quickly
-//!   Apart ---------------------------------> Workers
-//!         <---------------------------------
-//!            many calls at once, or a flood; or the workers have not polled it for a moment: nobody calls,
-//!            a call takes longer, they are blocked, or their runtime is gone
+//!               one call at a time, in quick succession
+//!   IoThread ---------------------------------------------> Workers
+//!            <---------------------------------------------
+//!               many calls at once, or a flood of messages; or the workers have not polled the driver for a moment: there
+//!               are no calls, a call takes longer, the workers are blocked, or their runtime is gone
 //! ```
 //!
-//! The thread of drivers looks every [`LOOK`] whether the server was heard on the workers, and takes the driver back if not. So
-//! handlers and tasks that block all workers keep nothing from being seen for longer than two looks (L6). A client that is not
-//! called costs no looks. One whose calls were stuck there does not go there again for a while, and for longer each time.
+//! The I/O thread checks every [`CHECK_INTERVAL`] whether the driver has received bytes on the workers, and takes it back if not.
+//! So handlers and tasks that block all workers delay the driver for at most two intervals (L6). A client without calls costs no
+//! checks. A driver whose calls were stuck on the workers is not moved there again for a while, and for longer each time.
 //!
-//! The driver is in one pair of hands at a time, and no lock is held while it is polled. Who takes it over polls all of it, so
-//! that whatever happened in between is seen.
+//! Only one task has the driver at a time, and no lock is held while it is polled. The task that takes it over polls all of it,
+//! so nothing that happened in between is missed.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,30 +31,30 @@ use tokio::runtime::{Handle, Id, RuntimeFlavor};
 use crate::runtime::connection::mailbox::Mailbox;
 use crate::runtime::{Runtime, Timer};
 
-/// How often it is looked whether the workers poll the driver that they have.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often the I/O thread checks whether the workers poll the driver that they have.
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// So many calls in turn, in that time, are quick succession.
+/// This many calls, one at a time, within this time are quick succession.
 const IN_TURN: u32 = 32;
 const WITHIN: Duration = Duration::from_millis(32);
 
-/// How long a driver stays whose calls were stuck on the workers: the first time, and at most.
+/// How long a driver stays on the I/O thread after its calls were stuck on the workers: the first time, and at most.
 const STAY: Duration = Duration::from_millis(500);
 const LONGEST_STAY: Duration = Duration::from_secs(60);
 
-/// A driver that can go from one runtime to another.
+/// A driver that can move from one runtime to another.
 pub(crate) trait Movable: Future + Send + Unpin + 'static {
-    /// Leaves the runtime: whichever polls it next has it. False if it cannot, and then nothing has happened.
+    /// Deregisters from the runtime, so that another one can poll the driver. False if it cannot move; then nothing has changed.
     fn leave_runtime(&mut self) -> bool;
 
-    /// Whether more went on since this was last asked than one call at a time makes.
+    /// Whether there was more to do since the last call of this than one call at a time causes.
     fn was_busy(&mut self) -> bool;
 
-    /// Whether the server was heard since this was last asked. That it was polled says nothing: a runtime may be too busy to look at
-    /// its descriptors.
+    /// Whether bytes of the server have arrived since the last call of this. That the driver was polled is not enough: a runtime
+    /// may be too busy to poll its descriptors.
     fn was_heard(&mut self) -> bool;
 
-    /// Whether it was asked for something that it has not looked at.
+    /// Whether commands wait that the driver has not taken.
     fn is_neglected(&self) -> bool;
 }
 
@@ -62,7 +62,7 @@ pub(crate) trait Movable: Future + Send + Unpin + 'static {
 pub(crate) struct Callers {
     runtime: Id,
     one_thread: bool,
-    /// Since somebody else called last.
+    /// Since the last call from outside of the runtime.
     count: AtomicU32,
 }
 
@@ -72,7 +72,7 @@ impl Callers {
         Self { runtime: handle.id(), one_thread, count: AtomicU32::new(0) }
     }
 
-    /// Somebody calls. Who waits in `block_on` is not on a worker, unless there is but one thread.
+    /// Counts a call. A caller in `block_on` is not on a worker, unless the runtime has only one thread.
     pub(crate) fn note(&self) {
         let inside = Handle::try_current().is_ok_and(|handle| handle.id() == self.runtime);
         if inside && (self.one_thread || tokio::task::try_id().is_some()) {
@@ -83,18 +83,24 @@ impl Callers {
     }
 }
 
-/// The two tasks of a driver: for the thread of drivers, and for the workers of that runtime.
+/// The two tasks of a driver: for the I/O thread, and for the workers of that runtime.
 pub(crate) fn tasks<D: Movable>(
     driver: D,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
     workers: &Handle,
-) -> (Apart<D>, Among<D>) {
+) -> (IoThreadTask<D>, WorkerTask<D>) {
     mailbox.count_callers(Callers::of(workers));
-    let state =
-        State { driver: Some(Box::new(driver)), home: Home::Apart, over: false, seen: false, apart: None, among: None };
+    let state = MigrationState {
+        driver: Some(Box::new(driver)),
+        home: DriverThread::IoThread,
+        over: false,
+        seen: false,
+        apart: None,
+        among: None,
+    };
     let shared = Arc::new(Shared(Mutex::new(state)));
-    let apart = Apart {
+    let apart = IoThreadTask {
         shared: Arc::clone(&shared),
         mailbox: Arc::clone(mailbox),
         runtime: Arc::clone(runtime),
@@ -102,17 +108,17 @@ pub(crate) fn tasks<D: Movable>(
         began: None,
         stay: Stay::default(),
     };
-    (apart, Among { shared, has_io: None })
+    (apart, WorkerTask { shared, has_io: None })
 }
 
-struct Shared<D>(Mutex<State<D>>);
+struct Shared<D>(Mutex<MigrationState<D>>);
 
-struct State<D> {
-    /// The box, so that taking it is cheap. `None` while it is polled by whom it is with, and when it is over.
+struct MigrationState<D> {
+    /// Boxed, so that moving it is cheap. `None` while a task polls it, and after its end.
     driver: Option<Box<D>>,
-    home: Home,
+    home: DriverThread,
     over: bool,
-    /// The server was heard on the workers since it was last looked.
+    /// Bytes of the server have arrived on the workers since the last check.
     seen: bool,
     apart: Option<Waker>,
     /// `None` if the workers cannot have it.
@@ -120,13 +126,13 @@ struct State<D> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Home {
-    Apart,
+enum DriverThread {
+    IoThread,
     Workers,
 }
 
 impl<D> Shared<D> {
-    fn lock(&self) -> MutexGuard<'_, State<D>> {
+    fn lock(&self) -> MutexGuard<'_, MigrationState<D>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -138,43 +144,43 @@ impl<D: Movable> Shared<D> {
         state.seen |= heard;
     }
 
-    /// Gives it to the other task, which is woken.
-    fn hand_over(&self, driver: Box<D>, home: Home) {
+    /// Gives the driver to the other task and wakes it.
+    fn hand_over(&self, driver: Box<D>, home: DriverThread) {
         let mut state = self.lock();
         (state.driver, state.home, state.seen) = (Some(driver), home, true);
         Self::wake(state, home);
     }
 
-    /// It has ended, here or by a panic: the other task has nothing to wait for.
-    fn end(&self, other: Home) {
+    /// The driver has ended, or has panicked: ends the other task too.
+    fn end(&self, other: DriverThread) {
         let mut state = self.lock();
         state.over = true;
         Self::wake(state, other);
     }
 
-    fn wake(mut state: MutexGuard<'_, State<D>>, task: Home) {
+    fn wake(mut state: MutexGuard<'_, MigrationState<D>>, task: DriverThread) {
         let waker = match task {
-            Home::Apart => state.apart.take(),
-            Home::Workers => state.among.clone(),
+            DriverThread::IoThread => state.apart.take(),
+            DriverThread::Workers => state.among.clone(),
         };
         drop(state);
         waker.into_iter().for_each(Waker::wake);
     }
 }
 
-/// The task on the thread of drivers, which is there from the beginning to the end. Ready when the driver is over.
-pub(crate) struct Apart<D> {
+/// The task on the I/O thread, which exists as long as the driver. Ready when the driver has ended.
+pub(crate) struct IoThreadTask<D> {
     shared: Arc<Shared<D>>,
     mailbox: Arc<Mailbox>,
     runtime: Arc<dyn Runtime>,
-    /// When to look next, while the workers have it.
+    /// The next check, while the workers have the driver.
     look: Box<dyn Timer>,
-    /// How many calls there had been when it was begun to count them, and when that was.
+    /// The count of calls at the start of the current measurement, and its time.
     began: Option<(u32, Moment)>,
     stay: Stay,
 }
 
-/// For how long it does not go to the workers again.
+/// How long the driver does not move to the workers again.
 #[derive(Default)]
 struct Stay {
     until: Option<Moment>,
@@ -182,13 +188,13 @@ struct Stay {
 }
 
 impl Stay {
-    /// It was called on the workers, and nobody looked.
+    /// Calls were stuck on the workers.
     fn note_stuck(&mut self, now: Moment) {
         self.length = (self.length * 2).clamp(STAY, LONGEST_STAY);
         self.until = Some(now + self.length);
     }
 
-    /// It came back because it was not called any more.
+    /// The driver came back because there were no more calls.
     fn note_idle(&mut self) {
         *self = Self::default();
     }
@@ -198,7 +204,7 @@ impl Stay {
     }
 }
 
-impl<D: Movable> Apart<D> {
+impl<D: Movable> IoThreadTask<D> {
     /// Whether tasks on the workers call one at a time, and quickly.
     fn is_called_in_turn(&mut self, driver: &mut D) -> bool {
         let calls = self.mailbox.callers().map_or(0, |callers| callers.count.load(Ordering::Relaxed));
@@ -215,11 +221,11 @@ impl<D: Movable> Apart<D> {
     }
 
     fn look_later(&mut self) {
-        self.look.reset(Some(self.runtime.now() + LOOK));
+        self.look.reset(Some(self.runtime.now() + CHECK_INTERVAL));
     }
 }
 
-impl<D: Movable> Future for Apart<D> {
+impl<D: Movable> Future for IoThreadTask<D> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -232,7 +238,7 @@ impl<D: Movable> Future for Apart<D> {
             if !state.apart.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
                 state.apart = Some(cx.waker().clone());
             }
-            let away = state.home == Home::Workers;
+            let away = state.home == DriverThread::Workers;
             if away && apart.look.poll(cx).is_pending() {
                 return Poll::Pending;
             }
@@ -241,7 +247,7 @@ impl<D: Movable> Future for Apart<D> {
                 apart.look_later();
                 continue;
             }
-            state.home = Home::Apart;
+            state.home = DriverThread::IoThread;
             let Some(mut driver) = state.driver.take() else { return Poll::Pending };
             drop(state);
             if away {
@@ -255,7 +261,7 @@ impl<D: Movable> Future for Apart<D> {
             }
             if Pin::new(&mut *driver).poll(cx).is_ready() {
                 drop(driver);
-                apart.shared.end(Home::Workers);
+                apart.shared.end(DriverThread::Workers);
                 return Poll::Ready(());
             }
             if !(apart.is_called_in_turn(&mut driver) && driver.leave_runtime()) {
@@ -263,13 +269,13 @@ impl<D: Movable> Future for Apart<D> {
                 return Poll::Pending;
             }
             apart.look_later();
-            apart.shared.hand_over(driver, Home::Workers);
+            apart.shared.hand_over(driver, DriverThread::Workers);
         }
     }
 }
 
-/// A driver that goes with its runtime is over too.
-impl<D> Drop for Apart<D> {
+/// A driver that is dropped with its runtime has ended too.
+impl<D> Drop for IoThreadTask<D> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.over = true;
@@ -280,14 +286,14 @@ impl<D> Drop for Apart<D> {
     }
 }
 
-/// The task among those that call. It goes with their runtime, and the driver stays.
-pub(crate) struct Among<D: Movable> {
+/// The task on the workers. If it is dropped with their runtime, the driver moves back to the I/O thread.
+pub(crate) struct WorkerTask<D: Movable> {
     shared: Arc<Shared<D>>,
     /// Whether the runtime watches descriptors, once that is known.
     has_io: Option<bool>,
 }
 
-impl<D: Movable> Future for Among<D> {
+impl<D: Movable> Future for WorkerTask<D> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -299,23 +305,23 @@ impl<D: Movable> Future for Among<D> {
         if !state.among.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.among = Some(cx.waker().clone());
         }
-        if state.home != Home::Workers {
+        if state.home != DriverThread::Workers {
             return Poll::Pending;
         }
         let Some(mut driver) = state.driver.take() else { return Poll::Pending };
         drop(state);
         if !*among.has_io.get_or_insert_with(has_io) {
-            among.shared.hand_over(driver, Home::Apart);
+            among.shared.hand_over(driver, DriverThread::IoThread);
             return Poll::Ready(());
         }
         if Pin::new(&mut *driver).poll(cx).is_ready() {
             drop(driver);
-            among.shared.end(Home::Apart);
+            among.shared.end(DriverThread::IoThread);
             return Poll::Ready(());
         }
         if driver.was_busy() {
             driver.leave_runtime();
-            among.shared.hand_over(driver, Home::Apart);
+            among.shared.hand_over(driver, DriverThread::IoThread);
         } else {
             let heard = driver.was_heard();
             among.shared.put_back(driver, heard);
@@ -324,29 +330,29 @@ impl<D: Movable> Future for Among<D> {
     }
 }
 
-impl<D: Movable> Drop for Among<D> {
+impl<D: Movable> Drop for WorkerTask<D> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.among = None;
-        if state.home != Home::Workers || state.over {
+        if state.home != DriverThread::Workers || state.over {
             return;
         }
         let driver = state.driver.take();
         drop(state);
         if let Some(mut driver) = driver {
             driver.leave_runtime();
-            self.shared.hand_over(driver, Home::Apart);
+            self.shared.hand_over(driver, DriverThread::IoThread);
         } else {
-            // It panicked in our hands.
-            self.shared.end(Home::Apart);
+            // The driver panicked while this task polled it.
+            self.shared.end(DriverThread::IoThread);
         }
     }
 }
 
-/// Whether the runtime that this is called in watches descriptors. There is no other way to ask than to try, and one that
-/// does not panics: each is asked once.
+/// Whether the current runtime was built with I/O. The only way to find out is to create a socket, which panics if it was not,
+/// so the result is cached for each runtime.
 fn has_io() -> bool {
-    /// So many runtimes are remembered.
+    /// How many results are cached.
     const MOST: usize = 64;
     static KNOWN: Mutex<Vec<(Id, bool)>> = Mutex::new(Vec::new());
     let Ok(runtime) = Handle::try_current().map(|handle| handle.id()) else { return false };

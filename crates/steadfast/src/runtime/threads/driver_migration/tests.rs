@@ -102,8 +102,8 @@ struct World {
     clock: Arc<Clock>,
     mailbox: Arc<Mailbox>,
     record: Arc<Record>,
-    apart: Option<Apart<Fake>>,
-    among: Option<Among<Fake>>,
+    apart: Option<IoThreadTask<Fake>>,
+    among: Option<WorkerTask<Fake>>,
 }
 
 impl World {
@@ -216,10 +216,10 @@ async fn one_that_is_busy_comes_back() {
 #[tokio::test]
 async fn workers_that_do_not_poll_it_lose_it_with_the_second_look() {
     let mut world = World::on_workers();
-    world.clock.pass(LOOK);
+    world.clock.pass(CHECK_INTERVAL);
     // They have polled it since the last look.
     assert!(!world.is_polled_apart());
-    world.clock.pass(LOOK);
+    world.clock.pass(CHECK_INTERVAL);
     assert!(world.is_polled_apart() && !world.is_polled_by_workers());
 }
 
@@ -231,7 +231,7 @@ async fn workers_on_which_nothing_is_heard_lose_it_though_they_poll_it() {
     for _ in 0..2 {
         assert!(!world.is_polled_apart());
         assert!(world.is_polled_by_workers());
-        world.clock.pass(LOOK);
+        world.clock.pass(CHECK_INTERVAL);
     }
     assert!(world.is_polled_apart() && !world.is_polled_by_workers());
 }
@@ -242,14 +242,14 @@ async fn one_that_was_neglected_stays_for_a_while_and_for_longer_each_time() {
     for stay in [STAY, 2 * STAY, 4 * STAY] {
         world.record.neglected.store(1, Ordering::SeqCst);
         for _ in 0..2 {
-            world.clock.pass(LOOK);
+            world.clock.pass(CHECK_INTERVAL);
             assert!(!world.poll_apart());
         }
         assert!(!world.is_polled_by_workers());
-        world.clock.pass(stay.saturating_sub(LOOK));
+        world.clock.pass(stay.saturating_sub(CHECK_INTERVAL));
         world.call(2 * IN_TURN, Duration::ZERO);
         assert!(!world.is_polled_by_workers(), "it stays for {stay:?}");
-        world.clock.pass(LOOK);
+        world.clock.pass(CHECK_INTERVAL);
         world.call(2 * IN_TURN, Duration::ZERO);
         assert!(world.is_polled_by_workers());
     }
@@ -260,7 +260,7 @@ async fn workers_that_poll_it_keep_it_however_long() {
     let mut world = World::on_workers();
     for _ in 0..100 {
         assert!(world.is_polled_by_workers());
-        world.clock.pass(LOOK);
+        world.clock.pass(CHECK_INTERVAL);
         assert!(!world.is_polled_apart());
     }
 }
@@ -269,7 +269,7 @@ async fn workers_that_poll_it_keep_it_however_long() {
 async fn it_goes_to_the_workers_again_when_it_is_called_in_turn_again() {
     let mut world = World::on_workers();
     for _ in 0..2 {
-        world.clock.pass(LOOK);
+        world.clock.pass(CHECK_INTERVAL);
         assert!(!world.poll_apart());
     }
     assert!(!world.is_polled_by_workers());

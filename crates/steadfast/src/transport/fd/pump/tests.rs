@@ -1,4 +1,4 @@
-//! Pipes carried by threads, as where they cannot be opened a second time.
+//! Pipes that threads read and write, as where they cannot be reopened.
 
 use std::io::{Read, Write};
 
@@ -8,8 +8,8 @@ use crate::transport::fd::output::Output;
 use crate::transport::testing::{close, fill, hangup, no_hangup, read_exactly, read_to_end, write_all};
 use crate::transport::{Hangup, Transport};
 
-/// A transport of threads, with the far ends of its pipes: (writes to it, reads from it).
-fn carried() -> (Halves, PipeWriter, PipeReader) {
+/// A transport of two threads, and the other ends of its pipes: one to write to it, one to read from it.
+fn pumped() -> (Halves, PipeWriter, PipeReader) {
     let (input, to) = io::pipe().unwrap();
     let (from, output) = io::pipe().unwrap();
     let input = Input::thread(reader(input.into()).unwrap());
@@ -44,8 +44,8 @@ impl Transport for Halves {
 }
 
 #[tokio::test]
-async fn bytes_pass_in_order_and_the_end_behind_them() {
-    let (mut transport, mut to, mut from) = carried();
+async fn bytes_arrive_in_order_and_then_the_end() {
+    let (mut transport, mut to, mut from) = pumped();
     let sent: Vec<u8> = (0..=255).cycle().take(1 << 20).collect();
     let expected = sent.clone();
     let feeding = std::thread::spawn(move || to.write_all(&sent).unwrap());
@@ -63,13 +63,13 @@ async fn bytes_pass_in_order_and_the_end_behind_them() {
 }
 
 #[tokio::test]
-async fn a_hangup_shows_although_the_hand_over_and_the_pipe_are_full() {
-    let (mut transport, to, from) = carried();
+async fn a_hangup_is_noticed_although_the_channel_and_the_pipe_are_full() {
+    let (mut transport, to, from) = pumped();
     rustix::io::ioctl_fionbio(&to, true).unwrap();
     let mut sent = 0;
     let mut refusals = 0;
-    // The thread takes what it may ahead of the reader, so the pipe is only full when it stays full.
-    while sent <= HAND_OVER || refusals < 20 {
+    // The thread reads ahead until the channel is full, so the pipe is full only if it stays full.
+    while sent <= CHANNEL_CAPACITY || refusals < 20 {
         if let Ok(count) = (&to).write(&[b'x'; 4096]) {
             sent += count;
         } else {
@@ -87,7 +87,7 @@ async fn a_hangup_shows_although_the_hand_over_and_the_pipe_are_full() {
 
 #[tokio::test]
 async fn a_reader_that_goes_away_is_noticed_while_nothing_is_written() {
-    let (mut transport, _to, from) = carried();
+    let (mut transport, _to, from) = pumped();
     no_hangup(&mut transport).await;
     drop(from);
     assert_eq!(hangup(&mut transport).await, Hangup::Output);
@@ -97,8 +97,8 @@ async fn a_reader_that_goes_away_is_noticed_while_nothing_is_written() {
 
 #[tokio::test]
 async fn a_reader_that_goes_away_is_noticed_while_everything_is_full() {
-    let (mut transport, _to, from) = carried();
-    assert!(fill(&mut transport).await >= HAND_OVER);
+    let (mut transport, _to, from) = pumped();
+    assert!(fill(&mut transport).await >= CHANNEL_CAPACITY);
     no_hangup(&mut transport).await;
     drop(from);
     assert_eq!(hangup(&mut transport).await, Hangup::Output);
@@ -108,7 +108,7 @@ async fn a_reader_that_goes_away_is_noticed_while_everything_is_full() {
 
 #[tokio::test]
 async fn a_flush_waits_for_the_descriptor_and_not_for_the_thread() {
-    let (mut transport, _to, mut from) = carried();
+    let (mut transport, _to, mut from) = pumped();
     fill(&mut transport).await;
     assert!(std::future::poll_fn(|cx| Poll::Ready(transport.poll_flush(cx).is_pending())).await);
     let reading = std::thread::spawn(move || std::io::copy(&mut from, &mut std::io::sink()).unwrap());
@@ -119,7 +119,7 @@ async fn a_flush_waits_for_the_descriptor_and_not_for_the_thread() {
 
 #[tokio::test]
 async fn dropping_the_transport_ends_both_threads_although_the_peer_is_silent() {
-    let (mut transport, mut to, mut from) = carried();
+    let (mut transport, mut to, mut from) = pumped();
     to.write_all(b"some").unwrap();
     assert_eq!(read_exactly(&mut transport, 4).await, b"some");
     drop(transport);

@@ -9,14 +9,14 @@ use crate::transport::testing::{close, fill, hangup, no_hangup, read, read_exact
 
 mod taking;
 
-/// A transport over two pipes, with their far ends, and second holds on the near ends to look at their flags.
+/// A transport over two pipes, and the other ends of the pipes.
 fn piped() -> (Stdio, PipeWriter, PipeReader) {
     let (input, to) = io::pipe().unwrap();
     let (from, output) = io::pipe().unwrap();
     (Stdio::from_descriptors(input.into(), output.into()).unwrap(), to, from)
 }
 
-/// A transport over two socket pairs, as some clients make them.
+/// A transport over two socket pairs, which some clients use instead of pipes.
 fn socketed() -> (Stdio, UnixStream, UnixStream) {
     let (input, to) = UnixStream::pair().unwrap();
     let (output, from) = UnixStream::pair().unwrap();
@@ -81,7 +81,7 @@ async fn inherited_descriptors_stay_blocking() {
 }
 
 #[tokio::test]
-async fn a_pipe_that_hangs_up_is_noticed_behind_unread_bytes() {
+async fn a_pipe_that_hangs_up_is_noticed_despite_unread_bytes() {
     let (mut transport, mut to, _from) = piped();
     no_hangup(&mut transport).await;
     to.write_all(b"unread").unwrap();
@@ -107,7 +107,7 @@ async fn a_pipe_that_hangs_up_is_noticed_although_it_is_full() {
 }
 
 #[tokio::test]
-async fn waiting_for_a_hangup_does_not_take_the_readers_wakeup_away() {
+async fn waiting_for_a_hangup_does_not_steal_the_wakeup_of_the_reader() {
     let (mut transport, mut to, _from) = piped();
     for round in 0..50_u8 {
         to.write_all(&[round; 3]).unwrap();
@@ -115,7 +115,7 @@ async fn waiting_for_a_hangup_does_not_take_the_readers_wakeup_away() {
         assert_eq!(read(&mut transport, 2).await.unwrap(), [round; 2]);
         no_hangup(&mut transport).await;
         assert_eq!(read(&mut transport, 2).await.unwrap(), [round]);
-        // Both now wait on the same empty pipe; the bytes come afterwards.
+        // Both now wait for the same empty pipe, before the bytes arrive.
         let late = to.try_clone().unwrap();
         let writing = std::thread::spawn(move || (&late).write_all(b"late").unwrap());
         let mut buf = [0; 8];
@@ -135,7 +135,7 @@ async fn waiting_for_a_hangup_does_not_take_the_readers_wakeup_away() {
 }
 
 #[tokio::test]
-async fn a_pipe_that_nobody_reads_is_noticed_while_nothing_is_written() {
+async fn a_pipe_without_a_reader_is_noticed_while_nothing_is_written() {
     let (mut transport, _to, from) = piped();
     no_hangup(&mut transport).await;
     drop(from);
@@ -146,7 +146,7 @@ async fn a_pipe_that_nobody_reads_is_noticed_while_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_pipe_that_nobody_reads_is_noticed_although_it_is_full() {
+async fn a_pipe_without_a_reader_is_noticed_although_it_is_full() {
     let (mut transport, _to, from) = piped();
     assert!(fill(&mut transport).await > 0);
     no_hangup(&mut transport).await;
@@ -157,7 +157,7 @@ async fn a_pipe_that_nobody_reads_is_noticed_although_it_is_full() {
 }
 
 #[tokio::test]
-async fn a_writer_that_waits_for_room_goes_on_when_the_peer_reads() {
+async fn a_writer_that_waits_for_space_goes_on_when_the_peer_reads() {
     let (mut transport, _to, mut from) = piped();
     let filled = fill(&mut transport).await;
     let reading = std::thread::spawn(move || {
@@ -171,7 +171,7 @@ async fn a_writer_that_waits_for_room_goes_on_when_the_peer_reads() {
 }
 
 #[tokio::test]
-async fn a_writer_that_waits_for_room_learns_that_the_reader_is_gone() {
+async fn a_writer_that_waits_for_space_learns_that_the_reader_is_gone() {
     let (mut transport, _to, from) = piped();
     fill(&mut transport).await;
     let leaving = std::thread::spawn(move || drop(from));
@@ -196,7 +196,7 @@ async fn after_a_close_nothing_can_be_written_and_reading_goes_on() {
 }
 
 #[tokio::test]
-async fn bytes_pass_through_socket_pairs_and_the_end_behind_them() {
+async fn bytes_pass_through_socket_pairs_and_then_the_end() {
     let (mut transport, mut to, mut from) = socketed();
     let sent: Vec<u8> = (0..=255).cycle().take(1 << 20).collect();
     let expected = sent.clone();
@@ -214,7 +214,7 @@ async fn bytes_pass_through_socket_pairs_and_the_end_behind_them() {
 }
 
 #[tokio::test]
-async fn a_socket_pair_that_hangs_up_is_noticed_behind_unread_bytes() {
+async fn a_socket_pair_that_hangs_up_is_noticed_despite_unread_bytes() {
     let (mut transport, mut to, _from) = socketed();
     to.write_all(b"unread").unwrap();
     no_hangup(&mut transport).await;
@@ -234,7 +234,7 @@ async fn a_socket_pair_that_is_closed_in_one_direction_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_socket_pair_that_nobody_reads_is_noticed_idle_and_full() {
+async fn a_socket_pair_without_a_reader_is_noticed_idle_and_full() {
     let (mut transport, _to, from) = socketed();
     no_hangup(&mut transport).await;
     drop(from);
@@ -276,7 +276,7 @@ async fn files_are_read_to_their_end_and_written() {
     let mut transport = Stdio::from_descriptors(input.into(), output.into()).unwrap();
     let received = read_to_end(&mut transport).await;
     write_all(&mut transport, &received).await.unwrap();
-    assert!(std::fs::read(&to).unwrap() == content, "a flush leaves nothing behind");
+    assert!(std::fs::read(&to).unwrap() == content, "a flush writes everything");
     close(&mut transport).await.unwrap();
     std::fs::remove_dir_all(directory).unwrap();
 }
@@ -316,6 +316,6 @@ fn the_runtime_that_polls_is_the_one_that_watches() {
 #[test]
 fn without_a_runtime_there_is_an_error_and_no_panic() {
     let (mut transport, _to, _from) = piped();
-    let mut cx = crate::transport::testing::nobody();
+    let mut cx = crate::transport::testing::noop_context();
     assert!(matches!(transport.poll_read(&mut cx, &mut [0; 8]), Poll::Ready(Err(_))));
 }

@@ -1,4 +1,4 @@
-//! Taking the real descriptors, in a process of its own: this test binary, started again for one test.
+//! Tests of `Stdio::take`, each in a process of its own: this test binary, started again for one test.
 
 use std::process::{Command, Stdio as Standard};
 
@@ -20,7 +20,7 @@ fn is_inside() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// What came after the mark.
+/// The output after the mark.
 fn after_mark(output: &[u8]) -> &str {
     let text = std::str::from_utf8(output).unwrap();
     text.split_once("MARK\n").unwrap_or_else(|| panic!("no mark in {text:?}")).1
@@ -34,7 +34,7 @@ fn strays_go_to_standard_error_and_children_eat_nothing() {
             println!("MARK");
             let mut transport = Stdio::take().unwrap();
             println!("a stray line");
-            // A child that would read everything it is given, and prints what it got.
+            // A child that would read all of standard input, and prints what it has read.
             let status = Command::new("sh").args(["-c", "cat; echo a stray child"]).status().unwrap();
             assert!(status.success());
             let again = Stdio::take().unwrap_err();
@@ -59,11 +59,11 @@ fn a_thread_that_waits_for_input_does_not_keep_the_process_from_ending() {
     if is_inside() {
         println!("MARK");
         let mut transport = Stdio::take().unwrap();
-        // A thread waits in a read of something that never comes. The process ends nevertheless.
-        assert!(transport.poll_read(&mut crate::transport::testing::nobody(), &mut [0; 8]).is_pending());
+        // A thread is blocked in a read. The process exits nevertheless.
+        assert!(transport.poll_read(&mut crate::transport::testing::noop_context(), &mut [0; 8]).is_pending());
         return;
     }
-    // There is not always a terminal to be silent; a datagram socket is carried by a thread as well.
+    // There may be no terminal; a datagram socket is read by a thread too.
     let (silent, _held) = std::os::unix::net::UnixDatagram::pair().unwrap();
     let mut command = again("a_thread_that_waits_for_input_does_not_keep_the_process_from_ending");
     let output = command.stdin(Standard::from(std::os::fd::OwnedFd::from(silent))).output().unwrap();
@@ -71,7 +71,7 @@ fn a_thread_that_waits_for_input_does_not_keep_the_process_from_ending() {
 }
 
 #[test]
-fn the_starter_keeps_a_blocking_descriptor() {
+fn the_parent_keeps_a_blocking_descriptor() {
     if is_inside() {
         println!("MARK");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -83,15 +83,15 @@ fn the_starter_keeps_a_blocking_descriptor() {
     }
     let (input, mut to) = io::pipe().unwrap();
     let (mut from, output) = io::pipe().unwrap();
-    let kept = (input.try_clone().unwrap(), output.try_clone().unwrap());
-    let mut command = again("the_starter_keeps_a_blocking_descriptor");
+    let shared = (input.try_clone().unwrap(), output.try_clone().unwrap());
+    let mut command = again("the_parent_keeps_a_blocking_descriptor");
     let mut process = command.stdin(input).stdout(output).stderr(Standard::inherit()).spawn().unwrap();
     to.write_all(b"hello").unwrap();
     drop((to, command));
     assert!(process.wait().unwrap().success());
-    assert!(!flags(&kept.0).contains(OFlags::NONBLOCK));
-    assert!(!flags(&kept.1).contains(OFlags::NONBLOCK));
-    drop(kept);
+    assert!(!flags(&shared.0).contains(OFlags::NONBLOCK));
+    assert!(!flags(&shared.1).contains(OFlags::NONBLOCK));
+    drop(shared);
     let mut all = Vec::new();
     from.read_to_end(&mut all).unwrap();
     assert_eq!(after_mark(&all), "hello\n");

@@ -218,7 +218,7 @@ mod processes {
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::NotSent));
         assert_eq!(error.to_string(), "the server closed the connection during the handshake");
         let told = format!("{error:?}");
-        assert!(told.contains("`sh` has ended (exit status: 3):\n    no database"), "{told}");
+        assert!(told.contains("`sh` exited (exit status: 3):\n    no database"), "{told}");
         assert!(!told.contains("secret"), "{told}");
         assert!(!error.object().message.contains("database"), "a peer is told what the server said: {error}");
     }
@@ -228,7 +228,7 @@ mod processes {
         let killed = shell("kill -KILL $$").stderr_null();
         let error = soon(Client::connect(killed).into_future()).await.unwrap_err();
         let told = format!("{error:?}");
-        assert!(told.contains("`sh` has ended (signal: 9 (SIGKILL))"), "{told}");
+        assert!(told.contains("`sh` exited (signal: 9 (SIGKILL))"), "{told}");
     }
 
     #[tokio::test]
@@ -248,8 +248,8 @@ mod processes {
     async fn the_error_names_a_program_that_cannot_be_started() {
         let no_program = std::env::temp_dir();
         for (program, told) in [
-            ("steadfast-no-such-program", "there is no program `steadfast-no-such-program`: give its path"),
-            (no_program.to_str().unwrap(), "may not be run: it has to be a program, and executable"),
+            ("steadfast-no-such-program", "program `steadfast-no-such-program` not found: give its path"),
+            (no_program.to_str().unwrap(), "it has to be an executable program"),
         ] {
             let server = Command::new(program).arg("--token=secret");
             let error = soon(Client::connect(server).into_future()).await.unwrap_err();
@@ -259,7 +259,7 @@ mod processes {
         }
         let nowhere = shell("exit").current_dir("/steadfast/nowhere");
         let error = format!("{:?}", soon(Client::connect(nowhere).into_future()).await.unwrap_err());
-        assert!(error.contains("there is no directory `/steadfast/nowhere` to start `sh` in"), "{error}");
+        assert!(error.contains("cannot start `sh`: there is no working directory `/steadfast/nowhere`"), "{error}");
     }
 }
 

@@ -100,7 +100,7 @@ async fn the_exit_reason_is_reported_with_inherited_and_null_standard_error() {
         let client = soon(Client::connect(command).era(Era::Modern).into_future()).await.unwrap();
         let error = soon(client.call_tool("die", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
-        assert!(format!("{error:?}").contains("`sh` has ended (exit status: 1)"), "{error:?}");
+        assert!(format!("{error:?}").contains("`sh` exited (exit status: 1)"), "{error:?}");
         soon(client.close()).await;
     }
 }

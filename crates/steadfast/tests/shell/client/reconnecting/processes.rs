@@ -35,7 +35,7 @@ async fn a_process_that_dies_is_restarted_and_the_fatal_call_is_not_retried() {
     assert_eq!(number(&client).await, first);
     let error = soon(client.call_tool("die", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
-    assert!(format!("{error:?}").contains("`sh` has ended (exit status: 1)"), "{error:?}");
+    assert!(format!("{error:?}").contains("`sh` exited (exit status: 1)"), "{error:?}");
     assert_ne!(number(&client).await, first);
 }
 

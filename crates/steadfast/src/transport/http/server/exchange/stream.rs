@@ -14,7 +14,7 @@ use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
 use super::RunningExchange;
-use crate::runtime::{Runtime, spawn_apart};
+use crate::runtime::{Runtime, spawn_off_workers};
 use crate::transport::http::server::keep_alive::KeepAlive;
 use crate::transport::http::server::socket::Hangup;
 
@@ -63,7 +63,7 @@ impl ExchangeStream {
         let shared = Arc::new(SharedExchange(Mutex::new(state)));
         let hangup = hangup.map(|hangup| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(hangup.wait()) });
         let task = ExchangeTask { shared: Arc::clone(&shared), hangup };
-        spawn_apart(&*runtime, task);
+        spawn_off_workers(&*runtime, task);
         Self { shared, ready, runtime, keep_alive_interval, keep_alive: KeepAlive::default() }
     }
 

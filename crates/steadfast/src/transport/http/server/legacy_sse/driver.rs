@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use super::session::SseSession;
-use crate::runtime::{Timer, spawn_apart};
+use crate::runtime::{Timer, spawn_off_workers};
 use crate::transport::http::server::load::LoadGuard;
 use crate::transport::http::server::sessions::Sessions;
 
@@ -27,7 +27,7 @@ impl Driver {
     pub(crate) fn spawn(session: Arc<SseSession>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), load: session.load.guard(), session, sessions };
-        spawn_apart(&*runtime, driver);
+        spawn_off_workers(&*runtime, driver);
     }
 
     fn remove_session(&self) {

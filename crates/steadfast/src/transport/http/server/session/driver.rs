@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use steadfast_proto::mutant;
 
 use super::Session;
-use crate::runtime::{Timer, spawn_apart};
+use crate::runtime::{Timer, spawn_off_workers};
 use crate::transport::http::server::load::LoadGuard;
 use crate::transport::http::server::sessions::Sessions;
 
@@ -29,7 +29,7 @@ impl Driver {
     pub(crate) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), load: session.load.guard(), session, sessions };
-        spawn_apart(&*runtime, driver);
+        spawn_off_workers(&*runtime, driver);
     }
 }
 

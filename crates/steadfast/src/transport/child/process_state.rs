@@ -1,0 +1,258 @@
+//! The state of a child process, shared by the threads that supervise it and all that wait for its end.
+//!
+//! ```text
+//!  Running --(the process has exited and is reaped)--> Exited --(its group is gone, or was killed)--> GroupGone
+//! ```
+//!
+//! Only the supervisor's threads change the phase. Signals are sent under the lock under which the process is reaped, so none
+//! can reach another process that got the same id later.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::command::EndTimeouts;
+use super::report::{ExitCause, StderrTail};
+use super::{report, supervisor};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ProcessPhase {
+    Running,
+    Exited,
+    GroupGone,
+}
+
+pub(super) struct ProcessState {
+    pub(super) id: u32,
+    program: String,
+    pub(super) end_timeouts: EndTimeouts,
+    state: Mutex<LockedState>,
+    /// The end of standard error.
+    stderr_tail: Mutex<StderrTail>,
+}
+
+pub(super) struct LockedState {
+    pub(super) phase: ProcessPhase,
+    /// The end of the process was requested.
+    pub(super) ending: bool,
+    /// The supervisor has sent a signal to the process.
+    pub(super) signalled: bool,
+    /// The process was killed through a handle.
+    killed: bool,
+    /// The exit status. Stays empty if other code in this program has reaped the process.
+    pub(super) status: Option<ExitStatus>,
+    /// How the supervisor controls the process.
+    pub(super) control: supervisor::ProcessControl,
+    wakers: BTreeMap<u64, Waker>,
+    next_key: u64,
+}
+
+impl ProcessState {
+    pub(super) fn new(
+        id: u32,
+        program: String,
+        end_timeouts: EndTimeouts,
+        control: supervisor::ProcessControl,
+    ) -> Arc<Self> {
+        let state = LockedState {
+            phase: ProcessPhase::Running,
+            ending: false,
+            signalled: false,
+            killed: false,
+            status: None,
+            control,
+            wakers: BTreeMap::new(),
+            next_key: 0,
+        };
+        Arc::new(Self { id, program, end_timeouts, state: Mutex::new(state), stderr_tail: Mutex::default() })
+    }
+
+    /// Stores bytes of standard error for the exit report.
+    pub(super) fn record_stderr(&self, bytes: &[u8]) {
+        self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+    }
+
+    /// How the process exited, in words for people.
+    pub(super) fn exit_report(&self) -> String {
+        let state = self.lock();
+        let cause = match (state.status, state.signalled) {
+            _ if state.killed => ExitCause::Killed,
+            (_, true) => ExitCause::ClosedPipes,
+            (status, false) => ExitCause::Exited(status),
+        };
+        drop(state);
+        let stderr_tail = self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
+        report::exit_report(&self.program, cause, &stderr_tail)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, LockedState> {
+        // Each change under the lock is a single assignment, so a poisoned state is consistent.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Advances to `phase` and wakes all watchers.
+    pub(super) fn advance(mut state: MutexGuard<'_, LockedState>, phase: ProcessPhase) {
+        state.phase = phase;
+        Self::wake_watchers(state);
+    }
+
+    pub(super) fn wake_watchers(mut state: MutexGuard<'_, LockedState>) {
+        let wakers = std::mem::take(&mut state.wakers);
+        drop(state);
+        wakers.into_values().for_each(Waker::wake);
+    }
+}
+
+/// Waits for the end of the process of a [`Child`](super::Child), or ends it, independently of the transport.
+#[derive(Clone)]
+pub struct Handle {
+    pub(super) process: Arc<ProcessState>,
+}
+
+impl Handle {
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.process.id
+    }
+
+    /// Completes with the exit status as soon as the process has exited.
+    pub fn exit(&self) -> Exit {
+        Exit(self.watcher())
+    }
+
+    /// Completes when the process is reaped and its process group is gone. Does not end the process.
+    pub fn group_exit(&self) -> GroupExit {
+        GroupExit(self.watcher())
+    }
+
+    /// Begins to end the process: the transport closes its standard input when it is polled next, and the timeouts for SIGTERM
+    /// and SIGKILL start now.
+    pub fn shutdown(&self) {
+        supervisor::end(self, None);
+    }
+
+    /// Kills the process and its whole group at once.
+    pub fn kill(&self) {
+        let mut state = self.process.lock();
+        state.killed |= state.phase == ProcessPhase::Running;
+        drop(state);
+        supervisor::kill(&self.process);
+    }
+
+    /// Whether the end of the process was requested.
+    pub(super) fn is_ending(&self) -> bool {
+        self.process.lock().ending
+    }
+
+    pub(super) fn watcher(&self) -> Watcher {
+        let mut state = self.process.lock();
+        let key = state.next_key;
+        state.next_key += 1;
+        drop(state);
+        Watcher { process: Arc::clone(&self.process), key }
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Handle").field("id", &self.process.id).finish_non_exhaustive()
+    }
+}
+
+/// One task that waits for changes of a process.
+pub(super) struct Watcher {
+    process: Arc<ProcessState>,
+    /// Of its waker.
+    key: u64,
+}
+
+impl Watcher {
+    /// Whether the process has exited, and whether its end was requested. Wakes the task when either changes.
+    pub(super) fn poll_view(&mut self, cx: &mut Context<'_>) -> ProcessView {
+        let state = self.process.lock();
+        let view = ProcessView { exited: state.phase >= ProcessPhase::Exited, ending: state.ending };
+        if !view.exited {
+            self.store_waker(state, cx);
+        }
+        view
+    }
+
+    /// Ready when the process is reaped and its group is gone.
+    pub(super) fn poll_group_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll(cx, ProcessPhase::GroupGone).map(drop)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, phase: ProcessPhase) -> Poll<Option<ExitStatus>> {
+        let state = self.process.lock();
+        if state.phase >= phase {
+            return Poll::Ready(state.status);
+        }
+        self.store_waker(state, cx);
+        Poll::Pending
+    }
+
+    /// A waker may be the last reference to a task that waits here, so none is dropped under the lock.
+    fn store_waker(&self, mut state: MutexGuard<'_, LockedState>, cx: &Context<'_>) {
+        let displaced = match state.wakers.get(&self.key) {
+            Some(waker) if waker.will_wake(cx.waker()) => None,
+            _ => state.wakers.insert(self.key, cx.waker().clone()),
+        };
+        drop(state);
+        drop(displaced);
+    }
+}
+
+/// What a transport has to know about its process.
+pub(super) struct ProcessView {
+    pub(super) exited: bool,
+    pub(super) ending: bool,
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let mut state = self.process.lock();
+        let waker = state.wakers.remove(&self.key);
+        drop(state);
+        drop(waker);
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Watcher").field("id", &self.process.id).finish_non_exhaustive()
+    }
+}
+
+/// Completes with the exit status of a process as soon as it has exited.
+///
+/// `None` means that other code in this program has reaped the process first, so its status is lost.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless they are polled"]
+pub struct Exit(Watcher);
+
+impl Future for Exit {
+    type Output = Option<ExitStatus>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll(cx, ProcessPhase::Exited)
+    }
+}
+
+/// Completes with the exit status of a process when its whole process group is gone.
+///
+/// `None` means that other code in this program has reaped the process first, so its status is lost.
+#[derive(Debug)]
+#[must_use = "the process is ended anyway, but only the future shows when"]
+pub struct GroupExit(Watcher);
+
+impl Future for GroupExit {
+    type Output = Option<ExitStatus>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll(cx, ProcessPhase::GroupGone)
+    }
+}
