@@ -210,8 +210,8 @@ async fn an_unusable_response_is_not_requested_again() {
     let rows: [(&str, Answer); 4] = [
         ("bytes", |_| whole(&"x".repeat(LONGEST + 1))),
         ("bytes", |_| events(&format!("data: {}\n\n", "x".repeat(LONGEST + 1)))),
-        ("packed", |_| response("200 OK", &[("content-encoding", "gzip")], "\u{1f}packed")),
-        ("not an answer", |_| whole("\"hello\"")),
+        ("compressed", |_| response("200 OK", &[("content-encoding", "gzip")], "\u{1f}packed")),
+        ("no response to the request", |_| whole("\"hello\"")),
     ];
     for (expected, answer) in rows {
         let (url, requests) = raw(move |_, request| modern(request, || answer(request))).await;
