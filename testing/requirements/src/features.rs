@@ -23,7 +23,7 @@ Written by `cargo run -p requirements -- features` from `crates/steadfast-model/
 /// The text of the document.
 pub fn document() -> String {
     let mut text = OPENING.to_owned();
-    let revisions = Revision::ALL.iter().map(|revision| revision.to_string()).collect::<Vec<_>>().join(" | ");
+    let revisions = Revision::ALL.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
     let _ = writeln!(text, "| method | kind | needs | {revisions} |");
     let _ = writeln!(text, "|{}", "---|".repeat(3 + Revision::ALL.len()));
     for &method in Method::ALL {

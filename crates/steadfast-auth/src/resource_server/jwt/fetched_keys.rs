@@ -163,7 +163,7 @@ impl Shared {
                     guard.0.state.send_modify(|state| state.keys = keys);
                 }
                 Err(reason) => {
-                    tracing::warn!(uri = redact_url(&guard.0.uri.to_string()), reason, "failed to fetch keys")
+                    tracing::warn!(uri = redact_url(&guard.0.uri.to_string()), reason, "failed to fetch keys");
                 }
             }
         });

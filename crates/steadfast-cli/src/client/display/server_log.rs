@@ -82,7 +82,7 @@ impl ServerLogOptions {
         match error.kind() {
             _ if self.log_level.is_none() => {}
             ErrorKind::Unsupported => {
-                eprint_line("steadfast: --log-level has no effect: the server does not support logging")
+                eprint_line("steadfast: --log-level has no effect: the server does not support logging");
             }
             ErrorKind::Refused => eprint_line("steadfast: --log-level has no effect: the server rejected the level"),
             // The connection is lost: the request reports that.

@@ -132,15 +132,17 @@ enum TaskReply {
 }
 
 /// What a request about tasks comes to.
-type TaskWork = Pin<Box<dyn Future<Output = Result<TaskReply, ErrorObject>> + Send>>;
+type TaskResult = Result<TaskReply, ErrorObject>;
+
+type TaskWork = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
 
 /// The route of work that ends with a reply about a task.
 fn route(
     server: Server,
     execution: Arc<Execution>,
     work: TaskWork,
-) -> Route<Result<TaskReply, ErrorObject>, impl FnOnce(Result<TaskReply, ErrorObject>, &Execution) -> Answer + Send> {
-    let encode = move |reply: Result<TaskReply, ErrorObject>, execution: &Execution| match reply {
+) -> Route<TaskResult, impl FnOnce(TaskResult, &Execution) -> Answer + Send> {
+    let encode = move |reply: TaskResult, execution: &Execution| match reply {
         Ok(TaskReply::NotBegun(result)) => result_answer(&result, execution, &server),
         Ok(TaskReply::Created(created)) => result_answer(&created, execution, &server),
         Ok(TaskReply::Shown(shown)) => result_answer(&*shown, execution, &server),

@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn every_day_of_four_centuries_follows_the_one_before() {
-        let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         let mut expected = (1970, 1, 1);
         for days in 0..146_097 {
             assert_eq!(date(days), expected);

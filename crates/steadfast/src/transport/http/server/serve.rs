@@ -29,7 +29,7 @@ use super::reply;
 use super::service::{HttpService, Shared};
 use super::socket::{Hangup, Socket};
 use crate::error::Error;
-use crate::runtime::{Runtime, TokioRuntime, carriers_for, io_handle};
+use crate::runtime::{Runtime, TokioRuntime, http_threads_for, io_handle};
 use crate::server::{Server, listen_for_signals, start_failed};
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -113,7 +113,7 @@ impl ServingHttp {
         let address = listener.local_addr().map_err(start_failed)?;
         listener.set_nonblocking(true).map_err(start_failed)?;
         let runtime = TokioRuntime::current().map_err(start_failed)?;
-        let threads = carriers_for(runtime.handle()).map_err(start_failed)?;
+        let threads = http_threads_for(runtime.handle()).map_err(start_failed)?;
         let runtime: Arc<dyn Runtime> = Arc::new(runtime);
         let guard = self.options.guard.clone().unwrap_or_else(|| default_guard(address));
         let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
