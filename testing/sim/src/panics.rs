@@ -60,7 +60,7 @@ mod tests {
         let violation = catch::<()>(|| quietly(|| panic!("call {} is missing", 7))).unwrap_err();
         assert_eq!(violation.law, Law::Isolation);
         assert!(violation.what.starts_with("the run panicked at "), "{violation}");
-        assert!(violation.what.contains("quiet.rs") && violation.what.ends_with("call 7 is missing"), "{violation}");
+        assert!(violation.what.contains("panics.rs") && violation.what.ends_with("call 7 is missing"), "{violation}");
         assert_eq!(catch(|| 3), Ok(3));
     }
 }

@@ -61,7 +61,7 @@ async fn no_token_code_or_secret_is_logged_or_printed() {
     let _ = write!(said, "{authorizer:?} {store:?} {attempt:?}");
     said += &String::from_utf8_lossy(&heard.0.lock().unwrap());
 
-    for expected in ["Visit(", "Authorized(", "invalid_grant", "take a token back"] {
+    for expected in ["Visit(", "Authorized(", "invalid_grant", "revocation request"] {
         assert!(said.contains(expected), "nothing was heard of {expected:?} in {said}");
     }
     for secret in ["access-", "refresh-", "code-", "s3cr3t", "state="] {

@@ -371,6 +371,6 @@ mod tests {
         let agent = Loopback::new().opener(|_| Err(io::Error::other("no display")));
         let visit = agent.prepare(None).await.unwrap();
         let error = visit.visit(Url::parse("https://auth.example.com/").unwrap()).await.unwrap_err();
-        assert_eq!(error.to_string(), "the user was not reached: the browser did not open: no display");
+        assert_eq!(error.to_string(), "the user is not available: failed to open a browser: no display");
     }
 }

@@ -54,7 +54,7 @@ async fn a_header_reserved_by_the_protocol_or_http_is_refused() {
         "Transfer-Encoding",
         "Connection",
         "Upgrade",
-        "RecordingServer",
+        "Host",
         "TE",
         "Expect",
         "Proxy-Authorization",

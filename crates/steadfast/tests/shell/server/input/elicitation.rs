@@ -457,7 +457,7 @@ async fn a_handler_whose_input_requests_differ_between_rounds_gets_an_error() {
     let retry = json!({"inputResponses": {"elicit-1": accept(json!({"answer": true}))}, "requestState": state});
     let (refusal, message) = client.refused("fickle", retry).await;
     assert_eq!(refusal, code::INTERNAL_ERROR);
-    assert!(message.contains("something else"), "{message}");
+    assert!(message.contains("differs from the one of the previous round"), "{message}");
 }
 
 #[tokio::test]
