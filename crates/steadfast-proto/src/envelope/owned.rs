@@ -9,7 +9,7 @@ use super::{Layout, Message, Refusal, RefusalKind, salvaging, scan};
 /// ```
 /// use steadfast_proto::envelope::{Envelope, Message};
 /// let envelope = Envelope::read(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#.to_vec(), 64);
-/// assert!(matches!(envelope.message(), Ok(Message::Answer { id: Some(_), .. })));
+/// assert!(matches!(envelope.message(), Ok(Message::Response { id: Some(_), .. })));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Envelope {
