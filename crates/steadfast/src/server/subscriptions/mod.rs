@@ -1,5 +1,5 @@
-//! What peers are told of changes: all of them of the lists, before 2026-07-28, and of the resources that they subscribed
-//! to; since then what each stream asked for, and nothing else: of tasks only those of its own client.
+//! Notifications of changes. Clients of the older revisions get those of all lists, and of the resources that they subscribed
+//! to. Since 2026-07-28 each `subscriptions/listen` stream gets what it asked for; of tasks only those of its own client.
 
 pub(crate) mod watch;
 
@@ -20,16 +20,16 @@ use super::tasks::{self, TaskListener, TaskRecord};
 use super::{Change, Server, Watcher};
 use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PendingNotifications, PreparedHandler, Route, Start};
 
-/// What the peer of a connection of an older revision is told.
+/// The subscriptions of a connection of an older revision.
 pub(super) struct Subscriptions {
     uris: Arc<Mutex<BTreeSet<String>>>,
     most: usize,
-    /// Has it told, for as long as the connection lives.
+    /// Posts the notifications, for as long as the connection lives.
     _watcher: Arc<Watcher>,
 }
 
 impl Subscriptions {
-    /// For a connection to which that was declared.
+    /// For a connection whose client got these capabilities.
     pub(super) fn new(server: &Server, declared: &ServerCapabilities, mailbox: &Arc<Mailbox>) -> Self {
         let told = SubscriptionFilter::new()
             .with_tools_list_changed(declared.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true)))
@@ -57,7 +57,7 @@ impl Subscriptions {
         Self { uris, most: mailbox.subscribed, _watcher: watcher }
     }
 
-    /// The answer to `resources/subscribe`.
+    /// The response to `resources/subscribe`.
     pub(super) fn subscribe(&self, server: &Server, request: &Request) -> Answer {
         let uri = match uri_of(request) {
             Ok(uri) => uri,
@@ -77,7 +77,7 @@ impl Subscriptions {
         done(server, request)
     }
 
-    /// The answer to `resources/unsubscribe`. What was not subscribed to is not after this either.
+    /// The response to `resources/unsubscribe`. Unsubscribing twice is not an error.
     pub(super) fn unsubscribe(&self, server: &Server, request: &Request) -> Answer {
         match uri_of(request) {
             Ok(uri) => {
@@ -139,15 +139,15 @@ pub(super) fn listen(scope: Scope<'_>, request: &Request) -> impl Start + use<> 
     }
     let lasting = Job::Future(Box::pin(async move {
         let _watcher = watcher;
-        // It is ended from outside: by the peer, or with the connection.
+        // The stream ends when the client cancels it, or with the connection.
         std::future::pending::<Infallible>().await
     }));
     let encode = |never: Infallible, _: &Execution| match never {};
     Listen::Lists(Route::Handler(PreparedHandler::new(execution, lasting, encode).acknowledged(acknowledged)))
 }
 
-/// The same for a client that names tasks. Which of them are its own is known when the store has been asked: until then the
-/// acknowledgement waits, and all that happens meanwhile waits behind it.
+/// The same for a client that names tasks. The store knows which of them belong to the client: until it has answered, the
+/// acknowledgement waits, and notifications queue after it.
 fn listen_to_tasks(
     server: &Server,
     mut stream: Stream,
@@ -169,7 +169,7 @@ fn listen_to_tasks(
             Err(error) => return error,
         };
         stream.honoured.task_ids = found.iter().map(|record| record.id().to_owned()).collect();
-        // As they are now: what has ended before the stream began would never be heard of.
+        // The state of each task now: a task that ended before the stream began changes no more.
         for record in &found {
             listener.tell(record);
         }
@@ -180,7 +180,7 @@ fn listen_to_tasks(
     Route::Handler(PreparedHandler::new(execution, lasting, encode))
 }
 
-/// What a stream was promised.
+/// A stream and the notifications that it gets.
 struct Stream {
     honoured: SubscriptionFilter,
     revision: Revision,
@@ -193,7 +193,7 @@ impl Stream {
         params_text(self.revision, &SubscriptionParams::new(self.honoured.clone()), &decoration)
     }
 
-    /// Has the changes told that it wants to hear of.
+    /// Posts the notifications of the changes that match the filter.
     fn watcher(&self, notices: Arc<PendingNotifications>, tasks: Option<Arc<TaskListener>>) -> Arc<Watcher> {
         let (filter, revision) = (self.honoured.clone(), self.revision);
         let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
@@ -213,7 +213,7 @@ impl Stream {
     }
 }
 
-/// What of it is offered here.
+/// The part of a requested filter that this server supports.
 fn honour(asked: SubscriptionFilter, declared: &ServerCapabilities) -> SubscriptionFilter {
     let mut honoured = SubscriptionFilter::new();
     honoured.tools_list_changed = asked.tools_list_changed.filter(|asked| *asked && declared.tools.is_some());
@@ -229,7 +229,7 @@ fn tells_resources(declared: &ServerCapabilities) -> bool {
     declared.resources.as_ref().is_some_and(|resources| resources.list_changed == Some(true))
 }
 
-/// How a change is told, if it is wanted.
+/// The method of the notification for a change, if the filter matches it.
 fn wanted(change: &Change<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<String>) -> Option<Method> {
     let (method, wanted) = match change {
         Change::Tools => (Method::ToolListChanged, filter.tools()),
@@ -238,14 +238,14 @@ fn wanted(change: &Change<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<Stri
         Change::Updated(uri) => {
             (Method::ResourceUpdated, uris.contains(*uri) || steadfast_proto::mutant!(IgnoreFilters))
         }
-        // Tasks are told by those who know whose they are.
+        // `TaskListener` posts these: it knows the owners of tasks.
         Change::Task(_) => return None,
     };
     wanted.then_some(method)
 }
 
 fn params_text(revision: Revision, params: &impl Encode, decoration: &Decoration) -> Box<str> {
-    // The parameters are types of ours with string keys: they can be written.
+    // The parameters are types of ours with string keys: encoding cannot fail.
     era::params_text(revision, params, decoration).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! A task at work: its handler is run, and run again with what the client has answered, until it has an end.
+//! Runs a task: its handler, and again with the input of the client, until the task ends.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use steadfast_model::{
 use super::{Control, TaskRecord, Tasks};
 use crate::runtime::{Exchange, Runtime, Service};
 
-/// Runs a task to its end. `begin` starts one run of its handler from the message of a call.
+/// Runs a task to its end. `begin` starts one run of its handler with the message of a call.
 pub(crate) async fn run<S: Service>(
     tasks: Arc<Tasks>,
     id: String,
@@ -28,39 +28,39 @@ pub(crate) async fn run<S: Service>(
     let (mut work, mut expired) = (pin!(work), pin!(expired));
     std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Ready(()) => Poll::Ready(()),
-        // Its record is gone or is about to be; dropping the run stops the handler.
+        // The record has expired; dropping the run stops the handler.
         Poll::Pending => expired.as_mut().poll(cx),
     })
     .await;
     tasks.leave(&id);
 }
 
-/// What one run of the handler came to.
+/// The next event of a task.
 enum RunResult {
-    /// The answer to the call.
+    /// The response to the call.
     Answer(Vec<u8>),
-    /// Word of how far it is.
-    Word(String),
-    /// Somebody has changed the record.
+    /// A progress message.
+    Progress(String),
+    /// The record was changed by a request of the client.
     Change,
 }
 
 async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: impl Fn(&[u8]) -> Exchange<S>) {
     let mut run: Option<Exchange<S>> = None;
     loop {
-        // A store that does not work now may later; the task stays as it is, and the log says why.
+        // If the store fails the task stays as it is, and the log says why.
         let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
         match record.shown.task.status {
             TaskStatus::Working if run.is_none() => run = Some(begin(&call_of(&record))),
             TaskStatus::Working | TaskStatus::InputRequired => {}
             _ => return,
         }
-        let kept = match next(run.as_mut(), control).await {
+        let stored = match next(run.as_mut(), control).await {
             RunResult::Change => Ok(None),
-            RunResult::Word(word) => {
+            RunResult::Progress(message) => {
                 tasks
                     .change(id, |record| {
-                        record.shown.task.status_message = Some(word.clone());
+                        record.shown.task.status_message = Some(message.clone());
                         true
                     })
                     .await
@@ -75,13 +75,13 @@ async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: imp
                     .await
             }
         };
-        if kept.is_err() {
+        if stored.is_err() {
             return;
         }
     }
 }
 
-/// The next thing that happens to the task.
+/// Waits for the next event of the task.
 async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &Control) -> RunResult {
     let mut changed = pin!(control.changed.notified());
     let mut run = run;
@@ -89,8 +89,8 @@ async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &Control) -> R
         while let Some(exchange) = run.as_mut() {
             match exchange.poll_next(cx) {
                 Poll::Ready(Some(message)) => {
-                    if let Some(came) = read(message) {
-                        return Poll::Ready(came);
+                    if let Some(event) = read(message) {
+                        return Poll::Ready(event);
                     }
                 }
                 Poll::Ready(None) => run = None,
@@ -102,7 +102,7 @@ async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &Control) -> R
     .await
 }
 
-/// A message of the run's, if it says something about the task.
+/// Reads a message of the run: the response, or progress with a text.
 fn read(message: Vec<u8>) -> Option<RunResult> {
     #[derive(Deserialize)]
     struct Notification {
@@ -114,7 +114,7 @@ fn read(message: Vec<u8>) -> Option<RunResult> {
         return Some(RunResult::Answer(message));
     };
     let progress = notification.params.filter(|_| notification.method == Method::Progress.name())?;
-    progress.message.map(RunResult::Word)
+    progress.message.map(RunResult::Progress)
 }
 
 /// Reads what this server wrote, which is UTF-8. From text, as everything else is read: a second reader would be code for nothing.
@@ -122,7 +122,7 @@ fn from_json<T: DeserializeOwned>(message: &[u8]) -> Option<T> {
     serde_json::from_str(std::str::from_utf8(message).ok()?).ok()
 }
 
-/// Puts the answer of a run into the record.
+/// Stores the response of a run in the record.
 fn settle(record: &mut TaskRecord, answer: &[u8]) {
     #[derive(Deserialize)]
     struct Answer {
@@ -133,7 +133,7 @@ fn settle(record: &mut TaskRecord, answer: &[u8]) {
     let shown = &mut record.shown;
     let answer = from_json(answer).unwrap_or(Answer { result: None, error: None });
     let Some(result) = answer.result else {
-        let error = answer.error.unwrap_or_else(|| ErrorObject::internal("the handler ended without an answer"));
+        let error = answer.error.unwrap_or_else(|| ErrorObject::internal("the handler ended without a response"));
         return fail(shown, error);
     };
     if result.get("resultType").and_then(serde_json::Value::as_str) != Some("input_required") {
@@ -149,19 +149,19 @@ fn settle(record: &mut TaskRecord, answer: &[u8]) {
             record.answers.0.clear();
         }
         Err(error) => {
-            fail(shown, ErrorObject::internal(format!("what the handler asks cannot be read: {error}")));
+            fail(shown, ErrorObject::internal(format!("the input requests of the handler cannot be decoded: {error}")));
         }
     }
 }
 
-/// It has failed, and says why in words too.
+/// Marks the task as failed, with the message of the error as its status message.
 fn fail(shown: &mut DetailedTask, error: ErrorObject) {
     shown.task.status = TaskStatus::Failed;
     shown.task.status_message = Some(error.message.clone().into_owned());
     shown.error = Some(error);
 }
 
-/// The call that a run of the handler answers.
+/// The `tools/call` that a run of the handler answers.
 fn call_of(record: &TaskRecord) -> Vec<u8> {
     let mut params = json!({
         "name": record.tool,

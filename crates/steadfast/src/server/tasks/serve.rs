@@ -1,4 +1,4 @@
-//! What clients ask of tasks: to begin one by calling a tool, and `tasks/get`, `tasks/update`, `tasks/cancel`.
+//! Requests about tasks: `tools/call` that starts one, and `tasks/get`, `tasks/update` and `tasks/cancel`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::runtime::{Exchange, Execution, Job, PreparedHandler, Route, Runtime, 
 use crate::server::dispatch::{Scope, ServerService};
 use crate::server::{Context, Server, Tool};
 
-/// What a call of a tool that may be a task comes to.
+/// Whether a call of a tool runs as a task.
 pub(crate) enum TaskDecision {
-    /// It runs as any other.
+    /// It runs as an ordinary call.
     Inline,
     /// It becomes a task.
     Task,
-    /// The client cannot have it.
+    /// The tool runs only as a task, and the client does not support tasks.
     Refused(ErrorObject),
 }
 
-/// How a call of this tool goes on for this client.
+/// Decides whether a call of this tool by this client runs as a task.
 pub(crate) fn task_decision(tool: &Tool, peer: &Peer) -> TaskDecision {
     let knows_tasks = peer.revision.has_tasks_extension() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.task_support() {
@@ -39,7 +39,7 @@ pub(crate) fn task_decision(tool: &Tool, peer: &Peer) -> TaskDecision {
     }
 }
 
-/// Makes a task of a call, and answers with it once it is kept.
+/// Creates a task for a call. The response follows when the task is stored.
 pub(crate) fn begin(scope: Scope<'_>, tool: &Tool, request: &Request) -> impl Start + use<> {
     let Scope { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
@@ -66,15 +66,16 @@ pub(crate) fn begin(scope: Scope<'_>, tool: &Tool, request: &Request) -> impl St
         let begin =
             move |message: &[u8]| ServerService::exchange_for_task(&server, principal.as_ref(), &around, message);
         let (tell, told) = oneshot::channel();
-        // Apart from the call: a client that hangs up now must not leave a task that is kept and that nobody runs.
+        // In a task of its own: if the client hangs up now, a task that is stored must not be left without a runner.
         inner.spawn(Box::pin(make(tasks, new, Arc::clone(&inner), begin, tell)));
-        let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not made")))?;
+        let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not created")))?;
         Ok(TaskReply::Created(CreateTaskResult::new(task)))
     });
     route(decorated, execution, work)
 }
 
-/// Makes a task, tells its client of it, and runs it. One whose client is gone by then is given up: nobody knows its name.
+/// Creates a task, sends it to its client, and runs it. If the client is gone by then, the task is cancelled: no client knows its
+/// id.
 async fn make<S: Service>(
     tasks: Arc<Tasks>,
     new: NewTask,
@@ -86,15 +87,15 @@ async fn make<S: Service>(
     match made {
         Ok((id, owner, task)) => match tell.send(Ok(task)) {
             Ok(()) => run(tasks, id, runtime, begin).await,
-            // If the store fails, it has said so in the log.
+            // A failure of the store is in the log already.
             Err(_) => drop(tasks.cancel(&id, owner.as_deref()).await),
         },
-        // Whether anybody hears of it makes no difference to what was not made.
+        // If the client is gone, there is no task to cancel.
         Err(error) => drop(tell.send(Err(error))),
     }
 }
 
-/// Answers a request about a task.
+/// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
 pub(crate) fn serve(scope: Scope<'_>, request: &Request) -> impl Start + use<> {
     let Scope { server, mailbox, .. } = scope;
     let refuse = |error: &ErrorObject| Route::Answer(Answer::error(&request.id, error));
@@ -124,7 +125,7 @@ pub(crate) fn serve(scope: Scope<'_>, request: &Request) -> impl Start + use<> {
 }
 
 enum TaskReply {
-    /// What had to be asked first was not answered as it should be.
+    /// The input that is needed before the task starts was not given.
     NotBegun(CallToolResult),
     Created(CreateTaskResult),
     Shown(Box<DetailedTask>),
