@@ -9,36 +9,75 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use steadfast_model::{ClientCapabilities, DetailedTask, InputResponses, JsonObject};
 
 /// The future of a store operation.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// A task in a store.
-#[derive(Clone, Debug)]
+/// A task in a store. A store in another crate can build it, and serialise it with serde:
+///
+/// ```
+/// use steadfast::model::{DetailedTask, Task, TaskStatus};
+/// use steadfast::server::tasks::TaskRecord;
+///
+/// let task = Task::new("t-1", TaskStatus::Working, "2026-07-28T00:00:00Z");
+/// let mut record = TaskRecord::new(DetailedTask::new(task), "index");
+/// record.owner = Some("ann".to_owned());
+/// let json = steadfast::serde_json::to_string(&record)?;
+/// let loaded: TaskRecord = steadfast::serde_json::from_str(&json)?;
+/// assert_eq!((loaded.id(), loaded.tool.as_str(), loaded.owner.as_deref()), ("t-1", "index", Some("ann")));
+/// # Ok::<_, steadfast::serde_json::Error>(())
+/// ```
+///
+/// Members that this version does not know are ignored, and members that it misses have their defaults: a store may be shared by
+/// two versions of a server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskRecord {
     /// The task as clients see it.
     pub shown: DetailedTask,
     /// The principal that created it; only this principal may see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// The tool to run.
     pub tool: String,
     /// The arguments of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<JsonObject>,
     /// The capabilities of the client.
+    #[serde(default)]
     pub client: ClientCapabilities,
     /// The answers to its current input requests; it runs again when all are answered.
+    #[serde(default)]
     pub answers: InputResponses,
     /// The sealed state between two runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// When it may be deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<SystemTime>,
     /// The number of changes.
+    #[serde(default)]
     pub version: u64,
 }
 
 impl TaskRecord {
+    /// A new record of a task that runs this tool, without an owner and without arguments. It never expires.
+    pub fn new(shown: DetailedTask, tool: impl Into<String>) -> Self {
+        Self {
+            shown,
+            owner: None,
+            tool: tool.into(),
+            arguments: None,
+            client: ClientCapabilities::default(),
+            answers: InputResponses::default(),
+            state: None,
+            expires: None,
+            version: 0,
+        }
+    }
+
     /// The id of the task.
     pub fn id(&self) -> &str {
         &self.shown.task.task_id
@@ -185,17 +224,27 @@ mod tests {
     use super::*;
 
     fn record(id: &str) -> TaskRecord {
-        TaskRecord {
-            shown: DetailedTask::new(Task::new(id, TaskStatus::Working, "2026-07-28T00:00:00Z")),
-            owner: None,
-            tool: "tool".to_owned(),
-            arguments: None,
-            client: ClientCapabilities::new(),
-            answers: InputResponses::default(),
-            state: None,
-            expires: None,
-            version: 0,
+        TaskRecord::new(DetailedTask::new(Task::new(id, TaskStatus::Working, "2026-07-28T00:00:00Z")), "tool")
+    }
+
+    #[test]
+    fn a_record_is_the_same_after_it_was_stored_as_json() {
+        let mut full = record("a");
+        full.owner = Some("ann".to_owned());
+        full.arguments = serde_json::from_str(r#"{"a":[1,null,"x"]}"#).unwrap();
+        full.client = serde_json::from_str(r#"{"elicitation":{"form":{}}}"#).unwrap();
+        full.answers = serde_json::from_str(r#"{"elicit-1":{"action":"accept","content":{"b":2}}}"#).unwrap();
+        full.state = Some("sealed".to_owned());
+        full.expires = Some(SystemTime::UNIX_EPOCH + Duration::new(7, 8));
+        full.version = 9;
+        full.shown.result = serde_json::from_str(r#"{"content":[]}"#).unwrap();
+        for record in [record("a"), full] {
+            let json = serde_json::to_string(&record).unwrap();
+            assert_eq!(serde_json::from_str::<TaskRecord>(&json).unwrap(), record, "{json}");
         }
+        let least =
+            r#"{"shown":{"taskId":"a","status":"working","createdAt":"x","lastUpdatedAt":"x"},"tool":"t","new":1}"#;
+        assert_eq!(serde_json::from_str::<TaskRecord>(least).unwrap().id(), "a");
     }
 
     #[test]
