@@ -231,6 +231,7 @@ fn extensions_are_declared_under_names_that_say_whose_they_are() {
     assert!(server(TASKS_EXTENSION).unwrap_err().to_string().contains("declared by tools that run as tasks"));
 }
 
+#[cfg(feature = "schema-validation")]
 #[test]
 fn a_schema_beyond_the_limits_is_a_problem() {
     let schema = json!({ "anyOf": vec![json!(true); schema_limits::SUBSCHEMAS] });

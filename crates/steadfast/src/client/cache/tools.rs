@@ -251,11 +251,11 @@ mod tests {
 
     #[cfg(not(feature = "schema-validation"))]
     #[test]
-    fn without_the_feature_results_are_taken_as_they_are() {
-        let over = Wire { revision: Revision::LATEST, http: false };
-        // Also if the schema could not be read.
-        let known = known(&[tool("a", &json!({"$schema": "https://example.com/mine"}))]);
-        assert!(known.call(over, "a").unwrap().is_none());
+    fn without_the_feature_results_are_not_checked() {
+        let wire = WireFormat { revision: Revision::LATEST, over_http: false };
+        // Also if the schema could not be compiled.
+        let cache = cache_of(&[tool("a", &json!({"$schema": "https://example.com/mine"}))]);
+        assert!(cache.prepare_call(wire, "a").unwrap().is_none());
     }
 
     #[test]
