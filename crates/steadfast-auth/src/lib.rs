@@ -59,13 +59,13 @@
 //!
 //! ```
 //! use steadfast::transport::http::{HttpOptions, HttpService};
-//! use steadfast::{Context, Server, Tool};
+//! use steadfast::{Context, Server, ServerTool};
 //! use steadfast_auth::resource_server::{RequireBearer, ResourceMetadata};
 //! # use steadfast_auth::resource_server::{Principal, Rejection, Token, verify_with};
 //! use tower::Layer;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let whoami = Tool::new("whoami").handler(|ctx: Context| async move {
+//! let whoami = ServerTool::new("whoami").handler(|ctx: Context| async move {
 //!     ctx.principal().map_or("nobody", |principal| principal.name()).to_owned()
 //! });
 //! let server = Server::builder("files", "1.0.0").tools([whoami]).build();

@@ -75,8 +75,8 @@ impl Issuer {
 }
 
 /// Returns the principal, and logs its `Debug`.
-fn whoami() -> Tool {
-    Tool::new("whoami").handler(|ctx: Context| async move {
+fn whoami() -> ServerTool {
+    ServerTool::new("whoami").handler(|ctx: Context| async move {
         let Some(principal) = ctx.principal() else { return "nobody".to_owned() };
         let (name, scopes) = (principal.name(), principal.scopes());
         let team = principal.claim("team").and_then(Value::as_str).unwrap_or_default().to_lowercase();

@@ -53,7 +53,7 @@ impl Definition {
 
     /// The type of the definition.
     pub(crate) fn kind(&self) -> Ident {
-        self.ident(["Tool", "Prompt", "Resource", "ResourceTemplate"])
+        self.ident(["ServerTool", "ServerPrompt", "ServerResource", "ServerResourceTemplate"])
     }
 
     /// The method of the server builder that adds it.

@@ -1,4 +1,5 @@
-//! Generates the expressions that build a `Tool`, a `Prompt` or a `Resource`.
+//! Generates the expressions that build a `ServerTool`, a `ServerPrompt`, a `ServerResource` or a
+//! `ServerResourceTemplate`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -23,7 +24,7 @@ pub(crate) struct Callee {
 /// The expression that builds the tool.
 pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, callee: &Callee) -> TokenStream {
     let builder =
-        builder_with_common_options(&quote! { ::steadfast::Tool::new }, None, function, &options.common, docs);
+        builder_with_common_options(&quote! { ::steadfast::ServerTool::new }, None, function, &options.common, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let hints: Vec<TokenStream> = [
         options.read_only.map(|hint| quote! { .with_read_only_hint(#hint) }),
@@ -48,7 +49,7 @@ pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, calle
 /// The expression that builds the prompt.
 pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, callee: &Callee) -> TokenStream {
     let builder =
-        builder_with_common_options(&quote! { ::steadfast::Prompt::new }, None, function, &options.common, docs);
+        builder_with_common_options(&quote! { ::steadfast::ServerPrompt::new }, None, function, &options.common, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let arguments = function.arguments().map(|argument| {
         let Argument { name, kind, description, complete, .. } = argument;
@@ -69,9 +70,9 @@ pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, c
 pub(crate) fn resource(function: &Function, options: &ResourceOptions, docs: &str, callee: &Callee) -> TokenStream {
     let fixed = options.uri.variables.is_empty();
     let begin = if fixed {
-        quote! { ::steadfast::Resource::new }
+        quote! { ::steadfast::ServerResource::new }
     } else {
-        quote! { ::steadfast::ResourceTemplate::new }
+        quote! { ::steadfast::ServerResourceTemplate::new }
     };
     let builder = builder_with_common_options(&begin, Some(&options.uri.text), function, &options.common, docs);
     let mime_type = options.mime_type.iter();

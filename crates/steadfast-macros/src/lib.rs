@@ -2,7 +2,7 @@
 //!
 //! Use them through the crate `steadfast`, which re-exports them: the generated code refers to it. A mistake is a compile error
 //! at its location that says what to write instead. All generated code can also be written by hand, with `Server::builder` and
-//! `Tool::new`.
+//! `ServerTool::new`.
 #![forbid(unsafe_code)]
 
 mod definition;
@@ -23,7 +23,7 @@ use signature::Kind;
 /// `#[resource]` a resource.
 ///
 /// ```
-/// use steadfast::{Context, Tool, server};
+/// use steadfast::{Context, ServerTool, server};
 ///
 /// struct Weather {
 ///     station: String,
@@ -89,7 +89,7 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
     server::expand(options.into(), item.into()).into()
 }
 
-/// Turns a function into a tool: `async fn add(a: i64, b: i64) -> i64` becomes `fn add() -> Tool`. On a method of an
+/// Turns a function into a tool: `async fn add(a: i64, b: i64) -> i64` becomes `fn add() -> ServerTool`. On a method of an
 /// `impl` block with `#[server]`, makes the method one of the server's tools.
 ///
 /// ```
@@ -141,7 +141,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(Kind::Tool, options.into(), item.into()).into()
 }
 
-/// Turns a function into a prompt: `async fn review(code: String) -> String` becomes `fn review() -> Prompt`. On a method of
+/// Turns a function into a prompt: `async fn review(code: String) -> String` becomes `fn review() -> ServerPrompt`. On a method of
 /// an `impl` block with `#[server]`, makes the method one of the server's prompts.
 ///
 /// ```
@@ -232,7 +232,7 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// assert_eq!(server.resource_templates().len(), 2);
 /// ```
 ///
-/// A function becomes `fn note() -> ResourceTemplate`, or `-> Resource` if the URI is fixed. The return type implements
+/// A function becomes `fn note() -> ServerResourceTemplate`, or `-> ServerResource` if the URI is fixed. The return type implements
 /// `IntoResource`: text, bytes, JSON, contents, an `Option` (`None`: there is no such resource), or a `Result` of these.
 ///
 /// # Parameters

@@ -30,7 +30,7 @@
 //! - [`client`]: clients, in the same process, of a child process, over any stream, or over HTTP;
 //! - [`transport`]: the transports;
 //! - [`runtime`]: the runtime that drives connections, for those who run it in a simulator;
-//! - `model`: the types of the protocol, re-exported here at the root.
+//! - [`model`]: all types of the protocol, named as in its schema. Those that most programs need are re-exported here.
 //!
 //! # Features
 //!
@@ -45,7 +45,7 @@
 //!   clients speak it with servers that know no other.
 //! - `schema-validation`: servers check arguments and structured results of tools whose schemas were written by hand, and
 //!   clients check structured results of the tools that they have listed. Without it a tool that needs such a check has a
-//!   [problem](Tool::problem): no server is built with it. Clients take structured results as they are. Tools whose arguments
+//!   [problem](ServerTool::problem): no server is built with it. Clients take structured results as they are. Tools whose arguments
 //!   and results are types need it on neither side: decoding is the check.
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -58,7 +58,6 @@ extern crate self as steadfast;
 
 #[cfg(feature = "client")]
 pub mod client;
-#[allow(hidden_glob_reexports, reason = "`steadfast::error` is not a path that anyone needs")]
 mod error;
 pub mod prelude;
 pub mod runtime;
@@ -71,7 +70,13 @@ mod validation;
 pub use schemars;
 pub use serde_json;
 pub use steadfast_model as model;
-pub use steadfast_model::*;
+pub use steadfast_model::{
+    Annotations, Cache, CacheScope, CallToolResult, ClientCapabilities, CompleteContext, Content, CreateMessageParams,
+    CreateMessageResult, ElicitParams, ElicitResult, ErrorObject, FormField, FormSchema, GetPromptResult, Icon,
+    Implementation, JsonObject, ListRootsResult, LoggingLevel, Method, Principal, PromptMessage, ReadResourceResult,
+    Reference, RequestId, ResourceContents, Revision, Role, Root, SamplingMessage, ServerCapabilities,
+    SubscriptionFilter,
+};
 pub use steadfast_proto::Moment;
 pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, Progress};
 
@@ -80,8 +85,8 @@ pub use crate::client::Client;
 pub use crate::error::{Error, ErrorKind, Fault, Outcome};
 #[cfg(feature = "server")]
 pub use crate::server::{
-    Context, IntoPrompt, IntoReply, IntoResource, IntoServer, Prompt, Resource, ResourceTemplate, Serve, Server,
-    ServerBuilder, Structured, Tool, ToolError,
+    Context, IntoPrompt, IntoReply, IntoResource, IntoServer, Serve, Server, ServerBuilder, ServerPrompt,
+    ServerResource, ServerResourceTemplate, ServerTool, Structured, ToolError,
 };
 #[cfg(feature = "macros")]
 pub use steadfast_macros::{prompt, resource, server, tool};

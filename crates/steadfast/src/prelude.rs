@@ -6,6 +6,6 @@
 pub use crate::Client;
 pub use crate::{Content, PromptMessage};
 #[cfg(feature = "server")]
-pub use crate::{Context, IntoServer, Prompt, Serve, Server, Structured, Tool, ToolError};
+pub use crate::{Context, IntoServer, Serve, Server, ServerPrompt, ServerTool, Structured, ToolError};
 #[cfg(feature = "macros")]
 pub use crate::{prompt, resource, server, tool};

@@ -7,7 +7,7 @@
 use serde_json::json;
 use steadfast::client::Era;
 use steadfast::prelude::*;
-use steadfast::{ClientCapabilities, ListRootsResult, Revision, Root, request};
+use steadfast::{ClientCapabilities, ListRootsResult, Revision, Root, model::request};
 
 /// Counts the roots of the client.
 #[tool(read_only)]

@@ -16,9 +16,9 @@ struct Roll {
 }
 
 /// Builds the tool `roll_NAME`, like a program that reads its tools from a file or a database.
-fn die(name: &str, rolls: &Arc<AtomicU64>) -> Tool {
+fn die(name: &str, rolls: &Arc<AtomicU64>) -> ServerTool {
     let rolls = Arc::clone(rolls);
-    Tool::new(format!("roll_{name}"))
+    ServerTool::new(format!("roll_{name}"))
         .description(format!("Rolls the {name} die."))
         .input_schema(json!({
             "type": "object",
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Error> {
     let server = Server::builder("dice", "1.0.0")
         .instructions("Dice that are added and removed.")
         .tool(die("red", &rolls))
-        .tool(Tool::new("count").handler(|arguments: JsonObject| async move { arguments.len() }))
+        .tool(ServerTool::new("count").handler(|arguments: JsonObject| async move { arguments.len() }))
         .build();
     let client = Client::connect(server.clone()).await?;
 

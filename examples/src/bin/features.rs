@@ -8,8 +8,8 @@ use std::sync::Mutex;
 
 use steadfast::prelude::*;
 use steadfast::{
-    CompleteContext, CompleteParams, GetPromptParams, PaginatedParams, ReadResourceParams, Reference, ResourceContents,
-    Role, request,
+    CompleteContext, Reference, ResourceContents, Role,
+    model::{CompleteParams, GetPromptParams, PaginatedParams, ReadResourceParams, request},
 };
 
 #[derive(Default)]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use steadfast::{
-    Content, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Error, FormKind, FormSchema,
-    JsonObject, ListRootsResult, Root,
+    Content, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Error, FormSchema, JsonObject,
+    ListRootsResult, Root, model::FormKind,
 };
 
 /// Fills in a form. What has a default is left to the SDK.

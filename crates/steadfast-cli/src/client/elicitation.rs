@@ -3,7 +3,8 @@
 use serde_json::{Number, Value};
 use steadfast::client::check_form;
 use steadfast::{
-    ElicitFormParams, ElicitParams, ElicitResult, Error, FormField, FormKind, FormOption, FormSchema, JsonObject,
+    ElicitParams, ElicitResult, Error, FormField, FormSchema, JsonObject,
+    model::{ElicitFormParams, FormKind, FormOption},
 };
 use steadfast_auth::client::{Url, open_browser};
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use steadfast::{Error, ErrorKind, Outcome, code};
+use steadfast::{Error, ErrorKind, Outcome, model::code};
 
 use super::connection::signals::Interrupt;
 use super::display::sanitize;

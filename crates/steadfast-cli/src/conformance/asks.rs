@@ -7,7 +7,7 @@ use steadfast::prelude::*;
 use steadfast::server::Form;
 use steadfast::{CreateMessageParams, ElicitParams, ElicitResult, FormSchema, SamplingMessage, tool};
 
-pub(super) fn tools() -> [Tool; 5] {
+pub(super) fn tools() -> [ServerTool; 5] {
     [
         test_sampling(),
         test_elicitation(),

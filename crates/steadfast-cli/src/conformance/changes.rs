@@ -5,7 +5,7 @@
 use steadfast::prelude::*;
 use steadfast::tool;
 
-pub(super) fn tools() -> [Tool; 2] {
+pub(super) fn tools() -> [ServerTool; 2] {
     [test_trigger_tool_change(), test_trigger_prompt_change()]
 }
 

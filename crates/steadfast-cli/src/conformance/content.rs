@@ -7,7 +7,7 @@ use steadfast::{ResourceContents, tool};
 use super::media::{PNG, WAV};
 
 /// The text tool comes first: the suite calls the first tool of the list without arguments, and it has to succeed.
-pub(super) fn tools() -> [Tool; 6] {
+pub(super) fn tools() -> [ServerTool; 6] {
     [
         test_simple_text(),
         test_image_content(),

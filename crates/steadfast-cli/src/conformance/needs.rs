@@ -1,10 +1,10 @@
 //! A tool that requires the sampling capability.
 
-use steadfast::Tool;
+use steadfast::ServerTool;
 use steadfast::server::Need;
 
-pub(super) fn tools() -> [Tool; 1] {
-    [Tool::new("test_missing_capability")
+pub(super) fn tools() -> [ServerTool; 1] {
+    [ServerTool::new("test_missing_capability")
         .description("Needs a client that declared sampling.")
         .read_only()
         .needs(Need::Sampling)

@@ -3,16 +3,16 @@
 use serde::Deserialize;
 use steadfast::prelude::*;
 use steadfast::server::Image;
-use steadfast::{Prompt, PromptMessage, ResourceContents};
+use steadfast::{PromptMessage, ResourceContents, ServerPrompt};
 
 use super::media::PNG;
 
-pub(super) fn prompts() -> [Prompt; 4] {
+pub(super) fn prompts() -> [ServerPrompt; 4] {
     [simple(), with_arguments(), with_embedded_resource(), with_image()]
 }
 
-fn simple() -> Prompt {
-    Prompt::new("test_simple_prompt")
+fn simple() -> ServerPrompt {
+    ServerPrompt::new("test_simple_prompt")
         .description("A text.")
         .handler(|| async { "This is a simple prompt for testing." })
 }
@@ -23,8 +23,8 @@ struct TwoArguments {
     arg2: String,
 }
 
-fn with_arguments() -> Prompt {
-    Prompt::new("test_prompt_with_arguments")
+fn with_arguments() -> ServerPrompt {
+    ServerPrompt::new("test_prompt_with_arguments")
         .description("A text with two arguments in it.")
         .argument("arg1", "The first", true)
         .argument("arg2", "The second", true)
@@ -40,8 +40,8 @@ struct ResourceArgument {
     resource_uri: String,
 }
 
-fn with_embedded_resource() -> Prompt {
-    Prompt::new("test_prompt_with_embedded_resource")
+fn with_embedded_resource() -> ServerPrompt {
+    ServerPrompt::new("test_prompt_with_embedded_resource")
         .description("A resource, and what to do with it.")
         .argument("resourceUri", "The resource's address", true)
         .handler(|ResourceArgument { resource_uri }: ResourceArgument| async move {
@@ -53,8 +53,8 @@ fn with_embedded_resource() -> Prompt {
         })
 }
 
-fn with_image() -> Prompt {
-    Prompt::new("test_prompt_with_image").description("A picture, and what to do with it.").handler(|| async {
+fn with_image() -> ServerPrompt {
+    ServerPrompt::new("test_prompt_with_image").description("A picture, and what to do with it.").handler(|| async {
         [PromptMessage::user(Image::png(PNG)), PromptMessage::user("Please analyze the image above.")]
     })
 }

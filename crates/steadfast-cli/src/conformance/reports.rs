@@ -8,7 +8,7 @@ use steadfast::{LoggingLevel, tool};
 /// Long enough that two progress notifications are not merged.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-pub(super) fn tools() -> [Tool; 4] {
+pub(super) fn tools() -> [ServerTool; 4] {
     [test_tool_with_progress(), test_tool_with_logging(), test_logging_tool(), test_reconnection()]
 }
 

@@ -2,21 +2,21 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use steadfast::{Resource, ResourceTemplate};
+use steadfast::{ServerResource, ServerResourceTemplate};
 
 use super::media::PNG;
 
-pub(super) fn resources() -> [Resource; 3] {
+pub(super) fn resources() -> [ServerResource; 3] {
     [
-        Resource::new("test://static-text", "Static text")
+        ServerResource::new("test://static-text", "Static text")
             .description("A text that never changes.")
             .mime_type("text/plain")
             .text("This is the content of the static text resource."),
-        Resource::new("test://static-binary", "Static picture")
+        ServerResource::new("test://static-binary", "Static picture")
             .description("A picture that never changes.")
             .mime_type("image/png")
             .blob(PNG),
-        Resource::new("test://watched-resource", "Watched text")
+        ServerResource::new("test://watched-resource", "Watched text")
             .description("A text that clients subscribe to.")
             .mime_type("text/plain")
             .text("This is the content of the watched resource."),
@@ -28,8 +28,8 @@ struct Entry {
     id: String,
 }
 
-pub(super) fn templates() -> [ResourceTemplate; 1] {
-    [ResourceTemplate::new("test://template/{id}/data", "Data by id")
+pub(super) fn templates() -> [ServerResourceTemplate; 1] {
+    [ServerResourceTemplate::new("test://template/{id}/data", "Data by id")
         .description("The data of an id.")
         .mime_type("application/json")
         .handler(|Entry { id }: Entry| async move {

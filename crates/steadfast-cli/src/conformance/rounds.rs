@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use steadfast::prelude::*;
 use steadfast::server::Ask;
-use steadfast::{CreateMessageParams, CreateMessageResult, Prompt, SamplingMessage, tool};
+use steadfast::{CreateMessageParams, CreateMessageResult, SamplingMessage, ServerPrompt, tool};
 
-pub(super) fn tools() -> [Tool; 8] {
+pub(super) fn tools() -> [ServerTool; 8] {
     [
         test_input_required_result_elicitation(),
         test_input_required_result_sampling(),
@@ -19,8 +19,8 @@ pub(super) fn tools() -> [Tool; 8] {
     ]
 }
 
-pub(super) fn prompts() -> [Prompt; 1] {
-    [Prompt::new("test_input_required_result_prompt").description("Asks the user what it is about.").handler(
+pub(super) fn prompts() -> [ServerPrompt; 1] {
+    [ServerPrompt::new("test_input_required_result_prompt").description("Asks the user what it is about.").handler(
         |ctx: Context| async move {
             let about = ctx.elicit::<About>("What should the prompt be about?").key("user_context").await?;
             Ok::<_, ToolError>(format!("Use this context: {}", about.context))

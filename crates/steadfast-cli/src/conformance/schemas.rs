@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use steadfast::JsonObject;
 use steadfast::prelude::*;
 
-pub(super) fn tools() -> [Tool; 2] {
+pub(super) fn tools() -> [ServerTool; 2] {
     [every_keyword(), argument_in_a_header()]
 }
 
-fn every_keyword() -> Tool {
-    Tool::new("json_schema_2020_12_tool")
+fn every_keyword() -> ServerTool {
+    ServerTool::new("json_schema_2020_12_tool")
         .description("Takes a contact, described with the keywords of JSON Schema 2020-12.")
         .read_only()
         .input_schema(contact())
@@ -42,7 +42,7 @@ fn contact() -> Value {
     })
 }
 
-fn argument_in_a_header() -> Tool {
+fn argument_in_a_header() -> ServerTool {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -50,7 +50,7 @@ fn argument_in_a_header() -> Tool {
         },
         "required": ["value"],
     });
-    Tool::new("test_custom_header")
+    ServerTool::new("test_custom_header")
         .description("Returns an argument that clients repeat in a header.")
         .read_only()
         .input_schema(schema)

@@ -8,7 +8,7 @@ use steadfast::prelude::*;
 use steadfast::server::tasks::TaskSupport;
 use steadfast::{Error, tool};
 
-pub(super) fn tools() -> [Tool; 7] {
+pub(super) fn tools() -> [ServerTool; 7] {
     [
         greet(),
         slow_compute(),
@@ -37,8 +37,8 @@ struct Work {
     label: Option<String>,
 }
 
-fn slow_compute() -> Tool {
-    Tool::new("slow_compute")
+fn slow_compute() -> ServerTool {
+    ServerTool::new("slow_compute")
         .description("Runs for the given time.")
         .read_only()
         .task(TaskSupport::Optional)
@@ -51,8 +51,8 @@ fn slow_compute() -> Tool {
         })
 }
 
-fn failing_job() -> Tool {
-    Tool::new("failing_job")
+fn failing_job() -> ServerTool {
+    ServerTool::new("failing_job")
         .description("Fails after a second with a result that has isError.")
         .task(TaskSupport::Required)
         .handler(async || {
@@ -61,8 +61,8 @@ fn failing_job() -> Tool {
         })
 }
 
-fn protocol_error_job() -> Tool {
-    Tool::new("protocol_error_job")
+fn protocol_error_job() -> ServerTool {
+    ServerTool::new("protocol_error_job")
         .description("Fails with a JSON-RPC error.")
         .task(TaskSupport::Required)
         .handler(async || Err::<String, _>(Error::internal("The job could not be run")))
@@ -79,8 +79,8 @@ struct Confirmation {
     confirm: bool,
 }
 
-fn confirm_delete() -> Tool {
-    Tool::new("confirm_delete")
+fn confirm_delete() -> ServerTool {
+    ServerTool::new("confirm_delete")
         .description("Deletes nothing, once the user has agreed to it.")
         .task(TaskSupport::Required)
         .input::<FileArgument>()
@@ -95,8 +95,8 @@ struct Name {
     name: String,
 }
 
-fn multi_input() -> Tool {
-    Tool::new("multi_input").description("Asks the user two things at once.").task(TaskSupport::Required).handler(
+fn multi_input() -> ServerTool {
+    ServerTool::new("multi_input").description("Asks the user two things at once.").task(TaskSupport::Required).handler(
         |ctx: Context| async move {
             let first = ctx.elicit::<Name>("What is your first name?");
             let last = ctx.elicit::<Name>("What is your last name?");
@@ -106,12 +106,12 @@ fn multi_input() -> Tool {
     )
 }
 
-fn test_tool_with_task() -> Tool {
+fn test_tool_with_task() -> ServerTool {
     async fn name(ctx: Context) -> Result<String, ToolError> {
         let Name { name } = ctx.elicit("What is your name?").key("user_name").await?;
         Ok(name)
     }
-    Tool::new("test_tool_with_task")
+    ServerTool::new("test_tool_with_task")
         .description("Asks for a name, and greets as a task.")
         .task(TaskSupport::Required)
         .ask_first(|ctx: Context| async move { name(ctx).await.map(drop) })

@@ -7,10 +7,10 @@ mod resources;
 mod schemas;
 
 use serde_json::Value;
-use steadfast::{Content, Tool};
+use steadfast::{Content, ServerTool};
 
 /// Calls a tool that succeeds.
-async fn called(tool: &Tool, arguments: Value) -> String {
+async fn called(tool: &ServerTool, arguments: Value) -> String {
     let result = tool.call(arguments).await.unwrap();
     let text: Vec<&str> = result.content.iter().filter_map(Content::as_text).collect();
     assert!(!result.is_error(), "{text:?}");
@@ -18,7 +18,7 @@ async fn called(tool: &Tool, arguments: Value) -> String {
 }
 
 /// Calls a tool that fails.
-async fn complaint(tool: &Tool, arguments: Value) -> String {
+async fn complaint(tool: &ServerTool, arguments: Value) -> String {
     let result = tool.call(arguments).await.unwrap();
     let text: Vec<&str> = result.content.iter().filter_map(Content::as_text).collect();
     assert!(result.is_error(), "{text:?}");

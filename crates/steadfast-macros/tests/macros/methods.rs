@@ -113,7 +113,7 @@ async fn errors_are_sorted_by_who_reads_them() {
     let server = counter().into_server();
     assert_eq!(complaint(&server.tool("count.divide").unwrap(), json!({ "by": 0 })).await, "by zero");
     let error = server.tool("reset").unwrap().call(json!({ "to": 101 })).await.unwrap_err();
-    assert_eq!(error.object().code, steadfast::code::INVALID_PARAMS);
+    assert_eq!(error.object().code, steadfast::model::code::INVALID_PARAMS);
 }
 
 #[test]

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 use steadfast::prelude::*;
-use steadfast::{CompleteContext, CompleteParams, Reference, Role, code, request};
+use steadfast::{
+    CompleteContext, Reference, Role,
+    model::{CompleteParams, code, request},
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -129,7 +132,7 @@ async fn a_function_has_state_and_any_error() {
 #[tokio::test]
 async fn methods_are_prompts_of_the_server() {
     let server = Guide { name: "Ada" }.into_server();
-    assert_eq!(server.prompts().iter().map(Prompt::name).collect::<Vec<_>>(), ["plan.trip", "plain"]);
+    assert_eq!(server.prompts().iter().map(ServerPrompt::name).collect::<Vec<_>>(), ["plan.trip", "plain"]);
     assert_eq!(server.tools().len(), 1);
     let trip = server.prompt("plan.trip").unwrap();
     let result = trip.fill(json!({ "country": "Norway", "city": "" })).await.unwrap();

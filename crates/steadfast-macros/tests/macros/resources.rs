@@ -5,8 +5,8 @@ use std::sync::Arc;
 use steadfast::prelude::*;
 use steadfast::server::Need;
 use steadfast::{
-    Annotations, Cache, CacheScope, CompleteParams, Reference, Resource, ResourceContents, ResourceTemplate, code,
-    request,
+    Annotations, Cache, CacheScope, Reference, ResourceContents, ServerResource, ServerResourceTemplate,
+    model::{CompleteParams, code, request},
 };
 
 /// A note.
@@ -57,7 +57,7 @@ impl Weather {
     }
 }
 
-async fn read(template: &ResourceTemplate, uri: &str) -> Result<Vec<ResourceContents>, i64> {
+async fn read(template: &ServerResourceTemplate, uri: &str) -> Result<Vec<ResourceContents>, i64> {
     template.read(uri).await.map(|read| read.contents).map_err(|error| error.object().code)
 }
 
@@ -89,7 +89,7 @@ async fn size_annotations_cache_and_needs_are_options() {
 
 #[tokio::test]
 async fn a_fixed_uri_is_a_resource() {
-    let words: Resource = words(Arc::new(vec!["hello".to_owned()]));
+    let words: ServerResource = words(Arc::new(vec!["hello".to_owned()]));
     assert_eq!((words.uri(), words.name()), ("words://all", "words"));
     assert_eq!(words.read().await.unwrap().contents, [ResourceContents::text("words://all", "hello")]);
 }

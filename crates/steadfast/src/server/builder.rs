@@ -6,12 +6,12 @@ use steadfast_model::{Cache, Icon, Implementation, JsonObject};
 use steadfast_proto::connection::Limits;
 
 use super::input::seal::StateKeys;
-use super::prompt::Prompt;
+use super::prompt::ServerPrompt;
 use super::registry::names;
-use super::resource::Resource;
-use super::resource::template::ResourceTemplate;
+use super::resource::ServerResource;
+use super::resource::template::ServerResourceTemplate;
 use super::tasks::TaskSettings;
-use super::tool::Tool;
+use super::tool::ServerTool;
 use super::{IntoServer, Item, Server, ServerItems, ServerSettings};
 use crate::error::Error;
 
@@ -113,49 +113,49 @@ impl ServerBuilder {
     }
 
     /// Adds a tool.
-    pub fn tool(mut self, tool: Tool) -> Self {
+    pub fn tool(mut self, tool: ServerTool) -> Self {
         self.items.tools.push(tool);
         self
     }
 
     /// Adds several tools.
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+    pub fn tools(mut self, tools: impl IntoIterator<Item = ServerTool>) -> Self {
         self.items.tools.extend(tools);
         self
     }
 
     /// Adds a prompt.
-    pub fn prompt(mut self, prompt: Prompt) -> Self {
+    pub fn prompt(mut self, prompt: ServerPrompt) -> Self {
         self.items.prompts.push(prompt);
         self
     }
 
     /// Adds several prompts.
-    pub fn prompts(mut self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
+    pub fn prompts(mut self, prompts: impl IntoIterator<Item = ServerPrompt>) -> Self {
         self.items.prompts.extend(prompts);
         self
     }
 
     /// Adds a resource.
-    pub fn resource(mut self, resource: Resource) -> Self {
+    pub fn resource(mut self, resource: ServerResource) -> Self {
         self.items.resources.push(resource);
         self
     }
 
     /// Adds several resources.
-    pub fn resources(mut self, resources: impl IntoIterator<Item = Resource>) -> Self {
+    pub fn resources(mut self, resources: impl IntoIterator<Item = ServerResource>) -> Self {
         self.items.resources.extend(resources);
         self
     }
 
     /// Adds a resource template. If a URI matches several templates, the first one is used.
-    pub fn resource_template(mut self, template: ResourceTemplate) -> Self {
+    pub fn resource_template(mut self, template: ServerResourceTemplate) -> Self {
         self.items.resource_templates.push(template);
         self
     }
 
     /// Adds several resource templates.
-    pub fn resource_templates(mut self, templates: impl IntoIterator<Item = ResourceTemplate>) -> Self {
+    pub fn resource_templates(mut self, templates: impl IntoIterator<Item = ServerResourceTemplate>) -> Self {
         self.items.resource_templates.extend(templates);
         self
     }
@@ -195,7 +195,7 @@ impl ServerBuilder {
     /// # Panics
     ///
     /// If two tools or two prompts have the same name, two resources have the same URI, or one of them has a
-    /// [problem](Tool::problem). If they come from outside of the program, use [`ServerBuilder::try_build`].
+    /// [problem](ServerTool::problem). If they come from outside of the program, use [`ServerBuilder::try_build`].
     #[track_caller]
     pub fn build(self) -> Server {
         let name = self.settings.info.name.clone();
@@ -206,12 +206,12 @@ impl ServerBuilder {
     }
 
     /// Builds the server. Fails if two tools or two prompts have the same name, two resources have the same URI, or one
-    /// of them has a [problem](Tool::problem).
+    /// of them has a [problem](ServerTool::problem).
     ///
     /// ```
-    /// use steadfast::{Server, Tool};
+    /// use steadfast::{Server, ServerTool};
     ///
-    /// let tool = Tool::new("ready").handler(|| async { true });
+    /// let tool = ServerTool::new("ready").handler(|| async { true });
     /// let error = Server::builder("twins", "1.0.0").tool(tool.clone()).tool(tool).try_build().unwrap_err();
     /// assert_eq!(error.to_string(), "there are two tools named `ready`");
     /// ```

@@ -23,9 +23,9 @@ pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>
 /// user: do not offer values that the user must not see.
 ///
 /// ```
-/// use steadfast::{CompleteContext, Prompt};
+/// use steadfast::{CompleteContext, ServerPrompt};
 ///
-/// let prompt = Prompt::new("trip")
+/// let prompt = ServerPrompt::new("trip")
 ///     .argument("country", "Where to", true)
 ///     .argument("city", "Which city", false)
 ///     .complete("country", ["Chile", "China", "Norway"])

@@ -1,7 +1,7 @@
 //! Servers: tools, prompts and resources, their handlers, and how they are served.
 //!
 //! Most servers are an `impl` block with [`#[server]`](macro@crate::server) on it. Everything that the macros do can
-//! also be done with [`Server::builder`] and [`Tool::new`].
+//! also be done with [`Server::builder`] and [`ServerTool::new`].
 
 mod builder;
 mod completion;
@@ -36,16 +36,16 @@ pub use input::form::Form;
 pub use input::need::Need;
 pub use input::seal::StateKeys;
 pub use prompt::reply::{IntoPrompt, PromptReply};
-pub use prompt::{Prompt, PromptBuilder};
+pub use prompt::{PromptBuilder, ServerPrompt};
 pub use resource::reply::{IntoResource, ResourceReply};
-pub use resource::template::{ResourceTemplate, ResourceTemplateBuilder};
-pub use resource::{Resource, ResourceBuilder};
+pub use resource::template::{ResourceTemplateBuilder, ServerResourceTemplate};
+pub use resource::{ResourceBuilder, ServerResource};
 pub use serve::{Serve, Serving};
 pub use tool::error::{Failure, Reply, ToolError};
 pub use tool::handler::{BlockingHandler, Handler};
 pub use tool::media::{Audio, Image};
 pub use tool::reply::{IntoReply, Structured};
-pub use tool::{Tool, ToolBuilder};
+pub use tool::{ServerTool, ToolBuilder};
 
 pub use crate::validation::limits as schema_limits;
 
@@ -70,11 +70,11 @@ use tasks::{TaskSettings, TaskSupport, Tasks};
 /// server.
 ///
 /// ```
-/// use steadfast::{Server, Tool};
+/// use steadfast::{Server, ServerTool};
 ///
 /// let server = Server::builder("clock", "1.0.0")
 ///     .instructions("Ask for the time in any place.")
-///     .tool(Tool::new("now").description("Seconds since 1970.").handler(|| async {
+///     .tool(ServerTool::new("now").description("Seconds since 1970.").handler(|| async {
 ///         std::time::UNIX_EPOCH.elapsed().map(|elapsed| elapsed.as_secs())
 ///     }))
 ///     .build();
@@ -88,10 +88,10 @@ pub struct Server {
 struct Inner {
     settings: ServerSettings,
     decoration: Decoration,
-    tools: LiveCatalog<Tool>,
-    prompts: LiveCatalog<Prompt>,
-    resources: LiveCatalog<Resource>,
-    resource_templates: LiveCatalog<ResourceTemplate>,
+    tools: LiveCatalog<ServerTool>,
+    prompts: LiveCatalog<ServerPrompt>,
+    resources: LiveCatalog<ServerResource>,
+    resource_templates: LiveCatalog<ServerResourceTemplate>,
     tasks: Arc<Tasks>,
     watchers: Arc<Watchers>,
     /// What runs before every request is routed, in this order.
@@ -101,10 +101,10 @@ struct Inner {
 /// The tools, prompts and resources of a server.
 #[derive(Debug, Clone, Default)]
 struct ServerItems {
-    tools: Vec<Tool>,
-    prompts: Vec<Prompt>,
-    resources: Vec<Resource>,
-    resource_templates: Vec<ResourceTemplate>,
+    tools: Vec<ServerTool>,
+    prompts: Vec<ServerPrompt>,
+    resources: Vec<ServerResource>,
+    resource_templates: Vec<ServerResourceTemplate>,
 }
 
 /// The settings of a server, which do not change after it is built.
@@ -146,12 +146,12 @@ impl Server {
     }
 
     /// The current tools, in the order in which they were added.
-    pub fn tools(&self) -> Vec<Tool> {
+    pub fn tools(&self) -> Vec<ServerTool> {
         self.tool_list().iter().cloned().collect()
     }
 
     /// The tool with that name.
-    pub fn tool(&self, name: &str) -> Option<Tool> {
+    pub fn tool(&self, name: &str) -> Option<ServerTool> {
         self.tool_list().find(name).cloned()
     }
 
@@ -206,7 +206,7 @@ impl Server {
     }
 
     /// A snapshot of the list of tools.
-    pub(crate) fn tool_list(&self) -> Arc<Catalog<Tool>> {
+    pub(crate) fn tool_list(&self) -> Arc<Catalog<ServerTool>> {
         self.inner.tools.now()
     }
 }
@@ -217,15 +217,15 @@ impl Server {
     /// a tool with the same name. Calls that are running finish with the tool that they started with.
     ///
     /// ```
-    /// use steadfast::{Server, Tool};
+    /// use steadfast::{Server, ServerTool};
     ///
     /// let server = Server::builder("growing", "1.0.0").build();
-    /// server.add_tool(Tool::new("ready").handler(|| async { true }));
+    /// server.add_tool(ServerTool::new("ready").handler(|| async { true }));
     /// assert!(server.tool("ready").is_some());
     /// assert!(server.remove_tool("ready"));
     /// assert!(server.tools().is_empty());
     /// ```
-    pub fn add_tool(&self, tool: Tool) -> Option<Tool> {
+    pub fn add_tool(&self, tool: ServerTool) -> Option<ServerTool> {
         if let Some(problem) = tool.problem() {
             tracing::error!(tool = tool.name(), problem, "added a tool that cannot be called");
         }
@@ -249,10 +249,10 @@ impl Server {
     /// Fails if both have a tool or a prompt with the same name, or a resource with the same URI.
     ///
     /// ```
-    /// use steadfast::{Server, Tool};
+    /// use steadfast::{Server, ServerTool};
     ///
-    /// let clock = Server::builder("clock", "1.0.0").tool(Tool::new("now").handler(|| async { 0 })).build();
-    /// let dice = Server::builder("dice", "1.0.0").tool(Tool::new("roll").handler(|| async { 4 })).build();
+    /// let clock = Server::builder("clock", "1.0.0").tool(ServerTool::new("now").handler(|| async { 0 })).build();
+    /// let dice = Server::builder("dice", "1.0.0").tool(ServerTool::new("roll").handler(|| async { 4 })).build();
     /// let both = clock.merge(dice).unwrap();
     /// assert_eq!(both.info().name, "clock");
     /// assert_eq!(both.tools().len(), 2);

@@ -12,15 +12,15 @@ use serde::de::DeserializeOwned;
 use super::context::Context;
 pub use super::input::need::Need;
 use super::prompt::reply::IntoPrompt;
-use super::prompt::{Prompt, PromptBuilder};
+use super::prompt::{PromptBuilder, ServerPrompt};
 use super::resource::reply::IntoResource;
-use super::resource::template::{ResourceTemplate, ResourceTemplateBuilder};
-use super::resource::{Resource, ResourceBuilder};
+use super::resource::template::{ResourceTemplateBuilder, ServerResourceTemplate};
+use super::resource::{ResourceBuilder, ServerResource};
 pub use super::tool::parameters::Parameters;
 use super::tool::parameters::may_be_absent;
 use super::tool::reply::IntoReply;
 pub use super::tool::schema::Properties;
-use super::tool::{Tool, ToolBuilder};
+use super::tool::{ServerTool, ToolBuilder};
 pub use super::{Server, ServerBuilder, ServerType};
 
 /// Completes a tool whose parameters are decoded by name, with an `async` handler.
@@ -29,7 +29,7 @@ pub fn on_workers<P, F, Answer>(
     properties: Properties,
     names: &'static [&'static str],
     function: F,
-) -> Tool
+) -> ServerTool
 where
     P: Parameters,
     F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -45,7 +45,7 @@ pub fn on_threads<P, F, Answer>(
     properties: Properties,
     names: &'static [&'static str],
     function: F,
-) -> Tool
+) -> ServerTool
 where
     P: Parameters,
     F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -55,7 +55,11 @@ where
 }
 
 /// Completes a prompt whose parameters are decoded by name, with an `async` handler.
-pub fn prompt_on_workers<P, F, Answer>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> Prompt
+pub fn prompt_on_workers<P, F, Answer>(
+    prompt: PromptBuilder,
+    names: &'static [&'static str],
+    function: F,
+) -> ServerPrompt
 where
     P: Parameters,
     F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -66,7 +70,11 @@ where
 }
 
 /// Completes a prompt whose parameters are decoded by name, with a blocking handler.
-pub fn prompt_on_threads<P, F, Answer>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> Prompt
+pub fn prompt_on_threads<P, F, Answer>(
+    prompt: PromptBuilder,
+    names: &'static [&'static str],
+    function: F,
+) -> ServerPrompt
 where
     P: Parameters,
     F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -80,7 +88,7 @@ pub fn resource_on_workers<P, F, Answer>(
     resource: ResourceBuilder,
     names: &'static [&'static str],
     function: F,
-) -> Resource
+) -> ServerResource
 where
     P: Parameters,
     F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -95,7 +103,7 @@ pub fn resource_on_threads<P, F, Answer>(
     resource: ResourceBuilder,
     names: &'static [&'static str],
     function: F,
-) -> Resource
+) -> ServerResource
 where
     P: Parameters,
     F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -109,7 +117,7 @@ pub fn template_on_workers<P, F, Answer>(
     template: ResourceTemplateBuilder,
     names: &'static [&'static str],
     function: F,
-) -> ResourceTemplate
+) -> ServerResourceTemplate
 where
     P: Parameters,
     F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -124,7 +132,7 @@ pub fn template_on_threads<P, F, Answer>(
     template: ResourceTemplateBuilder,
     names: &'static [&'static str],
     function: F,
-) -> ResourceTemplate
+) -> ServerResourceTemplate
 where
     P: Parameters,
     F: Fn(P, Context) -> Answer + Send + Sync + 'static,

@@ -8,21 +8,21 @@ use steadfast_model::{CallToolResult, Content, Icon, JsonObject, Meta, code};
 
 use super::*;
 
-fn ready(name: &str) -> Tool {
-    Tool::new(name).handler(|| async { true })
+fn ready(name: &str) -> ServerTool {
+    ServerTool::new(name).handler(|| async { true })
 }
 
 fn text(result: &CallToolResult) -> &str {
     result.content.first().and_then(Content::as_text).unwrap_or_default()
 }
 
-async fn called(tool: &Tool, arguments: Value) -> String {
+async fn called(tool: &ServerTool, arguments: Value) -> String {
     let result = tool.call(arguments).await.unwrap();
     assert!(!result.is_error(), "{result:?}");
     text(&result).to_owned()
 }
 
-async fn complaint(tool: &Tool, arguments: Value) -> String {
+async fn complaint(tool: &ServerTool, arguments: Value) -> String {
     let result = tool.call(arguments).await.unwrap();
     assert!(result.is_error(), "{result:?}");
     text(&result).to_owned()
@@ -37,22 +37,22 @@ struct Add {
 #[tokio::test]
 async fn a_handler_takes_arguments_or_the_context_or_both_or_nothing() {
     let sum = |Add { a, b }: Add| async move { a + b };
-    assert_eq!(called(&Tool::new("t").handler(sum), json!({ "a": 2, "b": 3 })).await, "5");
+    assert_eq!(called(&ServerTool::new("t").handler(sum), json!({ "a": 2, "b": 3 })).await, "5");
     let both = |Add { a, b }: Add, _ctx: Context| async move { a - b };
-    assert_eq!(called(&Tool::new("t").handler(both), json!({ "a": 2, "b": 3 })).await, "-1");
+    assert_eq!(called(&ServerTool::new("t").handler(both), json!({ "a": 2, "b": 3 })).await, "-1");
     let context = |_ctx: Context| async move { "context" };
-    assert_eq!(called(&Tool::new("t").handler(context), json!({ "x": 1 })).await, "context");
-    assert_eq!(called(&Tool::new("t").handler(|| async { "nothing" }), Value::Null).await, "nothing");
+    assert_eq!(called(&ServerTool::new("t").handler(context), json!({ "x": 1 })).await, "context");
+    assert_eq!(called(&ServerTool::new("t").handler(|| async { "nothing" }), Value::Null).await, "nothing");
 }
 
 #[tokio::test]
 async fn a_blocking_handler_takes_the_same() {
     let sum = |Add { a, b }: Add| a + b;
-    assert_eq!(called(&Tool::new("t").blocking_handler(sum), json!({ "a": 2, "b": 3 })).await, "5");
+    assert_eq!(called(&ServerTool::new("t").blocking_handler(sum), json!({ "a": 2, "b": 3 })).await, "5");
     let both = |Add { a, b }: Add, _ctx: Context| a - b;
-    assert_eq!(called(&Tool::new("t").blocking_handler(both), json!({ "a": 2, "b": 3 })).await, "-1");
-    assert_eq!(called(&Tool::new("t").blocking_handler(|_: Context| "context"), json!({})).await, "context");
-    let tool = Tool::new("t").blocking_handler(|| "nothing");
+    assert_eq!(called(&ServerTool::new("t").blocking_handler(both), json!({ "a": 2, "b": 3 })).await, "-1");
+    assert_eq!(called(&ServerTool::new("t").blocking_handler(|_: Context| "context"), json!({})).await, "context");
+    let tool = ServerTool::new("t").blocking_handler(|| "nothing");
     assert_eq!(called(&tool, json!({})).await, "nothing");
     assert!(matches!(tool.start(Arguments::none(), Context::detached()), Run::Blocking(_)));
     assert!(matches!(ready("t").start(Arguments::none(), Context::detached()), Run::Future(_)));
@@ -63,7 +63,7 @@ async fn a_named_function_is_a_handler() {
     async fn sum(Add { a, b }: Add) -> crate::Result<i64> {
         Ok(a.checked_add(b).ok_or("too large")?)
     }
-    let tool = Tool::new("sum").input::<Add>().handler(sum);
+    let tool = ServerTool::new("sum").input::<Add>().handler(sum);
     assert_eq!(called(&tool, json!({ "a": 2, "b": 3 })).await, "5");
     assert_eq!(complaint(&tool, json!({ "a": i64::MAX, "b": 3 })).await, "too large");
     assert_eq!(
@@ -75,7 +75,7 @@ async fn a_named_function_is_a_handler() {
 #[tokio::test]
 async fn nothing_runs_before_the_run_is_polled() {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
-    let tool = Tool::new("t").handler(|| async {
+    let tool = ServerTool::new("t").handler(|| async {
         CALLS.fetch_add(1, Ordering::Relaxed);
     });
     drop(tool.start(Arguments::none(), Context::detached()));
@@ -85,7 +85,7 @@ async fn nothing_runs_before_the_run_is_polled() {
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
 async fn arguments_are_checked_against_a_schema_written_by_hand() {
-    let tool = Tool::new("t")
+    let tool = ServerTool::new("t")
         .input_schema(json!({
             "properties": { "text": { "type": "string", "maxLength": 3 }, "n": { "minimum": 1 } },
             "required": ["text"],
@@ -105,7 +105,7 @@ async fn arguments_are_checked_against_a_schema_written_by_hand() {
 #[tokio::test]
 async fn arguments_of_a_typed_handler_with_a_schema_are_decoded_from_the_text() {
     let schema = json!({ "type": "object", "properties": { "a": { "maximum": 10 } } });
-    let tool = Tool::new("t").input_schema(schema).handler(|Add { a, b }: Add| async move { a + b });
+    let tool = ServerTool::new("t").input_schema(schema).handler(|Add { a, b }: Add| async move { a + b });
     assert_eq!(called(&tool, json!({ "a": 1, "b": 9_007_199_254_740_993_i64 })).await, "9007199254740994");
     assert!(complaint(&tool, json!({ "a": 11, "b": 1 })).await.contains("`a`"));
     assert!(complaint(&tool, json!({ "a": 1, "b": 0.5 })).await.contains("`b`"));
@@ -113,7 +113,7 @@ async fn arguments_of_a_typed_handler_with_a_schema_are_decoded_from_the_text() 
 
 #[tokio::test]
 async fn structured_output_brings_its_schema() {
-    let tool = Tool::new("t").input::<Add>().handler(|add: Add| async move { Structured(add) });
+    let tool = ServerTool::new("t").input::<Add>().handler(|add: Add| async move { Structured(add) });
     assert_eq!(tool.definition().output_schema.as_ref().unwrap()["required"], json!(["a", "b"]));
     let result = tool.call(json!({ "a": 1, "b": 2 })).await.unwrap();
     assert_eq!(result.structured_content, Some(json!({ "a": 1, "b": 2 })));
@@ -123,7 +123,7 @@ async fn structured_output_brings_its_schema() {
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
 async fn results_are_checked_against_an_output_schema_written_by_hand() {
-    let tool = Tool::new("t").output_schema(json!({ "type": "object", "required": ["sum"] })).handler(
+    let tool = ServerTool::new("t").output_schema(json!({ "type": "object", "required": ["sum"] })).handler(
         |all: JsonObject| async move {
             match all.get("how").and_then(Value::as_str) {
                 Some("well") => CallToolResult::text("5").with_structured_content(json!({ "sum": 5 })),
@@ -145,26 +145,27 @@ async fn results_are_checked_against_an_output_schema_written_by_hand() {
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
 async fn results_are_checked_against_the_schema_of_a_type() {
-    let tool = Tool::new("t").output::<Add>().handler(|all: JsonObject| async move { all });
+    let tool = ServerTool::new("t").output::<Add>().handler(|all: JsonObject| async move { all });
     assert!(tool.call(json!({ "a": 1, "b": 2 })).await.is_ok());
     assert!(tool.call(json!({ "a": 1 })).await.is_err());
 }
 
 #[tokio::test]
 async fn a_tool_with_a_problem_is_refused_or_answers_with_an_error() {
-    let broken = Tool::new("t").input_schema(json!([1])).handler(|| async {});
+    let broken = ServerTool::new("t").input_schema(json!([1])).handler(|| async {});
     assert_eq!(broken.problem(), Some("its input schema is not an object"));
     assert!(Server::builder("s", "1").tool(broken.clone()).try_build().is_err());
     assert_eq!(broken.call(json!({})).await.unwrap_err().object().code, code::INTERNAL_ERROR);
-    let not_an_object = Tool::new("t").input::<String>().handler(|text: String| async move { text });
+    let not_an_object = ServerTool::new("t").input::<String>().handler(|text: String| async move { text });
     assert!(not_an_object.problem().is_some());
-    assert!(Tool::new("").handler(|| async {}).problem().is_some());
+    assert!(ServerTool::new("").handler(|| async {}).problem().is_some());
 }
 
 #[cfg(feature = "schema-validation")]
 #[test]
 fn a_schema_that_is_none_is_a_problem() {
-    let tool = Tool::new("t").input_schema(json!({ "properties": { "a": { "type": "strin" } } })).handler(|| async {});
+    let tool =
+        ServerTool::new("t").input_schema(json!({ "properties": { "a": { "type": "strin" } } })).handler(|| async {});
     assert!(tool.problem().unwrap().starts_with("its input schema cannot be used: `properties.a.type`"));
 }
 
@@ -173,10 +174,11 @@ fn a_schema_that_is_none_is_a_problem() {
 fn a_schema_that_cannot_be_checked_is_a_problem_that_names_the_feature() {
     let by_hand = json!({ "type": "object" });
     let tools = [
-        Tool::new("t").input_schema(by_hand.clone()).handler(|_: JsonObject| async {}),
-        Tool::new("t").output_schema(by_hand).handler(|| async { CallToolResult::text("5") }),
-        Tool::new("t").output::<Add>().handler(|all: JsonObject| async move { all }),
-        Tool::from_definition(Tool::new("t").handler(|| async {}).definition().clone()).handler(|| async {}),
+        ServerTool::new("t").input_schema(by_hand.clone()).handler(|_: JsonObject| async {}),
+        ServerTool::new("t").output_schema(by_hand).handler(|| async { CallToolResult::text("5") }),
+        ServerTool::new("t").output::<Add>().handler(|all: JsonObject| async move { all }),
+        ServerTool::from_definition(ServerTool::new("t").handler(|| async {}).definition().clone())
+            .handler(|| async {}),
     ];
     for tool in tools {
         let error = Server::builder("s", "1").tool(tool).try_build().unwrap_err().to_string();
@@ -188,14 +190,14 @@ fn a_schema_that_cannot_be_checked_is_a_problem_that_names_the_feature() {
 #[test]
 fn a_server_with_a_schema_of_an_unknown_dialect_is_not_built() {
     let schema = json!({ "$schema": "https://example.com/mine", "type": "object" });
-    let tool = Tool::new("t").input_schema(schema.clone()).handler(|| async {});
+    let tool = ServerTool::new("t").input_schema(schema.clone()).handler(|| async {});
     let error = Server::builder("s", "1").tool(tool).try_build().unwrap_err().to_string();
     let expected = "the tool `t` cannot be served: its input schema cannot be used: the dialect \
                     `https://example.com/mine` is not supported; supported dialects: 2020-12";
     assert!(error.starts_with(expected), "{error}");
-    assert!(Tool::new("t").output_schema(schema).handler(|| async {}).problem().is_some());
+    assert!(ServerTool::new("t").output_schema(schema).handler(|| async {}).problem().is_some());
     let older = json!({ "$schema": "http://json-schema.org/draft-07/schema#", "type": "object" });
-    let tool = Tool::new("t").input_schema(older.clone()).handler(|| async {});
+    let tool = ServerTool::new("t").input_schema(older.clone()).handler(|| async {});
     assert_eq!(tool.problem(), None);
     assert_eq!(Value::Object(tool.definition().input_schema.clone()), older);
 }
@@ -204,10 +206,10 @@ fn a_server_with_a_schema_of_an_unknown_dialect_is_not_built() {
 fn a_key_of_meta_that_is_none_is_a_problem_wherever_it_stands() {
     let meta = |key: &str| Meta::from(JsonObject::from_iter([(key.to_owned(), json!(1))]));
     let problem = |key: &str| {
-        let tool = Tool::new("t").meta(meta(key)).handler(|| async {});
-        let prompt = Prompt::new("p").meta(meta(key)).handler(|| async { "" });
-        let resource = Resource::new("a:b", "r").meta(meta(key)).text("");
-        let template = ResourceTemplate::new("a:{b}", "r").meta(meta(key)).handler(|| async { "" });
+        let tool = ServerTool::new("t").meta(meta(key)).handler(|| async {});
+        let prompt = ServerPrompt::new("p").meta(meta(key)).handler(|| async { "" });
+        let resource = ServerResource::new("a:b", "r").meta(meta(key)).text("");
+        let template = ServerResourceTemplate::new("a:{b}", "r").meta(meta(key)).handler(|| async { "" });
         let found = tool.problem().map(str::to_owned);
         assert_eq!(prompt.problem(), found.as_deref());
         assert_eq!(resource.problem(), found.as_deref());
@@ -235,7 +237,7 @@ fn extensions_are_declared_under_names_that_say_whose_they_are() {
 #[test]
 fn a_schema_beyond_the_limits_is_a_problem() {
     let schema = json!({ "anyOf": vec![json!(true); schema_limits::SUBSCHEMAS] });
-    let tool = Tool::new("t").input_schema(schema).handler(|| async {});
+    let tool = ServerTool::new("t").input_schema(schema).handler(|| async {});
     assert!(tool.problem().unwrap().contains("more subschemas than the limit of 10000"));
 }
 
@@ -247,7 +249,7 @@ fn two_tools_of_one_name_are_a_mistake() {
 
 #[test]
 fn the_definition_has_everything_that_was_set() {
-    let tool = Tool::new("t")
+    let tool = ServerTool::new("t")
         .title("T")
         .description("Does t.")
         .read_only()
@@ -277,7 +279,7 @@ fn the_definition_has_everything_that_was_set() {
 fn a_definition_of_another_server_is_not_changed() {
     let definition: steadfast_model::Tool =
         serde_json::from_value(json!({ "name": "far", "inputSchema": { "type": "object" }, "x-vendor": 1 })).unwrap();
-    let tool = Tool::from_definition(definition.clone()).handler(|_: JsonObject| async {});
+    let tool = ServerTool::from_definition(definition.clone()).handler(|_: JsonObject| async {});
     assert_eq!(tool.definition(), &definition);
 }
 
@@ -322,7 +324,7 @@ fn merged_servers_have_the_tools_of_both() {
     let right = Server::builder("right", "2").tool(ready("b")).build();
     let both = left.clone().merge(right.clone()).unwrap();
     assert_eq!((both.info().name.as_str(), both.instructions()), ("left", Some("Left.")));
-    assert_eq!(both.tools().iter().map(Tool::name).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(both.tools().iter().map(ServerTool::name).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(left.tools().len(), 1);
     let error = both.merge(right).unwrap_err();
     assert!(error.to_string().contains("`b`"));

@@ -48,19 +48,19 @@ impl Signal {
     }
 }
 
-fn server(tools: impl IntoIterator<Item = Tool>) -> Server {
+fn server(tools: impl IntoIterator<Item = ServerTool>) -> Server {
     Server::builder("test", "1.0.0").tools(tools).build()
 }
 
-fn echo() -> Tool {
-    Tool::new("echo")
+fn echo() -> ServerTool {
+    ServerTool::new("echo")
         .handler(|arguments: JsonObject| async move { arguments["text"].as_str().unwrap_or_default().to_owned() })
 }
 
 /// Starts, sets `begun`, and then waits for ever.
-fn forever(begun: &Signal, dropped: &Signal) -> Tool {
+fn forever(begun: &Signal, dropped: &Signal) -> ServerTool {
     let (begun, dropped) = (begun.clone(), dropped.clone());
-    Tool::new("forever").handler(move || {
+    ServerTool::new("forever").handler(move || {
         let (begun, dropped) = (begun.clone(), dropped.clone());
         async move {
             let _dropped = dropped.on_drop();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use steadfast::client::PendingResult;
-use steadfast::{Error, LoggingLevel, request};
+use steadfast::{Error, LoggingLevel, model::request};
 use tokio::sync::oneshot;
 
 use super::session::{Session, is_refused, text_of};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use steadfast::client::PendingResult;
-use steadfast::{Error, request};
+use steadfast::{Error, model::request};
 
 use super::calls::running;
 use super::session::Session;

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast::client::{Change, Changes};
-use steadfast::{Content, Error, PaginatedParams, Reference, ResourceContents, SubscriptionFilter, request};
+use steadfast::{
+    Content, Error, Reference, ResourceContents, SubscriptionFilter,
+    model::{PaginatedParams, request},
+};
 
 use super::session::{Session, is_refused};
 

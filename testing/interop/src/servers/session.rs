@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use steadfast::client::{Connecting, Era};
 use steadfast::transport::child::Child;
 use steadfast::{
-    CallToolResult, Client, Content, CreateMessageResult, ElicitParams, ElicitResult, Error, FormKind, JsonObject,
-    ListRootsResult, Outcome, Revision, Root,
+    CallToolResult, Client, Content, CreateMessageResult, ElicitParams, ElicitResult, Error, JsonObject,
+    ListRootsResult, Outcome, Revision, Root, model::FormKind,
 };
 
 use super::host::{Host, Reached};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::{Revision, TASKS_EXTENSION};
+use steadfast::{Revision, model::TASKS_EXTENSION};
 
 use super::journal::{Journal, ResponseKind};
 use super::script::{Act, Opening, Question, Script, ServerAction};

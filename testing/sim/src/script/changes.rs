@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use steadfast::server::{Prompt, Resource};
-use steadfast::{Server, ServerBuilder, Tool};
+use steadfast::server::{ServerPrompt, ServerResource};
+use steadfast::{Server, ServerBuilder, ServerTool};
 
 use crate::script::rng::Random;
 
@@ -42,7 +42,7 @@ impl Change {
         match self {
             Self::Tools => {
                 if !server.remove_tool("extra") {
-                    server.add_tool(Tool::new("extra").handler(|| async { "extra" }));
+                    server.add_tool(ServerTool::new("extra").handler(|| async { "extra" }));
                 }
             }
             Self::Prompts => {
@@ -79,12 +79,12 @@ pub(crate) fn furnish(server: ServerBuilder) -> ServerBuilder {
     server.prompts([prompt("fixed")]).resources(RESOURCES.map(resource))
 }
 
-fn prompt(name: &str) -> Prompt {
-    Prompt::new(name).blocking_handler(|| "a prompt")
+fn prompt(name: &str) -> ServerPrompt {
+    ServerPrompt::new(name).blocking_handler(|| "a prompt")
 }
 
-fn resource(uri: &str) -> Resource {
-    Resource::new(uri, "a resource").text("text")
+fn resource(uri: &str) -> ServerResource {
+    ServerResource::new(uri, "a resource").text("text")
 }
 
 /// What a client subscribes to.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
-use steadfast::{Context, JsonObject, LoggingLevel, Progress, Tool};
+use steadfast::{Context, JsonObject, LoggingLevel, Progress, ServerTool};
 
 use super::journal::Journal;
 use super::script::{Call, Kind, Op};
@@ -23,7 +23,7 @@ pub(super) struct Stage {
 }
 
 /// The tools, one for each kind of handler.
-pub(super) fn tools(stage: &Arc<Stage>) -> [Tool; 3] {
+pub(super) fn tools(stage: &Arc<Stage>) -> [ServerTool; 3] {
     let shared = Arc::clone(stage);
     let run = move |arguments: JsonObject, ctx: Context| {
         let stage = Arc::clone(&shared);
@@ -38,9 +38,9 @@ pub(super) fn tools(stage: &Arc<Stage>) -> [Tool; 3] {
         None => "no such call".to_owned(),
     };
     [
-        Tool::new("Async").handler(run.clone()),
-        Tool::new("Cooperative").cooperative().handler(run),
-        Tool::new("Blocking").blocking_handler(block),
+        ServerTool::new("Async").handler(run.clone()),
+        ServerTool::new("Cooperative").cooperative().handler(run),
+        ServerTool::new("Blocking").blocking_handler(block),
     ]
 }
 

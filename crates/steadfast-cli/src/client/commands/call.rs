@@ -2,7 +2,7 @@
 
 use clap::Args;
 use steadfast::model::Tool;
-use steadfast::{CallToolResult, Client, Error, ErrorKind, JsonObject, code};
+use steadfast::{CallToolResult, Client, Error, ErrorKind, JsonObject, model::code};
 
 use crate::client::arguments::{Arguments, ParsedArguments};
 use crate::client::connection::session;

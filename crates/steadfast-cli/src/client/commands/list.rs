@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use steadfast::model::{Prompt, PromptArgument, Resource, ResourceTemplate, Tool};
-use steadfast::{Client, Error, ErrorKind, code};
+use steadfast::{Client, Error, ErrorKind, model::code};
 
 use crate::client::connection::session;
 use crate::client::connection::session::SessionEnd;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steadfast::{Client, Error, ErrorKind, Outcome, code};
+use steadfast::{Client, Error, ErrorKind, Outcome, model::code};
 
 use super::authorization::HttpAuthorization;
 use super::process::Process;

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use steadfast::ProgressParams;
+use steadfast::model::ProgressParams;
 
 use super::sanitize;
 use crate::output::eprint_line;

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 use steadfast::client::Logs;
-use steadfast::{Client, ErrorKind, LoggingLevel, LoggingMessageParams};
+use steadfast::{Client, ErrorKind, LoggingLevel, model::LoggingMessageParams};
 
 use super::{progress, sanitize, terminal};
 use crate::client::HINT_TIMEOUT;

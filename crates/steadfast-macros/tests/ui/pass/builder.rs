@@ -1,6 +1,6 @@
 //! Everything without macros.
 use serde::Deserialize;
-use steadfast::{Context, Error, JsonObject, Server, Tool};
+use steadfast::{Context, Error, JsonObject, Server, ServerTool};
 
 #[derive(Deserialize)]
 struct Add {
@@ -15,10 +15,10 @@ async fn subtract(Add { a, b }: Add, _ctx: Context) -> Result<i64, Error> {
 fn main() {
     let offset = 7;
     Server::builder("calculator", "1.0.0")
-        .tool(Tool::new("add").handler(move |Add { a, b }: Add| async move { a + b + offset }))
-        .tool(Tool::new("subtract").handler(subtract))
-        .tool(Tool::new("keys").blocking_handler(|all: JsonObject| all.len()))
-        .tool(Tool::new("context").handler(|ctx: Context| async move { drop(ctx) }))
-        .tool(Tool::new("ready").handler(async || "yes"))
+        .tool(ServerTool::new("add").handler(move |Add { a, b }: Add| async move { a + b + offset }))
+        .tool(ServerTool::new("subtract").handler(subtract))
+        .tool(ServerTool::new("keys").blocking_handler(|all: JsonObject| all.len()))
+        .tool(ServerTool::new("context").handler(|ctx: Context| async move { drop(ctx) }))
+        .tool(ServerTool::new("ready").handler(async || "yes"))
         .build();
 }

@@ -91,7 +91,7 @@ impl Connecting {
     /// default options if they do not.
     ///
     /// ```
-    /// # use steadfast::{prelude::*, request, ListRootsResult};
+    /// # use steadfast::{prelude::*, ListRootsResult, model::request};
     /// # fn connect(server: Server) {
     /// let connecting =
     ///     Client::connect(server).on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) });
@@ -101,7 +101,7 @@ impl Connecting {
     /// Only requests that servers send can have a handler:
     ///
     /// ```compile_fail,E0277
-    /// # use steadfast::{prelude::*, request, CallToolResult};
+    /// # use steadfast::{prelude::*, CallToolResult, model::request};
     /// # fn connect(server: Server) {
     /// let connecting =
     ///     Client::connect(server).on::<request::CallTool, _, _>(|_| async { Ok(CallToolResult::default()) });

@@ -39,7 +39,7 @@ impl Client {
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// # use steadfast::{prelude::*, LoggingLevel};
-    /// # let deploy = Tool::new("deploy").handler(|ctx: Context| async move { ctx.log(LoggingLevel::Info, "begun") });
+    /// # let deploy = ServerTool::new("deploy").handler(|ctx: Context| async move { ctx.log(LoggingLevel::Info, "begun") });
     /// # let client = Client::connect(Server::builder("ships", "1.0.0").tool(deploy).build()).await?;
     /// let mut logs = client.logs(LoggingLevel::Info);
     /// let listener = tokio::spawn(async move {

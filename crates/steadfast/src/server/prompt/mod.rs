@@ -33,7 +33,7 @@ use reply::{IntoPrompt, PromptReply};
 ///
 /// ```
 /// use serde::Deserialize;
-/// use steadfast::{Prompt, Server};
+/// use steadfast::{ServerPrompt, Server};
 ///
 /// #[derive(Deserialize)]
 /// struct Review {
@@ -41,7 +41,7 @@ use reply::{IntoPrompt, PromptReply};
 ///     strictness: Option<u8>,
 /// }
 ///
-/// let review = Prompt::new("review")
+/// let review = ServerPrompt::new("review")
 ///     .description("Reviews code.")
 ///     .argument("code", "The code to review", true)
 ///     .argument("strictness", "From 1 to 10", false)
@@ -52,7 +52,7 @@ use reply::{IntoPrompt, PromptReply};
 /// let server = Server::builder("reviews", "1.0.0").prompt(review).build();
 /// ```
 #[derive(Clone)]
-pub struct Prompt {
+pub struct ServerPrompt {
     inner: Arc<Inner>,
 }
 
@@ -68,7 +68,7 @@ struct Inner {
 /// Prepares one `prompts/get`. Decoding and checking the arguments is part of the job.
 type StartPrompt = dyn Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync;
 
-impl Prompt {
+impl ServerPrompt {
     /// Starts building a prompt with that name. [`PromptBuilder::handler`] completes it.
     #[allow(clippy::new_ret_no_self, reason = "a prompt without a handler is not a prompt")]
     pub fn new(name: impl Into<String>) -> PromptBuilder {
@@ -113,9 +113,9 @@ impl Prompt {
     /// use std::collections::BTreeMap;
     ///
     /// use serde_json::json;
-    /// use steadfast::{Prompt, PromptMessage};
+    /// use steadfast::{ServerPrompt, PromptMessage};
     ///
-    /// let prompt = Prompt::new("greet").argument("name", "Whom", true).handler(
+    /// let prompt = ServerPrompt::new("greet").argument("name", "Whom", true).handler(
     ///     |arguments: BTreeMap<String, String>| async move { format!("Greet {}.", arguments["name"]) },
     /// );
     /// let result = prompt.fill(json!({ "name": "Ada" })).await.unwrap();
@@ -151,13 +151,13 @@ impl Prompt {
     }
 }
 
-impl fmt::Debug for Prompt {
+impl fmt::Debug for ServerPrompt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Prompt").field("definition", &self.inner.definition).finish_non_exhaustive()
     }
 }
 
-/// Builds a [`Prompt`]: see [`Prompt::new`].
+/// Builds a [`ServerPrompt`]: see [`ServerPrompt::new`].
 #[derive(Debug)]
 #[must_use = "call `handler` to get the prompt"]
 pub struct PromptBuilder {
@@ -193,7 +193,7 @@ impl PromptBuilder {
     /// ```
     /// use schemars::JsonSchema;
     /// use serde::Deserialize;
-    /// use steadfast::Prompt;
+    /// use steadfast::ServerPrompt;
     ///
     /// #[derive(Deserialize, JsonSchema)]
     /// struct Trip {
@@ -202,7 +202,7 @@ impl PromptBuilder {
     ///     days: Option<u8>,
     /// }
     ///
-    /// let prompt = Prompt::new("trip").arguments::<Trip>().handler(|trip: Trip| async move {
+    /// let prompt = ServerPrompt::new("trip").arguments::<Trip>().handler(|trip: Trip| async move {
     ///     format!("Plan {} days in {}.", trip.days.unwrap_or(3), trip.city)
     /// });
     /// let arguments = &prompt.definition().arguments;
@@ -229,7 +229,7 @@ impl PromptBuilder {
 
     /// Completes the prompt with an `async` handler, which runs on the async worker threads. See [`Handler`] and
     /// [`IntoPrompt`].
-    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Prompt
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerPrompt
     where
         H::Output: IntoPrompt,
     {
@@ -237,7 +237,7 @@ impl PromptBuilder {
     }
 
     /// Completes the prompt with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
-    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Prompt
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerPrompt
     where
         H::Output: IntoPrompt,
     {
@@ -245,7 +245,7 @@ impl PromptBuilder {
     }
 
     /// The handler that `#[prompt]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Prompt
+    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> ServerPrompt
     where
         P: Parameters,
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -256,7 +256,11 @@ impl PromptBuilder {
     }
 
     /// The handler that `#[prompt]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Prompt
+    pub(crate) fn blocking_parameters_handler<P, F, Answer>(
+        self,
+        names: &'static [&'static str],
+        function: F,
+    ) -> ServerPrompt
     where
         P: Parameters,
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -265,7 +269,7 @@ impl PromptBuilder {
         self.on_blocking(move |strings: &Strings| strings::decode_parameters(strings, names), function)
     }
 
-    fn on_async<A, F, Answer>(self, decode: impl DecodeStrings<A>, call: F) -> Prompt
+    fn on_async<A, F, Answer>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
     where
         A: Send + 'static,
         F: Fn(A, Context) -> Answer + Send + Sync + 'static,
@@ -285,7 +289,7 @@ impl PromptBuilder {
         })
     }
 
-    fn on_blocking<A, F, Answer>(self, decode: impl DecodeStrings<A>, call: F) -> Prompt
+    fn on_blocking<A, F, Answer>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
     where
         A: Send + 'static,
         F: Fn(A, Context) -> Answer + Send + Sync + 'static,
@@ -303,11 +307,11 @@ impl PromptBuilder {
         })
     }
 
-    fn finish(self, start: impl Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync + 'static) -> Prompt {
+    fn finish(self, start: impl Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync + 'static) -> ServerPrompt {
         let problem = self.problem();
         let Self { definition, completers, cooperative, needs } = self;
         let start = Box::new(start);
-        Prompt { inner: Arc::new(Inner { definition, completers, cooperative, needs, problem, start }) }
+        ServerPrompt { inner: Arc::new(Inner { definition, completers, cooperative, needs, problem, start }) }
     }
 
     fn checks(&self) -> PromptChecks {
@@ -376,12 +380,14 @@ mod tests {
 
     use super::*;
 
-    fn greeting() -> Prompt {
-        Prompt::new("greet").description("Greets.").argument("name", "Whom", true).argument("times", "", false).handler(
-            |arguments: Strings| async move {
+    fn greeting() -> ServerPrompt {
+        ServerPrompt::new("greet")
+            .description("Greets.")
+            .argument("name", "Whom", true)
+            .argument("times", "", false)
+            .handler(|arguments: Strings| async move {
                 format!("{} x{}", arguments["name"], arguments.get("times").map_or("1", String::as_str))
-            },
-        )
+            })
     }
 
     #[tokio::test]
@@ -409,17 +415,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_handler_may_take_nothing_and_may_block() {
-        let prompt = Prompt::new("plain").blocking_handler(|_ctx: Context| "Hello");
+        let prompt = ServerPrompt::new("plain").blocking_handler(|_ctx: Context| "Hello");
         assert_eq!(prompt.fill(()).await.unwrap().messages, [PromptMessage::user("Hello")]);
     }
 
     #[test]
     fn mistakes_are_problems() {
-        let twins = Prompt::new("p").argument("a", "", true).argument("a", "", false).handler(|| async { "" });
+        let twins = ServerPrompt::new("p").argument("a", "", true).argument("a", "", false).handler(|| async { "" });
         assert_eq!(twins.problem(), Some("it has two arguments named `a`"));
-        let unknown = Prompt::new("p").complete("a", ["x"]).handler(|| async { "" });
+        let unknown = ServerPrompt::new("p").complete("a", ["x"]).handler(|| async { "" });
         assert_eq!(unknown.problem(), Some("it completes `a`, which is not one of its arguments"));
-        assert_eq!(Prompt::new("").handler(|| async { "" }).problem(), Some("its name is empty"));
+        assert_eq!(ServerPrompt::new("").handler(|| async { "" }).problem(), Some("its name is empty"));
         assert_eq!(greeting().problem(), None);
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use steadfast_model as model;
 use steadfast_model::ListPromptsResult;
 
-use super::Prompt;
+use super::ServerPrompt;
 use crate::server::{Catalog, Change, Item, Server};
 
-impl Item for Prompt {
+impl Item for ServerPrompt {
     const KIND: u8 = b'p';
     type Definition = model::Prompt;
     type List = ListPromptsResult;
@@ -31,12 +31,12 @@ impl Item for Prompt {
 /// Its prompts.
 impl Server {
     /// Its prompts now, in the order in which they were added.
-    pub fn prompts(&self) -> Vec<Prompt> {
+    pub fn prompts(&self) -> Vec<ServerPrompt> {
         self.prompt_list().iter().cloned().collect()
     }
 
     /// The prompt of that name.
-    pub fn prompt(&self, name: &str) -> Option<Prompt> {
+    pub fn prompt(&self, name: &str) -> Option<ServerPrompt> {
         self.prompt_list().find(name).cloned()
     }
 
@@ -47,15 +47,15 @@ impl Server {
     /// [`ServerBuilder::expect_prompts`](crate::server::ServerBuilder::expect_prompts).
     ///
     /// ```
-    /// use steadfast::{Prompt, Server};
+    /// use steadfast::{ServerPrompt, Server};
     ///
     /// let server = Server::builder("growing", "1.0.0").expect_prompts().build();
-    /// server.add_prompt(Prompt::new("hello").handler(|| async { "Say hello." }));
+    /// server.add_prompt(ServerPrompt::new("hello").handler(|| async { "Say hello." }));
     /// assert!(server.prompt("hello").is_some());
     /// assert!(server.remove_prompt("hello"));
     /// assert!(server.prompts().is_empty());
     /// ```
-    pub fn add_prompt(&self, prompt: Prompt) -> Option<Prompt> {
+    pub fn add_prompt(&self, prompt: ServerPrompt) -> Option<ServerPrompt> {
         if let Some(problem) = prompt.problem() {
             tracing::error!(prompt = prompt.name(), problem, "a prompt was added that cannot be filled in");
         }
@@ -74,7 +74,7 @@ impl Server {
     }
 
     /// The list of prompts as it is now.
-    pub(crate) fn prompt_list(&self) -> Arc<Catalog<Prompt>> {
+    pub(crate) fn prompt_list(&self) -> Arc<Catalog<ServerPrompt>> {
         self.inner.prompts.now()
     }
 }

@@ -206,18 +206,18 @@ mod tests {
     use steadfast_model::{Implementation, code};
 
     use super::*;
-    use crate::server::Tool;
+    use crate::server::ServerTool;
 
-    fn tool(name: &str, description: &str) -> Tool {
-        Tool::new(name).description(description).handler(|| async {})
+    fn tool(name: &str, description: &str) -> ServerTool {
+        ServerTool::new(name).description(description).handler(|| async {})
     }
 
-    fn catalog(names: &[&str], page_size: usize) -> Catalog<Tool> {
+    fn catalog(names: &[&str], page_size: usize) -> Catalog<ServerTool> {
         Catalog::new(names.iter().map(|name| tool(name, "")), page_size)
     }
 
-    fn names(tools: &Catalog<Tool>) -> Vec<&str> {
-        tools.iter().map(Tool::name).collect()
+    fn names(tools: &Catalog<ServerTool>) -> Vec<&str> {
+        tools.iter().map(ServerTool::name).collect()
     }
 
     fn decoration() -> Decoration {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     /// The names on a page, and the cursor of the next.
-    fn page(tools: &Catalog<Tool>, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
+    fn page(tools: &Catalog<ServerTool>, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
         let answer = tools.list_answer(cursor, Revision::LATEST, &decoration()).unwrap();
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         let listed = answer["tools"].as_array().unwrap();
@@ -233,7 +233,7 @@ mod tests {
         (names, answer["nextCursor"].as_str().map(str::to_owned))
     }
 
-    fn refusal(tools: &Catalog<Tool>, cursor: &str) -> i64 {
+    fn refusal(tools: &Catalog<ServerTool>, cursor: &str) -> i64 {
         tools.list_answer(Some(cursor), Revision::LATEST, &decoration()).unwrap_err().object().code
     }
 
@@ -312,7 +312,7 @@ mod tests {
         }
         let elsewhere = page(&catalog(&["x", "y"], 1), None).1.unwrap();
         assert_eq!(refusal(&tools, &elsewhere), code::INVALID_PARAMS);
-        let beyond = Cursor::after(Tool::KIND, 3, "d").encode();
+        let beyond = Cursor::after(ServerTool::KIND, 3, "d").encode();
         assert_eq!(refusal(&tools, &beyond), code::INVALID_PARAMS);
         let of_another_kind = Cursor::after(b'?', 0, "a").encode();
         assert_eq!(refusal(&tools, &of_another_kind), code::INVALID_PARAMS);

@@ -27,17 +27,17 @@ use reply::{IntoResource, ResourceReply, blob};
 /// A resource of a server. Cheap to clone.
 ///
 /// ```
-/// use steadfast::{Resource, Server};
+/// use steadfast::{ServerResource, Server};
 ///
-/// let readme = Resource::new("file:///README.md", "readme").mime_type("text/markdown").text("# Hello");
-/// let load = Resource::new("system://load", "load")
+/// let readme = ServerResource::new("file:///README.md", "readme").mime_type("text/markdown").text("# Hello");
+/// let load = ServerResource::new("system://load", "load")
 ///     .description("The load of the machine now.")
 ///     .handler(|| async { std::fs::read_to_string("/proc/loadavg") });
 ///
 /// let server = Server::builder("files", "1.0.0").resource(readme).resource(load).build();
 /// ```
 #[derive(Clone)]
-pub struct Resource {
+pub struct ServerResource {
     inner: Arc<Inner>,
 }
 
@@ -49,7 +49,7 @@ struct Inner {
     start: Box<StartRead>,
 }
 
-impl Resource {
+impl ServerResource {
     /// Starts building a resource at that URI. Its contents or a handler complete it.
     #[allow(clippy::new_ret_no_self, reason = "a resource that holds nothing is not a resource")]
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> ResourceBuilder {
@@ -101,9 +101,9 @@ impl Resource {
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-    /// use steadfast::{Resource, ResourceContents};
+    /// use steadfast::{ServerResource, ResourceContents};
     ///
-    /// let resource = Resource::new("note://1", "note").handler(|| async { "milk" });
+    /// let resource = ServerResource::new("note://1", "note").handler(|| async { "milk" });
     /// let read = resource.read().await.unwrap();
     /// assert_eq!(read.contents, [ResourceContents::text("note://1", "milk")]);
     /// # });
@@ -120,13 +120,13 @@ impl Resource {
     }
 }
 
-impl fmt::Debug for Resource {
+impl fmt::Debug for ServerResource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Resource").field("definition", &self.inner.definition).finish_non_exhaustive()
     }
 }
 
-/// Builds a [`Resource`]: see [`Resource::new`].
+/// Builds a [`ServerResource`]: see [`ServerResource::new`].
 #[derive(Debug)]
 #[must_use = "call `text`, `blob` or `handler` to get the resource"]
 pub struct ResourceBuilder {
@@ -151,7 +151,7 @@ impl ResourceBuilder {
     }
 
     /// Completes the resource with constant text.
-    pub fn text(mut self, text: impl Into<String>) -> Resource {
+    pub fn text(mut self, text: impl Into<String>) -> ServerResource {
         let text: Arc<str> = text.into().into();
         self.definition.size.get_or_insert(u64::try_from(text.len()).unwrap_or(u64::MAX));
         self.handler(move || std::future::ready(Arc::clone(&text)))
@@ -160,11 +160,11 @@ impl ResourceBuilder {
     /// Completes the resource with constant bytes.
     ///
     /// ```
-    /// use steadfast::Resource;
-    /// let resource = Resource::new("image://dot", "dot").mime_type("image/gif").blob(b"GIF89a");
+    /// use steadfast::ServerResource;
+    /// let resource = ServerResource::new("image://dot", "dot").mime_type("image/gif").blob(b"GIF89a");
     /// assert_eq!(resource.definition().size, Some(6));
     /// ```
-    pub fn blob(mut self, bytes: impl AsRef<[u8]>) -> Resource {
+    pub fn blob(mut self, bytes: impl AsRef<[u8]>) -> ServerResource {
         let bytes = bytes.as_ref();
         self.definition.size.get_or_insert(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         let contents = blob(bytes);
@@ -175,7 +175,7 @@ impl ResourceBuilder {
     /// [`IntoResource`].
     ///
     /// It may take a [`Context`], and a type with a member `uri`.
-    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Resource
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerResource
     where
         H::Output: IntoResource,
     {
@@ -186,10 +186,10 @@ impl ResourceBuilder {
     /// Completes the resource with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
     ///
     /// ```
-    /// use steadfast::Resource;
-    /// Resource::new("system://hosts", "hosts").blocking_handler(|| std::fs::read_to_string("/etc/hosts"));
+    /// use steadfast::ServerResource;
+    /// ServerResource::new("system://hosts", "hosts").blocking_handler(|| std::fs::read_to_string("/etc/hosts"));
     /// ```
-    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Resource
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerResource
     where
         H::Output: IntoResource,
     {
@@ -198,7 +198,7 @@ impl ResourceBuilder {
     }
 
     /// The handler that `#[resource]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Resource
+    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> ServerResource
     where
         P: Parameters,
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -215,7 +215,7 @@ impl ResourceBuilder {
         self,
         names: &'static [&'static str],
         function: F,
-    ) -> Resource
+    ) -> ServerResource
     where
         P: Parameters,
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -230,10 +230,10 @@ impl ResourceBuilder {
         ReadOptions { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
-    fn finish(self, start: Box<StartRead>) -> Resource {
+    fn finish(self, start: Box<StartRead>) -> ServerResource {
         let problem = self.problem();
         let Self { definition, cooperative, needs, .. } = self;
-        Resource { inner: Arc::new(Inner { definition, cooperative, needs, problem, start }) }
+        ServerResource { inner: Arc::new(Inner { definition, cooperative, needs, problem, start }) }
     }
 
     fn problem(&self) -> Option<String> {
@@ -256,11 +256,11 @@ mod tests {
 
     #[tokio::test]
     async fn text_and_bytes_are_read_as_they_are() {
-        let text = Resource::new("a:1", "a").mime_type("text/plain").text("hello");
+        let text = ServerResource::new("a:1", "a").mime_type("text/plain").text("hello");
         assert_eq!(text.definition().size, Some(5));
         let expected = ResourceContents::text("a:1", "hello").with_mime_type("text/plain");
         assert_eq!(text.read().await.unwrap().contents, [expected]);
-        let bytes = Resource::new("a:2", "a").size(9).blob([0, 1, 2]);
+        let bytes = ServerResource::new("a:2", "a").size(9).blob([0, 1, 2]);
         assert_eq!(bytes.definition().size, Some(9));
         assert_eq!(bytes.read().await.unwrap().contents, [ResourceContents::blob("a:2", "AAEC")]);
     }
@@ -271,13 +271,14 @@ mod tests {
         struct ReadRequest {
             uri: String,
         }
-        let resource = Resource::new("a:1", "a").blocking_handler(|request: ReadRequest, _ctx: Context| request.uri);
+        let resource =
+            ServerResource::new("a:1", "a").blocking_handler(|request: ReadRequest, _ctx: Context| request.uri);
         assert_eq!(resource.read().await.unwrap().contents, [ResourceContents::text("a:1", "a:1")]);
     }
 
     #[tokio::test]
     async fn contents_may_have_other_uris() {
-        let resource = Resource::new("dir:/", "dir").mime_type("inode/directory").handler(|| async {
+        let resource = ServerResource::new("dir:/", "dir").mime_type("inode/directory").handler(|| async {
             [ResourceContents::text("dir:/a", "a"), ResourceContents::text("", "").with_mime_type("text/plain")]
         });
         let contents = serde_json::to_value(resource.read().await.unwrap().contents).unwrap();
@@ -290,28 +291,28 @@ mod tests {
     #[tokio::test]
     async fn cache_settings_come_from_the_handler_then_from_the_resource() {
         let minute = Cache::new(60_000, CacheScope::Public);
-        let silent = Resource::new("a:1", "a").handler(|| async { "" });
+        let silent = ServerResource::new("a:1", "a").handler(|| async { "" });
         assert_eq!(silent.read().await.unwrap().cache(), Some(Cache::default()));
-        let cached = Resource::new("a:1", "a").cache(minute).handler(|| async { "" });
+        let cached = ServerResource::new("a:1", "a").cache(minute).handler(|| async { "" });
         assert_eq!(cached.read().await.unwrap().cache(), Some(minute));
         let now = || async { ReadResourceResult::default().with_cache(Cache::default()) };
-        let overridden = Resource::new("a:1", "a").cache(minute).handler(now);
+        let overridden = ServerResource::new("a:1", "a").cache(minute).handler(now);
         assert_eq!(overridden.read().await.unwrap().cache(), Some(Cache::default()));
     }
 
     #[tokio::test]
     async fn a_resource_that_does_not_exist_is_named_in_the_error() {
-        let gone = Resource::new("a:1", "a").handler(|| async { None::<String> });
+        let gone = ServerResource::new("a:1", "a").handler(|| async { None::<String> });
         let error = gone.read().await.unwrap_err().into_object();
         assert_eq!((error.code, error.data), (code::RESOURCE_NOT_FOUND, Some(json!({"uri": "a:1"}))));
     }
 
     #[tokio::test]
     async fn mistakes_are_problems() {
-        let relative = Resource::new("/etc/hosts", "hosts").text("");
+        let relative = ServerResource::new("/etc/hosts", "hosts").text("");
         assert_eq!(relative.problem(), Some("its URI has no scheme"));
         assert_eq!(relative.read().await.unwrap_err().object().code, code::INTERNAL_ERROR);
-        assert_eq!(Resource::new("a:", "").text("").problem(), Some("its name is empty"));
-        assert_eq!(Resource::new("a:", "a").text("").problem(), None);
+        assert_eq!(ServerResource::new("a:", "").text("").problem(), Some("its name is empty"));
+        assert_eq!(ServerResource::new("a:", "a").text("").problem(), None);
     }
 }

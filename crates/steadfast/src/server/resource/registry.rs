@@ -5,11 +5,11 @@ use std::sync::Arc;
 use steadfast_model as model;
 use steadfast_model::{ListResourceTemplatesResult, ListResourcesResult};
 
-use super::Resource;
-use super::template::ResourceTemplate;
+use super::ServerResource;
+use super::template::ServerResourceTemplate;
 use crate::server::{Catalog, Change, Item, Server};
 
-impl Item for Resource {
+impl Item for ServerResource {
     const KIND: u8 = b'r';
     type Definition = model::Resource;
     type List = ListResourcesResult;
@@ -29,7 +29,7 @@ impl Item for Resource {
     }
 }
 
-impl Item for ResourceTemplate {
+impl Item for ServerResourceTemplate {
     const KIND: u8 = b'R';
     type Definition = model::ResourceTemplate;
     type List = ListResourceTemplatesResult;
@@ -52,23 +52,23 @@ impl Item for ResourceTemplate {
 /// Its resources.
 impl Server {
     /// Its resources now, in the order in which they were added.
-    pub fn resources(&self) -> Vec<Resource> {
+    pub fn resources(&self) -> Vec<ServerResource> {
         self.resource_list().iter().cloned().collect()
     }
 
     /// The resource at that URI, if it is listed by itself.
-    pub fn resource(&self, uri: &str) -> Option<Resource> {
+    pub fn resource(&self, uri: &str) -> Option<ServerResource> {
         self.resource_list().find(uri).cloned()
     }
 
     /// Its resource templates now, in the order in which they were added: the first that a URI follows is the one that
     /// is read.
-    pub fn resource_templates(&self) -> Vec<ResourceTemplate> {
+    pub fn resource_templates(&self) -> Vec<ServerResourceTemplate> {
         self.resource_template_list().iter().cloned().collect()
     }
 
     /// The resource template that is written like this.
-    pub fn resource_template(&self, uri_template: &str) -> Option<ResourceTemplate> {
+    pub fn resource_template(&self, uri_template: &str) -> Option<ServerResourceTemplate> {
         self.resource_template_list().find(uri_template).cloned()
     }
 
@@ -79,14 +79,14 @@ impl Server {
     /// [`ServerBuilder::expect_resources`](crate::server::ServerBuilder::expect_resources).
     ///
     /// ```
-    /// use steadfast::{Resource, Server};
+    /// use steadfast::{ServerResource, Server};
     ///
     /// let server = Server::builder("growing", "1.0.0").expect_resources().build();
-    /// server.add_resource(Resource::new("note://1", "first").text("milk"));
+    /// server.add_resource(ServerResource::new("note://1", "first").text("milk"));
     /// assert!(server.resource("note://1").is_some());
     /// assert!(server.remove_resource("note://1"));
     /// ```
-    pub fn add_resource(&self, resource: Resource) -> Option<Resource> {
+    pub fn add_resource(&self, resource: ServerResource) -> Option<ServerResource> {
         if let Some(problem) = resource.problem() {
             tracing::error!(resource = resource.uri(), problem, "a resource was added that cannot be read");
         }
@@ -106,7 +106,7 @@ impl Server {
 
     /// Adds a resource template, also while clients are connected. One that is written the same is replaced, and given
     /// back.
-    pub fn add_resource_template(&self, template: ResourceTemplate) -> Option<ResourceTemplate> {
+    pub fn add_resource_template(&self, template: ServerResourceTemplate) -> Option<ServerResourceTemplate> {
         if let Some(problem) = template.problem() {
             tracing::error!(template = template.uri_template(), problem, "a template was added that cannot be read");
         }
@@ -142,12 +142,12 @@ impl Server {
     }
 
     /// The list of resources as it is now.
-    pub(crate) fn resource_list(&self) -> Arc<Catalog<Resource>> {
+    pub(crate) fn resource_list(&self) -> Arc<Catalog<ServerResource>> {
         self.inner.resources.now()
     }
 
     /// The list of resource templates as it is now.
-    pub(crate) fn resource_template_list(&self) -> Arc<Catalog<ResourceTemplate>> {
+    pub(crate) fn resource_template_list(&self) -> Arc<Catalog<ServerResourceTemplate>> {
         self.inner.resource_templates.now()
     }
 }

@@ -22,7 +22,7 @@ pub type ResourceReply = Result<ReadResourceResult, Failure>;
 /// Contents without a URI get that of the resource that was requested, and its media type unless they have their own.
 ///
 /// ```
-/// use steadfast::{IntoResource, ResourceTemplate};
+/// use steadfast::{IntoResource, ServerResourceTemplate};
 /// use serde::Deserialize;
 ///
 /// #[derive(Deserialize)]
@@ -30,7 +30,7 @@ pub type ResourceReply = Result<ReadResourceResult, Failure>;
 ///     name: String,
 /// }
 ///
-/// ResourceTemplate::new("note://{name}", "note").handler(|note: Note| async move {
+/// ServerResourceTemplate::new("note://{name}", "note").handler(|note: Note| async move {
 ///     match note.name.as_str() {
 ///         "missing" => Ok(None),
 ///         name => std::fs::read(format!("notes/{name}")).map(Some),

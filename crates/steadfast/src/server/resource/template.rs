@@ -30,7 +30,7 @@ use crate::server::tool::parameters::Parameters;
 ///
 /// ```
 /// use serde::Deserialize;
-/// use steadfast::{ResourceTemplate, Server};
+/// use steadfast::{ServerResourceTemplate, Server};
 ///
 /// #[derive(Deserialize)]
 /// struct Place {
@@ -38,7 +38,7 @@ use crate::server::tool::parameters::Parameters;
 ///     days: Option<u8>,
 /// }
 ///
-/// let weather = ResourceTemplate::new("weather://{city}/forecast{?days}", "forecast")
+/// let weather = ServerResourceTemplate::new("weather://{city}/forecast{?days}", "forecast")
 ///     .mime_type("text/plain")
 ///     .complete("city", ["Bergen", "Oslo"])
 ///     .handler(|Place { city, days }: Place| async move { format!("{} days of rain in {city}", days.unwrap_or(3)) });
@@ -46,7 +46,7 @@ use crate::server::tool::parameters::Parameters;
 /// let server = Server::builder("weather", "1.0.0").resource_template(weather).build();
 /// ```
 #[derive(Clone)]
-pub struct ResourceTemplate {
+pub struct ServerResourceTemplate {
     inner: Arc<Inner>,
 }
 
@@ -61,7 +61,7 @@ struct Inner {
     start: Box<StartRead>,
 }
 
-impl ResourceTemplate {
+impl ServerResourceTemplate {
     /// Starts building a template. [`ResourceTemplateBuilder::handler`] completes it.
     #[allow(clippy::new_ret_no_self, reason = "a template without a handler is not one")]
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> ResourceTemplateBuilder {
@@ -117,14 +117,14 @@ impl ResourceTemplate {
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
     /// use serde::Deserialize;
-    /// use steadfast::{ResourceContents, ResourceTemplate};
+    /// use steadfast::{ResourceContents, ServerResourceTemplate};
     ///
     /// #[derive(Deserialize)]
     /// struct Square {
     ///     of: i64,
     /// }
     ///
-    /// let template = ResourceTemplate::new("square://{of}", "square").handler(|Square { of }: Square| async move {
+    /// let template = ServerResourceTemplate::new("square://{of}", "square").handler(|Square { of }: Square| async move {
     ///     (of * of).to_string()
     /// });
     /// let read = template.read("square://7").await.unwrap();
@@ -163,13 +163,13 @@ impl ResourceTemplate {
     }
 }
 
-impl fmt::Debug for ResourceTemplate {
+impl fmt::Debug for ServerResourceTemplate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("ResourceTemplate").field("definition", &self.inner.definition).finish_non_exhaustive()
     }
 }
 
-/// Builds a [`ResourceTemplate`]: see [`ResourceTemplate::new`].
+/// Builds a [`ServerResourceTemplate`]: see [`ServerResourceTemplate::new`].
 #[derive(Debug)]
 #[must_use = "call `handler` to get the template"]
 pub struct ResourceTemplateBuilder {
@@ -197,7 +197,7 @@ impl ResourceTemplateBuilder {
 
     /// Completes the template with an `async` handler, which runs on the async worker threads. See [`Handler`] and
     /// [`IntoResource`].
-    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ResourceTemplate
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerResourceTemplate
     where
         H::Output: IntoResource,
     {
@@ -207,7 +207,7 @@ impl ResourceTemplateBuilder {
     }
 
     /// Completes the template with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
-    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ResourceTemplate
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerResourceTemplate
     where
         H::Output: IntoResource,
     {
@@ -221,7 +221,7 @@ impl ResourceTemplateBuilder {
         self,
         names: &'static [&'static str],
         function: F,
-    ) -> ResourceTemplate
+    ) -> ServerResourceTemplate
     where
         P: Parameters,
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -238,7 +238,7 @@ impl ResourceTemplateBuilder {
         self,
         names: &'static [&'static str],
         function: F,
-    ) -> ResourceTemplate
+    ) -> ServerResourceTemplate
     where
         P: Parameters,
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -253,11 +253,11 @@ impl ResourceTemplateBuilder {
         ReadOptions { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
-    fn finish(self, start: Box<StartRead>) -> ResourceTemplate {
+    fn finish(self, start: Box<StartRead>) -> ServerResourceTemplate {
         let problem = self.problem();
         let Self { definition, template, completers, cooperative, needs, .. } = self;
         let inner = Inner { definition, template: template.ok(), completers, cooperative, needs, problem, start };
-        ResourceTemplate { inner: Arc::new(inner) }
+        ServerResourceTemplate { inner: Arc::new(inner) }
     }
 
     fn problem(&self) -> Option<String> {
@@ -295,8 +295,8 @@ mod tests {
         draft: Option<bool>,
     }
 
-    fn notes() -> ResourceTemplate {
-        ResourceTemplate::new("note:/{number}{/folder*}{?draft}", "note").mime_type("text/plain").handler(
+    fn notes() -> ServerResourceTemplate {
+        ServerResourceTemplate::new("note:/{number}{/folder*}{?draft}", "note").mime_type("text/plain").handler(
             |note: Note| async move { format!("{} in {} {:?}", note.number, note.folder.join("+"), note.draft) },
         )
     }
@@ -327,7 +327,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_handler_can_take_all_variables_as_strings() {
-        let all = ResourceTemplate::new("x:{a}{?b}", "x").handler(|all: BTreeMap<String, String>| async move {
+        let all = ServerResourceTemplate::new("x:{a}{?b}", "x").handler(|all: BTreeMap<String, String>| async move {
             let all: Vec<String> = all.into_iter().map(|(name, value)| format!("{name}={value};")).collect();
             all.concat()
         });
@@ -337,14 +337,14 @@ mod tests {
     #[test]
     fn mistakes_are_problems() {
         let problem =
-            |text: &str| ResourceTemplate::new(text, "x").handler(|| async { "" }).problem().map(str::to_owned);
+            |text: &str| ServerResourceTemplate::new(text, "x").handler(|| async { "" }).problem().map(str::to_owned);
         assert_eq!(
             problem("x:{a").as_deref(),
             Some("its URI is not a template: a brace that is not closed at character 3")
         );
         assert_eq!(problem("/x").as_deref(), Some("its URI has no scheme"));
         assert_eq!(problem("{+any}"), None);
-        let unknown = ResourceTemplate::new("x:{a}", "x").complete("b", ["1"]).handler(|| async { "" });
+        let unknown = ServerResourceTemplate::new("x:{a}", "x").complete("b", ["1"]).handler(|| async { "" });
         assert_eq!(unknown.problem(), Some("it completes `b`, which is not one of its variables"));
     }
 }

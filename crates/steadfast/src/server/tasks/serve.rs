@@ -17,7 +17,7 @@ use super::{NewTask, TaskSupport, Tasks, run};
 use crate::error::Error;
 use crate::runtime::{Exchange, Execution, Job, PreparedHandler, Route, Runtime, Service, Start};
 use crate::server::dispatch::{Scope, ServerService};
-use crate::server::{Context, Server, Tool};
+use crate::server::{Context, Server, ServerTool};
 
 /// Whether a call of a tool runs as a task.
 pub(crate) enum TaskDecision {
@@ -30,7 +30,7 @@ pub(crate) enum TaskDecision {
 }
 
 /// Decides whether a call of this tool by this client runs as a task.
-pub(crate) fn task_decision(tool: &Tool, peer: &Peer) -> TaskDecision {
+pub(crate) fn task_decision(tool: &ServerTool, peer: &Peer) -> TaskDecision {
     let knows_tasks = peer.revision.has_tasks_extension() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.task_support() {
         TaskSupport::Optional | TaskSupport::Required if knows_tasks => TaskDecision::Task,
@@ -40,7 +40,7 @@ pub(crate) fn task_decision(tool: &Tool, peer: &Peer) -> TaskDecision {
 }
 
 /// Creates a task for a call. The response follows when the task is stored.
-pub(crate) fn begin(scope: Scope<'_>, tool: &Tool, request: &Request) -> impl Start + use<> {
+pub(crate) fn begin(scope: Scope<'_>, tool: &ServerTool, request: &Request) -> impl Start + use<> {
     let Scope { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
@@ -158,7 +158,7 @@ fn result_answer(result: &impl era::ResultShape, execution: &Execution, server: 
     Answer::result(&execution.id, |out| era::write_result(revision, result, decoration, out))
 }
 
-fn read_call(tool: &Tool, owner: Option<String>, request: &Request) -> Result<NewTask, ErrorObject> {
+fn read_call(tool: &ServerTool, owner: Option<String>, request: &Request) -> Result<NewTask, ErrorObject> {
     let bad = |member: &str| ErrorObject::invalid_params(format!("params.{member} must be an object"));
     let arguments = request.params.get("arguments").map(serde_json::from_str::<JsonObject>);
     let mut client = request.peer.client_capabilities.clone();

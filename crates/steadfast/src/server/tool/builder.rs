@@ -15,7 +15,7 @@ use super::handler::{
 };
 use super::parameters::Parameters;
 use super::reply::IntoReply;
-use super::{Inner, Tool, schema};
+use super::{Inner, ServerTool, schema};
 use crate::server::context::Context;
 use crate::server::input::need::Need;
 use crate::server::registry::description::description_setters;
@@ -23,7 +23,7 @@ use crate::server::registry::names;
 use crate::server::tasks::{AskFirst, TaskSupport};
 use crate::validation::Validator;
 
-/// Builds a [`Tool`]: see [`Tool::new`].
+/// Builds a [`ServerTool`]: see [`ServerTool::new`].
 #[derive(Debug)]
 #[must_use = "call `handler` to get the tool"]
 pub struct ToolBuilder {
@@ -60,12 +60,12 @@ impl ToolBuilder {
     description_setters!(description: "What the tool does and when to use it, for the model.");
 
     /// The JSON Schema of the arguments: an object. Arguments are checked against it before the handler runs.
-    /// That needs the feature `schema-validation`: without it the tool has a [problem](Tool::problem), and no server is
+    /// That needs the feature `schema-validation`: without it the tool has a [problem](ServerTool::problem), and no server is
     /// built with it.
     ///
     /// The dialect is 2020-12 unless `$schema` names another: 2019-09, draft-07, draft-06 and draft-04 are supported
     /// too. The schema may not refer to other documents, and must stay within
-    /// [`schema_limits`](crate::server::schema_limits). A schema that does not is a [problem](Tool::problem) of the
+    /// [`schema_limits`](crate::server::schema_limits). A schema that does not is a [problem](ServerTool::problem) of the
     /// tool.
     pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
@@ -85,7 +85,7 @@ impl ToolBuilder {
     /// ```
     /// use schemars::JsonSchema;
     /// use serde::Deserialize;
-    /// use steadfast::Tool;
+    /// use steadfast::ServerTool;
     ///
     /// #[derive(Deserialize, JsonSchema)]
     /// struct Search {
@@ -94,7 +94,7 @@ impl ToolBuilder {
     ///     limit: Option<u32>,
     /// }
     ///
-    /// let tool = Tool::new("search").input::<Search>().handler(|search: Search| async move { search.text });
+    /// let tool = ServerTool::new("search").input::<Search>().handler(|search: Search| async move { search.text });
     /// assert_eq!(tool.definition().input_schema["properties"]["text"]["description"], "What to look for");
     /// ```
     pub fn input<A: JsonSchema>(mut self) -> Self {
@@ -160,10 +160,10 @@ impl ToolBuilder {
     /// handler is the same either way.
     ///
     /// ```
-    /// use steadfast::Tool;
+    /// use steadfast::ServerTool;
     /// use steadfast::server::tasks::TaskSupport;
     ///
-    /// let tool = Tool::new("index").task(TaskSupport::Optional).handler(|| async { "done" });
+    /// let tool = ServerTool::new("index").task(TaskSupport::Optional).handler(|| async { "done" });
     /// assert_eq!(tool.task_support(), TaskSupport::Optional);
     /// ```
     pub fn task(mut self, support: TaskSupport) -> Self {
@@ -177,13 +177,13 @@ impl ToolBuilder {
     ///
     /// ```
     /// use steadfast::server::tasks::TaskSupport;
-    /// use steadfast::{Context, Tool, ToolError};
+    /// use steadfast::{Context, ServerTool, ToolError};
     ///
     /// async fn days(ctx: Context) -> Result<u8, ToolError> {
     ///     Ok(ctx.elicit("How many days?").key("days").await?)
     /// }
     ///
-    /// Tool::new("archive")
+    /// ServerTool::new("archive")
     ///     .task(TaskSupport::Required)
     ///     .ask_first(|ctx: Context| async move { days(ctx).await.map(drop) })
     ///     .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("{} days", days(ctx).await?)) });
@@ -201,10 +201,10 @@ impl ToolBuilder {
     /// more than once.
     ///
     /// ```
-    /// use steadfast::{Context, Tool};
+    /// use steadfast::{Context, ServerTool};
     /// use steadfast::server::Need;
     ///
-    /// Tool::new("summary").needs(Need::Sampling).handler(|ctx: Context| async move {
+    /// ServerTool::new("summary").needs(Need::Sampling).handler(|ctx: Context| async move {
     ///     let summary = ctx.sample("Say it in a word.").await?;
     ///     Ok::<_, steadfast::ToolError>(summary.content)
     /// });
@@ -217,7 +217,7 @@ impl ToolBuilder {
     /// Completes the tool with an `async` handler, which runs on the async worker threads. See [`Handler`].
     ///
     /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
-    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> Tool
+    pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerTool
     where
         H::Output: IntoReply,
     {
@@ -229,18 +229,18 @@ impl ToolBuilder {
     ///
     /// ```
     /// use serde::Deserialize;
-    /// use steadfast::{Context, Tool};
+    /// use steadfast::{Context, ServerTool};
     ///
     /// #[derive(Deserialize)]
     /// struct Hash {
     ///     path: String,
     /// }
     ///
-    /// Tool::new("size").blocking_handler(|Hash { path }: Hash, ctx: Context| -> std::io::Result<u64> {
+    /// ServerTool::new("size").blocking_handler(|Hash { path }: Hash, ctx: Context| -> std::io::Result<u64> {
     ///     Ok(std::fs::metadata(path)?.len())
     /// });
     /// ```
-    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> Tool
+    pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerTool
     where
         H::Output: IntoReply + 'static,
     {
@@ -249,7 +249,7 @@ impl ToolBuilder {
     }
 
     /// The handler that `#[tool]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Tool
+    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> ServerTool
     where
         P: Parameters,
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -260,7 +260,11 @@ impl ToolBuilder {
     }
 
     /// The handler that `#[tool]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> Tool
+    pub(crate) fn blocking_parameters_handler<P, F, Answer>(
+        self,
+        names: &'static [&'static str],
+        function: F,
+    ) -> ServerTool
     where
         P: Parameters,
         F: Fn(P, Context) -> Answer + Send + Sync + 'static,
@@ -276,7 +280,7 @@ impl ToolBuilder {
         self
     }
 
-    fn on_async<I, F, Answer>(mut self, decoder: I, call: F) -> Tool
+    fn on_async<I, F, Answer>(mut self, decoder: I, call: F) -> ServerTool
     where
         I: DecodeArguments,
         F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
@@ -287,7 +291,7 @@ impl ToolBuilder {
         self.complete(Arc::new(AsyncTool { decoder, call, checks }))
     }
 
-    fn on_blocking<I, F, Answer>(mut self, decoder: I, call: F) -> Tool
+    fn on_blocking<I, F, Answer>(mut self, decoder: I, call: F) -> ServerTool
     where
         I: DecodeArguments,
         F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
@@ -297,7 +301,7 @@ impl ToolBuilder {
         self.complete(Arc::new(BlockingTool { decoder, call, checks }))
     }
 
-    fn complete(self, handler: Arc<dyn ErasedHandler>) -> Tool {
+    fn complete(self, handler: Arc<dyn ErasedHandler>) -> ServerTool {
         let Self { definition, cooperative, tasks, ask_first, needs, mut problem, .. } = self;
         let mut mirrored = MirroredParams::default();
         // A tool with a problem is never called, and its schema may be of any size.
@@ -307,7 +311,9 @@ impl ToolBuilder {
                 Err(bad) => problem = Some(bad.to_string()),
             }
         }
-        Tool { inner: Arc::new(Inner { definition, cooperative, tasks, ask_first, needs, problem, handler, mirrored }) }
+        ServerTool {
+            inner: Arc::new(Inner { definition, cooperative, tasks, ask_first, needs, problem, handler, mirrored }),
+        }
     }
 
     fn checks<R: IntoReply>(&mut self) -> ToolChecks {

@@ -33,7 +33,7 @@ pub(crate) enum Run {
 ///
 /// ```
 /// use serde::Deserialize;
-/// use steadfast::{Context, JsonObject, Tool};
+/// use steadfast::{Context, JsonObject, ServerTool};
 ///
 /// #[derive(Deserialize)]
 /// struct Add {
@@ -41,9 +41,9 @@ pub(crate) enum Run {
 ///     b: i64,
 /// }
 ///
-/// Tool::new("add").handler(|Add { a, b }: Add| async move { a + b });
-/// Tool::new("keys").handler(|all: JsonObject, ctx: Context| async move { all.len() });
-/// Tool::new("ready").handler(|| async { "yes" });
+/// ServerTool::new("add").handler(|Add { a, b }: Add| async move { a + b });
+/// ServerTool::new("keys").handler(|all: JsonObject, ctx: Context| async move { all.len() });
+/// ServerTool::new("ready").handler(|| async { "yes" });
 /// ```
 #[diagnostic::on_unimplemented(
     message = "this is not a handler",

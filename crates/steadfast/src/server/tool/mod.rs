@@ -38,9 +38,9 @@ pub use builder::ToolBuilder;
 #[cfg_attr(feature = "schema-validation", doc = "```")]
 #[cfg_attr(not(feature = "schema-validation"), doc = "```no_run")]
 /// use serde_json::json;
-/// use steadfast::{JsonObject, Server, Tool};
+/// use steadfast::{JsonObject, Server, ServerTool};
 ///
-/// let shout = Tool::new("shout")
+/// let shout = ServerTool::new("shout")
 ///     .description("Says it louder.")
 ///     .input_schema(json!({
 ///         "type": "object",
@@ -55,7 +55,7 @@ pub use builder::ToolBuilder;
 /// let server = Server::builder("loud", "1.0.0").tool(shout).build();
 /// ```
 #[derive(Clone)]
-pub struct Tool {
+pub struct ServerTool {
     inner: Arc<Inner>,
 }
 
@@ -72,7 +72,7 @@ struct Inner {
     mirrored: MirroredParams,
 }
 
-impl Tool {
+impl ServerTool {
     /// Starts building a tool with that name. [`ToolBuilder::handler`] completes it.
     #[allow(clippy::new_ret_no_self, reason = "a tool without a handler is not a tool")]
     pub fn new(name: impl Into<String>) -> ToolBuilder {
@@ -84,7 +84,7 @@ impl Tool {
     /// Starts building a tool with an existing definition, for example that of another server's tool.
     ///
     /// Arguments and results are checked against the schemas of the definition, which needs the feature
-    /// `schema-validation`: without it the tool has a [problem](Tool::problem).
+    /// `schema-validation`: without it the tool has a [problem](ServerTool::problem).
     pub fn from_definition(definition: model::Tool) -> ToolBuilder {
         let schemas = Schemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
         ToolBuilder::new(definition, schemas)
@@ -139,9 +139,9 @@ impl Tool {
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
     /// use serde_json::json;
-    /// use steadfast::{JsonObject, Tool};
+    /// use steadfast::{JsonObject, ServerTool};
     ///
-    /// let tool = Tool::new("count").handler(|arguments: JsonObject| async move { arguments.len() });
+    /// let tool = ServerTool::new("count").handler(|arguments: JsonObject| async move { arguments.len() });
     /// let result = tool.call(json!({ "a": 1, "b": 2 })).await.unwrap();
     /// assert_eq!(result.content[0].as_text(), Some("2"));
     /// # });
@@ -167,7 +167,7 @@ impl Tool {
     }
 }
 
-impl Item for Tool {
+impl Item for ServerTool {
     const KIND: u8 = b't';
     type Definition = model::Tool;
     type List = ListToolsResult;
@@ -187,7 +187,7 @@ impl Item for Tool {
     }
 }
 
-impl fmt::Debug for Tool {
+impl fmt::Debug for ServerTool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Tool").field("definition", &self.inner.definition).finish_non_exhaustive()
     }

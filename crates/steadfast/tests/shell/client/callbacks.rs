@@ -163,7 +163,7 @@ async fn a_progress_callback_cannot_end_the_connection() {
             }
         }
     }
-    let steps = Tool::new("steps").handler(|ctx: Context| async move {
+    let steps = ServerTool::new("steps").handler(|ctx: Context| async move {
         ctx.progress(0.5, "half");
         tokio::time::sleep(Duration::from_millis(50)).await;
         "done"

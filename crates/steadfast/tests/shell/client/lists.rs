@@ -13,18 +13,19 @@ fn everything() -> Server {
     for number in 0..5 {
         let name = format!("t{number}");
         builder = builder
-            .tool(Tool::new(&name).handler(|| async { "" }))
+            .tool(ServerTool::new(&name).handler(|| async { "" }))
             .prompt(
-                steadfast::server::Prompt::new(&name)
+                steadfast::server::ServerPrompt::new(&name)
                     .argument("a", "", false)
                     .complete("a", ["Bergen", "Oslo"])
                     .handler(|arguments: std::collections::BTreeMap<String, String>| async move {
                         arguments.get("a").cloned().unwrap_or_default()
                     }),
             )
-            .resource(steadfast::server::Resource::new(format!("a:{number}"), &name).text("text"))
+            .resource(steadfast::server::ServerResource::new(format!("a:{number}"), &name).text("text"))
             .resource_template(
-                steadfast::server::ResourceTemplate::new(format!("b{number}:{{x}}"), &name).handler(|| async { "" }),
+                steadfast::server::ServerResourceTemplate::new(format!("b{number}:{{x}}"), &name)
+                    .handler(|| async { "" }),
             );
     }
     builder.build()

@@ -9,26 +9,26 @@ use steadfast::prelude::*;
 use crate::{Signal, echo, server, soon, text};
 
 /// Blocks its thread until it is released.
-fn blocker(begun: &Signal, release: &Arc<Barrier>, on_worker: bool) -> Tool {
+fn blocker(begun: &Signal, release: &Arc<Barrier>, on_worker: bool) -> ServerTool {
     let (begun, release) = (begun.clone(), Arc::clone(release));
     let block = move || {
         begun.set();
         release.wait();
     };
     if on_worker {
-        Tool::new("block").handler(move || {
+        ServerTool::new("block").handler(move || {
             let block = block.clone();
             async move { block() }
         })
     } else {
-        Tool::new("block").blocking_handler(block)
+        ServerTool::new("block").blocking_handler(block)
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_blocked_worker_does_not_delay_other_responses() {
     let (begun, release) = (Signal::default(), Arc::new(Barrier::new(2)));
-    let timed = Tool::new("timed").handler(|| async {
+    let timed = ServerTool::new("timed").handler(|| async {
         // Served by the runtime's timer, which the blocked worker may have held.
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         "woke"
@@ -79,7 +79,7 @@ async fn past_the_limit_requests_are_refused_and_running_ones_continue() {
 async fn more_responses_than_the_outbox_holds_all_arrive() {
     let mut limits = Limits::default();
     limits.outbox_bytes = 64 * 1024;
-    let large = Tool::new("large").handler(|| async { "x".repeat(40_000) });
+    let large = ServerTool::new("large").handler(|| async { "x".repeat(40_000) });
     let server = Server::builder("test", "1").tool(large).limits(limits).build();
     let client = Client::connect(server).await.unwrap();
     let calls: Vec<_> = (0..200).map(|_| client.call_tool("large", json!({})).start()).collect();

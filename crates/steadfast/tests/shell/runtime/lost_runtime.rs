@@ -120,7 +120,7 @@ fn a_runtime_without_timers_still_ends_cooperative_handlers() {
     let timed = tokio::runtime::Runtime::new().unwrap();
     let (begun, done) = (Signal::default(), Signal::default());
     let signals = (begun.clone(), done.clone());
-    let polite = Tool::new("polite").cooperative().handler(move |ctx: Context| {
+    let polite = ServerTool::new("polite").cooperative().handler(move |ctx: Context| {
         let (begun, done) = signals.clone();
         async move {
             begun.set();

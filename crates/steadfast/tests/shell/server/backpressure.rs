@@ -27,7 +27,7 @@ fn small_outbox() -> Limits {
 /// Answers of an open batch fill the room that its other members wait for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_with_responses_larger_than_the_outbox_is_answered() {
-    let large = Tool::new("large").handler(|| async { "x".repeat(20_000) });
+    let large = ServerTool::new("large").handler(|| async { "x".repeat(20_000) });
     let server = Server::builder("test", "1").tool(large).limits(small_outbox()).build();
     let mut peer = served(server, 4096);
     peer.open("2025-03-26").await;
@@ -41,7 +41,7 @@ async fn a_batch_with_responses_larger_than_the_outbox_is_answered() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_with_a_slow_member_leaves_the_connection_alive() {
     let (begun, dropped) = (Signal::default(), Signal::default());
-    let large = Tool::new("large").handler(|| async { "x".repeat(70_000) });
+    let large = ServerTool::new("large").handler(|| async { "x".repeat(70_000) });
     let server =
         Server::builder("test", "1").tool(large).tool(forever(&begun, &dropped)).limits(small_outbox()).build();
     let mut peer = served(server, 4096);
@@ -63,7 +63,8 @@ async fn two_sides_with_full_outboxes_do_not_deadlock() {
     tokio::spawn(server.serve(there).into_future());
     let era = steadfast::client::Era::Handshake(steadfast::Revision::V2025_11_25);
     let client = Client::connect(here).era(era).limits(small_outbox()).await.unwrap();
-    let pings = (0..8000).map(|_| client.call::<steadfast::request::Ping>(steadfast::EmptyParams::default()).start());
+    let pings = (0..8000)
+        .map(|_| client.call::<steadfast::model::request::Ping>(steadfast::model::EmptyParams::default()).start());
     let pings: Vec<_> = pings.collect();
     let all = async {
         for ping in pings {
@@ -95,7 +96,7 @@ async fn results_of_blocking_handlers_are_bounded() {
     if !alone("server::backpressure::results_of_blocking_handlers_are_bounded") {
         return;
     }
-    let grown = flood(Tool::new("large").blocking_handler(|| {
+    let grown = flood(ServerTool::new("large").blocking_handler(|| {
         std::thread::sleep(Duration::from_millis(200));
         "x".repeat(64 * 1024)
     }))
@@ -109,7 +110,7 @@ async fn results_that_wait_for_the_outbox_are_bounded() {
     if !alone("server::backpressure::results_that_wait_for_the_outbox_are_bounded") {
         return;
     }
-    let grown = flood(Tool::new("large").handler(|| async {
+    let grown = flood(ServerTool::new("large").handler(|| async {
         tokio::time::sleep(Duration::from_millis(700)).await;
         "x".repeat(64 * 1024)
     }))
@@ -118,7 +119,7 @@ async fn results_that_wait_for_the_outbox_are_bounded() {
 }
 
 /// What 3,000 calls hold whose answers are not read.
-async fn flood(tool: Tool) -> usize {
+async fn flood(tool: ServerTool) -> usize {
     let server = Server::builder("test", "1").tool(tool).limits(small_outbox()).build();
     let mut peer = served(server, 1 << 20);
     peer.open("2025-11-25").await;
@@ -135,7 +136,7 @@ async fn requests_cancelled_while_they_wait_for_the_outbox_leave_nothing() {
     if !alone("server::backpressure::requests_cancelled_while_they_wait_for_the_outbox_leave_nothing") {
         return;
     }
-    let large = Tool::new("large").handler(|| async { "x".repeat(400_000) });
+    let large = ServerTool::new("large").handler(|| async { "x".repeat(400_000) });
     let server = Server::builder("test", "1").tool(large).tool(echo()).limits(small_outbox()).build();
     let mut peer = served(server, 65536);
     peer.open("2025-11-25").await;
@@ -173,7 +174,7 @@ async fn unread_lists_are_bounded() {
         return;
     }
     let tools = (0..200).map(|number| {
-        Tool::new(format!("tool{number}")).description("d".repeat(1000)).handler(|_: JsonObject| async { "" })
+        ServerTool::new(format!("tool{number}")).description("d".repeat(1000)).handler(|_: JsonObject| async { "" })
     });
     let server = Server::builder("test", "1").tools(tools).build();
     let mut peer = served(server, 1 << 20);

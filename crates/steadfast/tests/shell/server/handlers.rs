@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use steadfast::prelude::*;
-use steadfast::{ClientCapabilities, ListRootsResult, LoggingLevel, Outcome, Root, code, request};
+use steadfast::{
+    ClientCapabilities, ListRootsResult, LoggingLevel, Outcome, Root,
+    model::{code, request},
+};
 
 use crate::{echo, server, soon, text, within};
 use steadfast::Revision;
@@ -28,10 +31,10 @@ async fn an_unknown_tool_is_a_protocol_error() {
 
 #[tokio::test]
 async fn a_panic_is_an_internal_error_without_its_text_and_others_go_on() {
-    let panics = Tool::new("panics").handler(|| async {
+    let panics = ServerTool::new("panics").handler(|| async {
         fail();
     });
-    let blocks = Tool::new("blocks").blocking_handler(|| {
+    let blocks = ServerTool::new("blocks").blocking_handler(|| {
         fail();
     });
     let client = Client::connect(server([panics, blocks, echo()])).await.unwrap();
@@ -46,7 +49,7 @@ async fn a_panic_is_an_internal_error_without_its_text_and_others_go_on() {
 
 #[tokio::test]
 async fn progress_arrives_in_order_before_the_result() {
-    let steps = Tool::new("steps").handler(|ctx: Context| async move {
+    let steps = ServerTool::new("steps").handler(|ctx: Context| async move {
         for step in 1..=50_u32 {
             ctx.progress_of(f64::from(step), 50.0);
             tokio::task::yield_now().await;
@@ -66,7 +69,7 @@ async fn progress_arrives_in_order_before_the_result() {
 
 #[tokio::test]
 async fn log_messages_do_not_block_the_response() {
-    let chatty = Tool::new("chatty").handler(|ctx: Context| async move {
+    let chatty = ServerTool::new("chatty").handler(|ctx: Context| async move {
         for number in 0..10_000 {
             ctx.log(LoggingLevel::Emergency, number);
         }
@@ -80,7 +83,7 @@ async fn log_messages_do_not_block_the_response() {
 
 #[tokio::test]
 async fn a_handler_calls_the_client() {
-    let roots = Tool::new("roots").handler(|ctx: Context| async move {
+    let roots = ServerTool::new("roots").handler(|ctx: Context| async move {
         ctx.ping().await?;
         let roots = ctx.roots().await?;
         Ok::<_, ToolError>(roots.roots[0].uri.clone())
@@ -102,7 +105,7 @@ async fn a_handler_calls_the_client() {
 async fn clients_are_notified_of_added_and_removed_tools() {
     let server = server([echo()]);
     let client = Client::connect(server.clone()).await.unwrap();
-    server.add_tool(Tool::new("later").handler(|| async { "now" }));
+    server.add_tool(ServerTool::new("later").handler(|| async { "now" }));
     assert_eq!(client.list_tools().await.unwrap().len(), 2);
     assert_eq!(text(&client.call_tool("later", json!({})).await.unwrap()), "now");
     server.remove_tool("later");
@@ -111,7 +114,7 @@ async fn clients_are_notified_of_added_and_removed_tools() {
 
 #[tokio::test]
 async fn the_context_has_the_client_info() {
-    let who = Tool::new("who").handler(|ctx: Context| async move {
+    let who = ServerTool::new("who").handler(|ctx: Context| async move {
         let client = ctx.client();
         format!(
             "{} {} {}",
@@ -126,7 +129,7 @@ async fn the_context_has_the_client_info() {
 
 #[tokio::test]
 async fn a_large_response_arrives_whole() {
-    let large = Tool::new("large").handler(|| async { "x".repeat(3_000_000) });
+    let large = ServerTool::new("large").handler(|| async { "x".repeat(3_000_000) });
     let client = Client::connect(server([large])).await.unwrap();
     let results = futures_join((0..4).map(|_| client.call_tool("large", json!({})).start())).await;
     assert!(results.into_iter().all(|result| text(&result.unwrap()).len() == 3_000_000));
@@ -165,7 +168,7 @@ async fn a_log_subscriber_that_panics_does_not_lose_the_response() {
         fn enter(&self, _: &tracing::span::Id) {}
         fn exit(&self, _: &tracing::span::Id) {}
     }
-    let bad = Tool::new("bad").handler(|| async {
+    let bad = ServerTool::new("bad").handler(|| async {
         if true {
             panic_any("on purpose");
         }

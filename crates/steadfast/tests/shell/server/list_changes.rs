@@ -1,6 +1,6 @@
 //! Notifications of list changes: to every client up to 2025-11-25, and since then to subscribers.
 
-use steadfast::server::{Prompt, Resource};
+use steadfast::server::{ServerPrompt, ServerResource};
 
 use super::*;
 
@@ -14,8 +14,8 @@ const LISTS: [(&str, &str); 3] = [
 fn change(server: &Server, list: &str) {
     match list {
         "toolsListChanged" => drop(server.add_tool(echo())),
-        "promptsListChanged" => drop(server.add_prompt(Prompt::new("p").handler(|| async { "" }))),
-        _ => drop(server.add_resource(Resource::new("note://1", "n").text(""))),
+        "promptsListChanged" => drop(server.add_prompt(ServerPrompt::new("p").handler(|| async { "" }))),
+        _ => drop(server.add_resource(ServerResource::new("note://1", "n").text(""))),
     }
 }
 
@@ -54,7 +54,7 @@ async fn list_changes_notify_only_their_subscribers() {
 
 #[tokio::test]
 async fn log_messages_do_not_flood() {
-    let chatty = Tool::new("chatty").handler(|ctx: Context| async move {
+    let chatty = ServerTool::new("chatty").handler(|ctx: Context| async move {
         for number in 0..10_000 {
             ctx.log(steadfast::LoggingLevel::Emergency, number);
         }

@@ -1,7 +1,7 @@
 //! Declared capabilities, and lists.
 
-use steadfast::server::{Prompt, Resource, ResourceTemplate};
-use steadfast::{Cache, CacheScope, code};
+use steadfast::server::{ServerPrompt, ServerResource, ServerResourceTemplate};
+use steadfast::{Cache, CacheScope, model::code};
 
 use super::*;
 
@@ -14,13 +14,14 @@ const LISTS: [(&str, &str); 4] = [
 
 /// A server with two of everything.
 fn rich() -> steadfast::server::ServerBuilder {
-    let prompt = |name: &str| Prompt::new(name).argument("x", "", true).complete("x", ["a"]).handler(|| async { "" });
-    let template = |name: &str| ResourceTemplate::new(format!("{name}://{{x}}"), name).handler(|| async { "" });
+    let prompt =
+        |name: &str| ServerPrompt::new(name).argument("x", "", true).complete("x", ["a"]).handler(|| async { "" });
+    let template = |name: &str| ServerResourceTemplate::new(format!("{name}://{{x}}"), name).handler(|| async { "" });
     Server::builder("rich", "1")
-        .tools([echo(), Tool::new("other").handler(|| async { "" })])
+        .tools([echo(), ServerTool::new("other").handler(|| async { "" })])
         .prompts([prompt("one"), prompt("two")])
-        .resource(Resource::new("note://1", "one").cache(Cache::new(5_000, CacheScope::Public)).text("a"))
-        .resource(Resource::new("note://2", "two").cache(Cache::new(1, CacheScope::Private)).text("b"))
+        .resource(ServerResource::new("note://1", "one").cache(Cache::new(5_000, CacheScope::Public)).text("a"))
+        .resource(ServerResource::new("note://2", "two").cache(Cache::new(1, CacheScope::Private)).text("b"))
         .resource_templates([template("one"), template("two")])
 }
 
@@ -36,8 +37,8 @@ async fn capabilities_are_declared_in_both_eras() {
 
 #[tokio::test]
 async fn missing_capabilities_are_not_declared() {
-    let prompt = || Prompt::new("p").argument("x", "", true);
-    let template = || ResourceTemplate::new("note://{x}", "n");
+    let prompt = || ServerPrompt::new("p").argument("x", "", true);
+    let template = || ServerResourceTemplate::new("note://{x}", "n");
     let only = || Server::builder("test", "1").tool(echo());
     for (server, expected) in [
         (only(), &["logging", "tools"][..]),
@@ -125,7 +126,7 @@ async fn completions_past_the_limit_are_refused() {
 
 #[tokio::test]
 async fn a_resource_that_cannot_be_read_is_an_internal_error() {
-    let broken = Resource::new("note://1", "broken")
+    let broken = ServerResource::new("note://1", "broken")
         .handler(|| async { Err::<String, _>(std::io::Error::other("the disk is full")) });
     let server = Server::builder("test", "1").resource(broken).build();
     for mut peer in Peer::of_both_eras(&server, json!({})).await {

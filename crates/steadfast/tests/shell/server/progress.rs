@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_progress_token_is_a_string_or_an_integer_and_is_echoed() {
-    let tool = Tool::new("steps").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("steps").handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
         // Told before the answer, and not merged with it.
         tokio::task::yield_now().await;

@@ -10,8 +10,9 @@ use steadfast::prelude::*;
 use steadfast::server::{Audio, Image};
 use steadfast::transport::memory;
 use steadfast::{
-    CompleteContext, CompleteParams, Completion, GetPromptParams, LoggingLevel, PaginatedParams, Prompt, PromptMessage,
-    Reference, ResourceContents, ResourceTemplate, Revision, Role, TextResourceContents, code, model, request,
+    CompleteContext, LoggingLevel, PromptMessage, Reference, ResourceContents, Revision, Role, ServerPrompt,
+    ServerResourceTemplate,
+    model::{self, CompleteParams, Completion, GetPromptParams, PaginatedParams, TextResourceContents, code, request},
 };
 
 use crate::support::RawPeer;
@@ -35,8 +36,8 @@ enum Mood {
     Wild,
 }
 
-fn trip() -> Prompt {
-    Prompt::new("trip")
+fn trip() -> ServerPrompt {
+    ServerPrompt::new("trip")
         .title("A trip")
         .description("Plans a trip.")
         .arguments::<Trip>()
@@ -51,7 +52,7 @@ fn trip() -> Prompt {
         })
 }
 
-fn server(prompts: impl IntoIterator<Item = Prompt>) -> Server {
+fn server(prompts: impl IntoIterator<Item = ServerPrompt>) -> Server {
     Server::builder("test", "1.0.0").prompts(prompts).build()
 }
 
@@ -133,7 +134,7 @@ async fn every_kind_of_content_can_be_in_a_prompt() {
         PromptMessage::user(Content::resource_link(model::Resource::new("test://a", "a"))),
     ];
     let expected = messages.clone();
-    let prompt = Prompt::new("all").blocking_handler(move || messages.clone());
+    let prompt = ServerPrompt::new("all").blocking_handler(move || messages.clone());
     for era in [Era::Handshake(Revision::V2025_11_25), Era::Modern] {
         let client = connect(&server([prompt.clone()]), era).await;
         assert_eq!(fill(&client, GetPromptParams::new("all")).await.unwrap(), expected);
@@ -142,8 +143,9 @@ async fn every_kind_of_content_can_be_in_a_prompt() {
 
 #[tokio::test]
 async fn a_prompt_that_fails_is_an_error_and_others_go_on() {
-    let fails = Prompt::new("fails").handler(|| async { Err::<String, _>(std::io::Error::other("the disk is full")) });
-    let panics = Prompt::new("panics").handler(|| async {
+    let fails =
+        ServerPrompt::new("fails").handler(|| async { Err::<String, _>(std::io::Error::other("the disk is full")) });
+    let panics = ServerPrompt::new("panics").handler(|| async {
         std::panic::panic_any("a secret");
         #[allow(unreachable_code, reason = "it has to have a type")]
         "never"
@@ -162,7 +164,7 @@ async fn a_prompt_that_fails_is_an_error_and_others_go_on() {
 async fn the_handler_of_a_dropped_prompt_request_is_dropped() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let (begin, drops) = (begun.clone(), dropped.clone());
-    let prompt = Prompt::new("slow").handler(move || {
+    let prompt = ServerPrompt::new("slow").handler(move || {
         let (begin, drops) = (begin.clone(), drops.clone());
         async move {
             let _drops = drops.on_drop();
@@ -198,9 +200,9 @@ async fn prompts_are_added_and_removed() {
 
 #[tokio::test]
 async fn merged_servers_have_the_prompts_of_both() {
-    let other = || server([Prompt::new("other").handler(|| async { "" })]);
+    let other = || server([ServerPrompt::new("other").handler(|| async { "" })]);
     let both = server([trip()]).merge(other()).unwrap();
-    assert_eq!(both.prompts().iter().map(Prompt::name).collect::<Vec<_>>(), ["trip", "other"]);
+    assert_eq!(both.prompts().iter().map(ServerPrompt::name).collect::<Vec<_>>(), ["trip", "other"]);
     assert!(both.merge(other()).unwrap_err().to_string().contains("a prompt named `other`"));
 }
 
@@ -219,7 +221,7 @@ async fn arguments_of_prompts_are_completed() {
 
 #[tokio::test]
 async fn variables_of_templates_are_completed() {
-    let template = ResourceTemplate::new("trip://{city}/{day}", "trip")
+    let template = ServerResourceTemplate::new("trip://{city}/{day}", "trip")
         .complete("city", ["Bergen", "Bern", "Oslo"])
         .complete("day", |typed: String, context: CompleteContext| async move {
             vec![format!("{typed} in {}", context.argument("city").unwrap_or("nowhere"))]
@@ -253,7 +255,7 @@ async fn a_completer_gets_the_other_arguments() {
 #[tokio::test]
 async fn completions_are_cut_at_a_hundred_and_counted() {
     let many: Vec<String> = (0..250).map(|number| format!("value {number}")).collect();
-    let prompt = Prompt::new("many").argument("x", "", true).complete("x", many).handler(|| async { "" });
+    let prompt = ServerPrompt::new("many").argument("x", "", true).complete("x", many).handler(|| async { "" });
     for era in ERAS {
         let client = connect(&server([prompt.clone()]), era).await;
         let found = complete(&client, CompleteParams::new(Reference::prompt("many"), "x", "")).await.unwrap();
@@ -281,7 +283,8 @@ async fn completing_an_unknown_argument_is_invalid_params() {
 #[tokio::test]
 async fn a_completer_that_fails_is_an_error() {
     let fails = |_typed: String| async { Err::<Vec<String>, _>(std::io::Error::other("no index")) };
-    let prompt = Prompt::new("p").argument("x", "", true).complete("x", fails).handler(|| async { (Role::User, "") });
+    let prompt =
+        ServerPrompt::new("p").argument("x", "", true).complete("x", fails).handler(|| async { (Role::User, "") });
     for era in ERAS {
         let client = connect(&server([prompt.clone()]), era).await;
         let failed = complete(&client, CompleteParams::new(Reference::prompt("p"), "x", "")).await.unwrap_err();
@@ -291,7 +294,7 @@ async fn a_completer_that_fails_is_an_error() {
 
 /// Says something at each of two levels before it answers.
 fn chatty() -> Server {
-    let prompt = Prompt::new("chatty").handler(|ctx: Context| async move {
+    let prompt = ServerPrompt::new("chatty").handler(|ctx: Context| async move {
         ctx.log(LoggingLevel::Debug, "a detail");
         ctx.log(LoggingLevel::Warning, "a warning");
         "said"

@@ -47,7 +47,7 @@ impl Timer for FastTimer {
 
 #[tokio::test]
 async fn a_request_to_an_unresponsive_client_times_out_and_is_cancelled() {
-    let tool = Tool::new("roots").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("roots").handler(|ctx: Context| async move {
         let error = ctx.roots().await.unwrap_err();
         format!("{:?}", error.kind())
     });

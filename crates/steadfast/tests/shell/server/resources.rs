@@ -6,8 +6,9 @@ use steadfast::client::Era;
 use steadfast::prelude::*;
 use steadfast::transport::memory;
 use steadfast::{
-    Cache, CacheScope, CompleteParams, Limits, PaginatedParams, ReadResourceParams, ReadResourceResult, Reference,
-    Resource, ResourceContents, ResourceTemplate, Revision, code, request,
+    Cache, CacheScope, Limits, ReadResourceResult, Reference, ResourceContents, Revision, ServerResource,
+    ServerResourceTemplate,
+    model::{CompleteParams, PaginatedParams, ReadResourceParams, code, request},
 };
 
 use crate::soon;
@@ -24,8 +25,8 @@ struct Place {
     days: Option<u8>,
 }
 
-fn weather() -> ResourceTemplate {
-    ResourceTemplate::new("weather://{city}/forecast{?days}", "forecast")
+fn weather() -> ServerResourceTemplate {
+    ServerResourceTemplate::new("weather://{city}/forecast{?days}", "forecast")
         .mime_type("text/plain")
         .complete("city", ["Bergen", "Bern", "Oslo"])
         .handler(|place: Place| async move {
@@ -38,10 +39,10 @@ fn weather() -> ResourceTemplate {
 
 fn server() -> Server {
     Server::builder("test", "1.0.0")
-        .resource(Resource::new("note://1", "first").mime_type("text/plain").title("The first").text("milk"))
-        .resource(Resource::new("image://dot", "dot").mime_type("image/gif").blob([0, 1, 2]))
+        .resource(ServerResource::new("note://1", "first").mime_type("text/plain").title("The first").text("milk"))
+        .resource(ServerResource::new("image://dot", "dot").mime_type("image/gif").blob([0, 1, 2]))
         .resource(
-            Resource::new("system://load", "load")
+            ServerResource::new("system://load", "load")
                 .cache(Cache::new(5_000, CacheScope::Public))
                 .blocking_handler(|ctx: Context| format!("load for {}", ctx.client().revision())),
         )
@@ -91,7 +92,7 @@ async fn a_server_without_resources_declares_them_only_if_set() {
     assert_eq!(soon(raw.line()).await.unwrap()["error"]["code"], code::METHOD_NOT_FOUND);
     let expecting = Server::builder("test", "1").expect_resources().build();
     let client = Client::connect(expecting.clone()).await.unwrap();
-    expecting.add_resource(Resource::new("note://2", "late").text("eggs"));
+    expecting.add_resource(ServerResource::new("note://2", "late").text("eggs"));
     assert_eq!(read(&client, "note://2").await.unwrap().contents, [ResourceContents::text("note://2", "eggs")]);
 }
 
@@ -147,7 +148,7 @@ async fn variables_of_a_template_are_completed() {
 
 #[tokio::test]
 async fn lists_come_in_pages_whose_cursors_survive_changes() {
-    let note = |number: usize| Resource::new(format!("note://{number}"), "note").text("");
+    let note = |number: usize| ServerResource::new(format!("note://{number}"), "note").text("");
     let server = Server::builder("test", "1").page_size(2).resources((0..5).map(note)).build();
     let client = Client::connect(server.clone()).await.unwrap();
     let list = |cursor: Option<String>| {
@@ -198,13 +199,13 @@ async fn an_older_client_is_notified_of_its_subscribed_resources() {
     raw.send(&subscribe(3, "unsubscribe", "note://1")).await;
     assert_eq!(soon(raw.line()).await.unwrap()["id"], 3);
     server.resource_updated("note://1");
-    server.add_resource(Resource::new("note://2", "second").text("eggs"));
+    server.add_resource(ServerResource::new("note://2", "second").text("eggs"));
     assert_eq!(soon(raw.line()).await.unwrap()["method"], "notifications/resources/list_changed");
 }
 
 #[tokio::test]
 async fn a_handler_can_notify_of_a_change() {
-    let touch = Tool::new("touch").handler(|ctx: Context| async move { ctx.resource_updated("note://1") });
+    let touch = ServerTool::new("touch").handler(|ctx: Context| async move { ctx.resource_updated("note://1") });
     let server = server();
     server.add_tool(touch);
     let mut raw = served(server);
@@ -260,7 +261,7 @@ async fn undeclared_list_changes_are_not_notified() {
     raw.open("2025-11-25").await;
     raw.send(&json!({"jsonrpc":"2.0","id":1,"method":"ping"})).await;
     soon(raw.line()).await.unwrap();
-    server.add_resource(Resource::new("note://2", "second").text("eggs"));
+    server.add_resource(ServerResource::new("note://2", "second").text("eggs"));
     server.add_tool(crate::echo());
     assert_eq!(soon(raw.line()).await.unwrap()["method"], "notifications/tools/list_changed");
 }

@@ -1,7 +1,7 @@
 //! Members that every result of 2026-07-28 has.
 
 use steadfast::server::tasks::TaskSupport;
-use steadfast::server::{Prompt, Resource};
+use steadfast::server::{ServerPrompt, ServerResource};
 
 use super::*;
 
@@ -10,13 +10,13 @@ fn complete() -> Server {
     Server::builder("complete", "1.2.3")
         .tool(echo())
         .tool(
-            Tool::new("task").task(TaskSupport::Required).handler(|ctx: Context| async move {
+            ServerTool::new("task").task(TaskSupport::Required).handler(|ctx: Context| async move {
                 ctx.elicit::<bool>("?").key("yes").await.map(|yes| yes.to_string())
             }),
         )
-        .tool(Tool::new("ask").handler(|ctx: Context| async move { ctx.elicit::<bool>("?").await.map(drop) }))
-        .prompt(Prompt::new("p").argument("x", "", false).complete("x", ["a"]).handler(|| async { "" }))
-        .resource(Resource::new("note://1", "n").text(""))
+        .tool(ServerTool::new("ask").handler(|ctx: Context| async move { ctx.elicit::<bool>("?").await.map(drop) }))
+        .prompt(ServerPrompt::new("p").argument("x", "", false).complete("x", ["a"]).handler(|| async { "" }))
+        .resource(ServerResource::new("note://1", "n").text(""))
         .build()
 }
 
@@ -84,8 +84,10 @@ async fn cacheable_results_have_ttl_and_scope_and_others_do_not() {
 
 #[tokio::test]
 async fn error_messages_are_one_short_sentence() {
-    let broken = Tool::new("broken").handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
-    let server = Server::builder("test", "1").tool(broken).resource(Resource::new("note://1", "n").text("")).build();
+    let broken =
+        ServerTool::new("broken").handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
+    let server =
+        Server::builder("test", "1").tool(broken).resource(ServerResource::new("note://1", "n").text("")).build();
     let long = "x".repeat(5_000);
     for mut peer in Peer::of_both_eras(&server, json!({})).await {
         let mut errors = Vec::new();

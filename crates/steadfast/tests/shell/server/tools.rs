@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn named(name: &str) -> Tool {
+fn named(name: &str) -> ServerTool {
     let text = name.to_owned();
-    Tool::new(name).handler(move || {
+    ServerTool::new(name).handler(move || {
         let text = text.clone();
         async move { text }
     })
@@ -61,13 +61,13 @@ fn a_tool_whose_headers_clients_would_refuse_cannot_be_built() {
         ("in a definition", json!({"type": "object", "$defs": {"d": {"type": "string", "x-mcp-header": "A"}}})),
     ];
     for (what, schema) in refused {
-        let tool = Tool::new("t").input_schema(schema).handler(|_: JsonObject| async {});
+        let tool = ServerTool::new("t").input_schema(schema).handler(|_: JsonObject| async {});
         assert!(tool.problem().is_some(), "{what}");
         assert!(Server::builder("test", "1").tool(tool).try_build().is_err(), "{what}");
     }
     for kind in ["string", "integer", "boolean"] {
         let nested = json!({"type": "object", "properties": {"p": {"type": kind, "x-mcp-header": "A-1_b"}}});
-        let tool = Tool::new("t").input_schema(one(nested)).handler(|_: JsonObject| async {});
+        let tool = ServerTool::new("t").input_schema(one(nested)).handler(|_: JsonObject| async {});
         assert_eq!(tool.problem(), None, "{kind}");
     }
 }
@@ -96,7 +96,7 @@ async fn a_schema_without_a_dialect_is_2020_12() {
         "unevaluatedProperties": false,
         "$defs": {"tree": {"$anchor": "tree", "type": "array", "items": {"$ref": "#tree"}}},
     });
-    let tool = Tool::new("t").input_schema(schema).handler(|_: JsonObject| async {});
+    let tool = ServerTool::new("t").input_schema(schema).handler(|_: JsonObject| async {});
     for (arguments, fits) in [
         (json!({"pair": ["a", 1]}), true),
         (json!({"pair": ["a", "b"]}), false),

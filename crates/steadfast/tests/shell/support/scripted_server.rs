@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use steadfast::TASKS_EXTENSION;
+use steadfast::model::TASKS_EXTENSION;
 use steadfast::prelude::*;
 use steadfast::transport::stream::Stream;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};

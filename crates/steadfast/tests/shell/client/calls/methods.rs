@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use steadfast::{
-    ClientCapabilities, ErrorKind, InputResponses, ListRootsResult, LoggingLevel, Method, Reference, SubscriptionFilter,
+    ClientCapabilities, ErrorKind, ListRootsResult, LoggingLevel, Method, Reference, SubscriptionFilter,
+    model::InputResponses,
 };
 
 use crate::client::manual_server::*;

@@ -4,7 +4,7 @@ use serde_json::json;
 use steadfast::client::Era;
 use steadfast::prelude::*;
 use steadfast::transport::memory;
-use steadfast::{ClientCapabilities, ErrorKind, ListRootsResult, Outcome, Revision, request};
+use steadfast::{ClientCapabilities, ErrorKind, ListRootsResult, Outcome, Revision, model::request};
 
 use crate::{Signal, echo, forever, server, soon};
 
@@ -35,7 +35,7 @@ async fn a_call_on_a_closed_connection_was_never_sent() {
 async fn input_requests_of_two_handlers_fail_when_the_client_disconnects() {
     let ended = Signal::default();
     let seen = ended.clone();
-    let ask = Tool::new("ask").cooperative().handler(move |ctx: Context| {
+    let ask = ServerTool::new("ask").cooperative().handler(move |ctx: Context| {
         let seen = seen.clone();
         async move {
             let error = ctx.roots().await.unwrap_err();

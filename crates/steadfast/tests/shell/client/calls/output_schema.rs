@@ -111,8 +111,8 @@ async fn unchecked_results_are_returned_as_they_are() {
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
 async fn the_result_of_a_call_that_became_a_task_is_checked_too() {
-    let tasks =
-        steadfast::ClientCapabilities::new().with_extension(steadfast::TASKS_EXTENSION, steadfast::JsonObject::new());
+    let tasks = steadfast::ClientCapabilities::new()
+        .with_extension(steadfast::model::TASKS_EXTENSION, steadfast::JsonObject::new());
     let (client, mut server) = knowing(Era::Modern, schema(), |connecting| connecting.capabilities(tasks)).await;
     let call = tokio::spawn(client.call_tool("sum", json!({})).into_future());
     let task = |status: &str| {

@@ -8,7 +8,7 @@ use steadfast::client::{CallOutcome, Era};
 use steadfast::prelude::*;
 use steadfast::{
     CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, Fault,
-    ListRootsResult, Outcome, Revision, Root, request,
+    ListRootsResult, Outcome, Revision, Root, model::request,
 };
 
 use crate::support::scripted;
@@ -19,8 +19,8 @@ fn text(result: &CallToolResult) -> &str {
 }
 
 /// Asks twice, the second time for two things at once.
-fn tour() -> Tool {
-    Tool::new("tour").handler(|ctx: Context| async move {
+fn tour() -> ServerTool {
+    ServerTool::new("tour").handler(|ctx: Context| async move {
         let name: String = ctx.elicit("Name?").await?;
         let sample = ctx.sample(format!("Greet {name}."));
         let (greeting, roots) = tokio::join!(sample.into_future(), ctx.roots().into_future());

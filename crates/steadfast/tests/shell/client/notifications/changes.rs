@@ -3,7 +3,7 @@
 use serde_json::json;
 use steadfast::client::{Change, Changes, Era};
 use steadfast::prelude::*;
-use steadfast::server::Resource;
+use steadfast::server::ServerResource;
 use steadfast::transport::memory;
 use steadfast::{Revision, SubscriptionFilter};
 
@@ -12,7 +12,7 @@ use crate::{echo, soon};
 const ERAS: [Era; 2] = [Era::Modern, Era::Handshake(Revision::V2025_11_25)];
 
 fn offering() -> Server {
-    let resource = |uri: &str| Resource::new(uri, "r").text("");
+    let resource = |uri: &str| ServerResource::new(uri, "r").text("");
     Server::builder("changing", "1.0.0").tool(echo()).resource(resource("a:1")).resource(resource("a:2")).build()
 }
 
@@ -34,7 +34,7 @@ async fn a_change_stream_gets_only_what_it_subscribed_to() {
         server.resource_updated("a:2");
         server.resource_updated("a:1");
         assert_eq!(next(&mut changes).await, Change::Resource("a:1".to_owned()), "{era:?}");
-        server.add_tool(Tool::new("new").handler(|| async {}));
+        server.add_tool(ServerTool::new("new").handler(|| async {}));
         assert_eq!(next(&mut changes).await, Change::Tools, "{era:?}");
     }
 }

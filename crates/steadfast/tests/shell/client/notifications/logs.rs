@@ -130,7 +130,7 @@ async fn a_stream_ends_with_its_connection() {
 
 #[tokio::test]
 async fn log_messages_of_a_handler_arrive_at_the_client() {
-    let tool = Tool::new("speak").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("speak").handler(|ctx: Context| async move {
         ctx.log(LoggingLevel::Warning, "careful");
         "done"
     });

@@ -1,7 +1,7 @@
 //! Which calls are retried after a lost connection, and the outcome of those that are not.
 
 use steadfast::client::CallOutcome;
-use steadfast::{ClientCapabilities, ElicitResult, Error, ErrorKind, Outcome, request};
+use steadfast::{ClientCapabilities, ElicitResult, Error, ErrorKind, Outcome, model::request};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Change streams over the loss of their connection.
 
 use steadfast::client::{Change, Changes};
-use steadfast::server::Resource;
+use steadfast::server::ServerResource;
 use steadfast::{Revision, SubscriptionFilter};
 use tokio::task::AbortHandle;
 
@@ -17,7 +17,7 @@ struct Cable {
 
 impl Cable {
     fn new() -> Arc<Self> {
-        let resource = Resource::new("a:1", "r").text("");
+        let resource = ServerResource::new("a:1", "r").text("");
         let server = Server::builder("changing", "1.0.0").tool(crate::echo()).resource(resource).build();
         Arc::new(Self { server, plugged: Mutex::default() })
     }

@@ -72,7 +72,7 @@ async fn a_call_that_refreshes_the_tool_list_is_cancelled_at_once() {
                 // The list is lost again and again.
                 return Vec::new();
             }
-            let error = json!({"code": steadfast::code::HEADER_MISMATCH, "message": "no"});
+            let error = json!({"code": steadfast::model::code::HEADER_MISMATCH, "message": "no"});
             let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "error": error});
             response("400 Bad Request", &[("content-type", "application/json")], &body.to_string())
         })

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::TASKS_EXTENSION;
 use steadfast::client::{Connecting, Era, Reconnect};
+use steadfast::model::TASKS_EXTENSION;
 use steadfast::prelude::*;
 use steadfast::transport::stream::Stream;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};

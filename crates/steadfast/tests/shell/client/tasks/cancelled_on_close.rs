@@ -5,7 +5,10 @@ use std::pin::Pin;
 use serde_json::{Value, json};
 use steadfast::client::{Connecting, Era, PendingResult};
 use steadfast::prelude::*;
-use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, JsonObject, Limits, Outcome, TASKS_EXTENSION, request};
+use steadfast::{
+    ClientCapabilities, ElicitResult, ErrorKind, JsonObject, Limits, Outcome,
+    model::{TASKS_EXTENSION, request},
+};
 
 use crate::client::RecordingServer;
 use crate::soon;

@@ -1,7 +1,8 @@
 //! Tasks of both kinds on the wire: polling, cancellation, results.
 
 use steadfast::{
-    CallToolParams, ClientCapabilities, ErrorKind, JsonObject, Outcome, TASKS_EXTENSION, TaskMetadata, request,
+    ClientCapabilities, ErrorKind, JsonObject, Outcome,
+    model::{CallToolParams, TASKS_EXTENSION, TaskMetadata, request},
 };
 
 use crate::client::*;

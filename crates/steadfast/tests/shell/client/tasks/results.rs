@@ -11,14 +11,15 @@ use steadfast::prelude::*;
 use steadfast::server::tasks::{MemoryTasks, TaskSettings, TaskSupport};
 use steadfast::transport::memory;
 use steadfast::{
-    ClientCapabilities, ElicitResult, ErrorKind, JsonObject, ListRootsResult, Outcome, TASKS_EXTENSION, request,
+    ClientCapabilities, ElicitResult, ErrorKind, JsonObject, ListRootsResult, Outcome,
+    model::{TASKS_EXTENSION, request},
 };
 
 use crate::support::RawPeer;
 use crate::support::scripted;
 use crate::{Signal, soon};
 
-fn server(tool: Tool) -> Server {
+fn server(tool: ServerTool) -> Server {
     let tasks = TaskSettings::new(MemoryTasks::default()).poll_interval(Duration::from_millis(20));
     Server::builder("tasks", "1.0.0").tool(tool).tasks(tasks).build()
 }
@@ -27,13 +28,13 @@ fn capabilities() -> ClientCapabilities {
     ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new()).with_elicitation_form()
 }
 
-async fn connect(tool: Tool) -> Client {
+async fn connect(tool: ServerTool) -> Client {
     Client::connect(server(tool)).era(Era::Modern).capabilities(capabilities()).await.unwrap()
 }
 
 #[tokio::test]
 async fn the_caller_gets_the_result_and_not_the_task() {
-    let tool = Tool::new("slow").task(TaskSupport::Required).handler(|| async {
+    let tool = ServerTool::new("slow").task(TaskSupport::Required).handler(|| async {
         tokio::time::sleep(Duration::from_millis(30)).await;
         "done"
     });
@@ -43,7 +44,7 @@ async fn the_caller_gets_the_result_and_not_the_task() {
 
 #[tokio::test]
 async fn input_requests_of_a_task_are_answered_by_the_handlers() {
-    let tool = Tool::new("ask").task(TaskSupport::Required).handler(|ctx: Context| async move {
+    let tool = ServerTool::new("ask").task(TaskSupport::Required).handler(|ctx: Context| async move {
         let first: String = ctx.elicit("First?").await?;
         let second: String = ctx.elicit("Second?").await?;
         Ok::<_, ToolError>(format!("{first}, {second}"))
@@ -312,7 +313,7 @@ async fn a_task_that_the_server_cancels_has_an_unknown_outcome() {
 async fn a_task_that_times_out_has_an_unknown_outcome_and_is_cancelled() {
     let dropped = Signal::default();
     let gone = dropped.clone();
-    let tool = Tool::new("forever").task(TaskSupport::Required).handler(move || {
+    let tool = ServerTool::new("forever").task(TaskSupport::Required).handler(move || {
         let guard = gone.on_drop();
         async move {
             let _guard = guard;
@@ -328,7 +329,7 @@ async fn a_task_that_times_out_has_an_unknown_outcome_and_is_cancelled() {
 
 #[tokio::test]
 async fn a_protocol_error_of_a_task_is_the_error_of_the_call() {
-    let tool = Tool::new("no")
+    let tool = ServerTool::new("no")
         .task(TaskSupport::Required)
         .handler(|| async { Err::<String, _>(ToolError::from(steadfast::Error::invalid_params("no such thing"))) });
     let error = soon(connect(tool).await.call_tool("no", json!({})).into_future()).await.unwrap_err();

@@ -5,7 +5,7 @@ use std::net::TcpListener as StdListener;
 use serde_json::json;
 use steadfast::client::Era;
 use steadfast::transport::http::{HttpOptions, ServingHttp};
-use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, Outcome, Revision, request};
+use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, Outcome, Revision, model::request};
 use tokio::sync::oneshot;
 
 use super::*;
@@ -17,11 +17,11 @@ pub(super) struct Served {
 }
 
 impl Served {
-    pub(super) fn new(tools: impl IntoIterator<Item = Tool>) -> Self {
+    pub(super) fn new(tools: impl IntoIterator<Item = ServerTool>) -> Self {
         Self::with(tools, HttpOptions::new())
     }
 
-    pub(super) fn with(tools: impl IntoIterator<Item = Tool>, options: HttpOptions) -> Self {
+    pub(super) fn with(tools: impl IntoIterator<Item = ServerTool>, options: HttpOptions) -> Self {
         let listener = StdListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();
@@ -47,8 +47,8 @@ fn eras() -> [Era; 4] {
 }
 
 /// Reports, asks, and answers.
-fn talk() -> Tool {
-    Tool::new("talk").handler(|ctx: Context| async move {
+fn talk() -> ServerTool {
+    ServerTool::new("talk").handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
         let name: String = ctx.elicit("Name?").await?;
         Ok::<_, ToolError>(format!("hello {name}"))

@@ -533,7 +533,7 @@ async fn each_request_is_authorized_for_its_own_url() {
 #[tokio::test]
 async fn client_and_server_of_the_library_work_over_legacy_sse() {
     let (begun, dropped) = (Signal::default(), Signal::default());
-    let talk = Tool::new("talk").handler(|ctx: Context| async move {
+    let talk = ServerTool::new("talk").handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
         let name: String = ctx.elicit("Name?").await?;
         Ok::<_, ToolError>(format!("hello {name}"))

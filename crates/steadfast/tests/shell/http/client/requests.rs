@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 use steadfast::transport::http::{Attempt, Authorize, Authorizing};
-use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, SubscriptionFilter, TASKS_EXTENSION};
+use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, SubscriptionFilter, model::TASKS_EXTENSION};
 
 use super::*;
 use crate::client::{ERAS, discovered};

@@ -109,7 +109,7 @@ async fn a_reset_request_of_2026_is_cancelled_and_others_continue() {
 async fn a_reset_request_of_a_session_continues() {
     let (begun, gate, dropped, finished) = (Signal::default(), Signal::default(), Signal::default(), Signal::default());
     let signals = (begun.clone(), gate.clone(), dropped.clone(), finished.clone());
-    let tool = Tool::new("work").handler(move |ctx: Context| {
+    let tool = ServerTool::new("work").handler(move |ctx: Context| {
         let (begun, gate, cancelled, finished) = signals.clone();
         async move {
             ctx.on_cancel(async move { cancelled.set() });

@@ -6,7 +6,7 @@ fn options() -> HttpOptions {
     HttpOptions::new().legacy_sse("/sse")
 }
 
-fn legacy(tools: impl IntoIterator<Item = Tool>) -> HttpService {
+fn legacy(tools: impl IntoIterator<Item = ServerTool>) -> HttpService {
     HttpService::new(server(tools), options())
 }
 
@@ -102,7 +102,7 @@ async fn responses_are_sent_on_the_stream_in_every_older_revision() {
 
 #[tokio::test]
 async fn progress_and_log_messages_precede_the_response() {
-    let tool = Tool::new("talk").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("talk").handler(|ctx: Context| async move {
         ctx.log(steadfast::LoggingLevel::Warning, "mind the step");
         ctx.progress(0.5, "half way");
         "done"
@@ -120,7 +120,7 @@ async fn progress_and_log_messages_precede_the_response() {
 
 #[tokio::test]
 async fn an_input_request_is_on_the_stream_and_its_response_is_posted() {
-    let tool = Tool::new("look").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("look").handler(|ctx: Context| async move {
         let roots = ctx.roots().await?;
         Ok::<_, ToolError>(format!("{}", roots.roots.len()))
     });
@@ -193,7 +193,7 @@ async fn closing_the_stream_ends_the_session() {
 async fn closing_the_stream_stops_handlers_and_runs_cleanups() {
     let (begun, dropped, cleaned) = (Signal::default(), Signal::default(), Signal::default());
     let signals = (begun.clone(), dropped.clone(), cleaned.clone());
-    let tool = Tool::new("forever").handler(move |ctx: Context| {
+    let tool = ServerTool::new("forever").handler(move |ctx: Context| {
         let (begun, dropped, cleaned) = signals.clone();
         async move {
             let _dropped = dropped.on_drop();
@@ -216,7 +216,7 @@ async fn closing_the_stream_stops_handlers_and_runs_cleanups() {
 async fn a_call_that_waits_for_its_client_ends_when_the_stream_closes() {
     let ended = Signal::default();
     let signal = ended.clone();
-    let tool = Tool::new("look").cooperative().handler(move |ctx: Context| {
+    let tool = ServerTool::new("look").cooperative().handler(move |ctx: Context| {
         let signal = signal.clone();
         async move {
             let lost = ctx.roots().await.is_err();
@@ -448,7 +448,7 @@ async fn legacy_requests_count_towards_the_request_limit() {
     limits.in_flight = 2;
     let running = Signal::default();
     let begun = running.clone();
-    let tool = Tool::new("wait").handler(move || {
+    let tool = ServerTool::new("wait").handler(move || {
         begun.set();
         async { std::future::pending::<()>().await }
     });

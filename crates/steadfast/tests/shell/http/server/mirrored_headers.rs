@@ -9,14 +9,14 @@ use tokio::net::TcpStream;
 use super::*;
 
 /// A tool with an argument of each kind that can be mirrored.
-fn mirrored() -> Tool {
+fn mirrored() -> ServerTool {
     let schema = json!({"type": "object", "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"},
         "count": {"type": "integer", "x-mcp-header": "Count"},
         "dry": {"type": "boolean", "x-mcp-header": "Dry"},
         "other": {"type": "string"},
     }});
-    Tool::new("mirrored").input_schema(schema).handler(|arguments: JsonObject| async move { arguments.len() })
+    ServerTool::new("mirrored").input_schema(schema).handler(|arguments: JsonObject| async move { arguments.len() })
 }
 
 fn call(arguments: &Value) -> Sent {
@@ -84,7 +84,7 @@ async fn a_header_is_expected_exactly_where_there_is_a_value() {
 
 #[tokio::test]
 async fn a_name_in_base64_is_decoded_before_it_is_compared() {
-    let odd = Tool::new("größe").handler(|| async { "ran" });
+    let odd = ServerTool::new("größe").handler(|| async { "ran" });
     let service = service([odd]);
     let sent = || Sent::modern(1, "tools/call", json!({"name": "größe"})).without("mcp-name");
     assert_eq!(judged(sent().with("mcp-name", "=?base64?Z3LDtsOfZQ==?="), &service).await, (200, None));

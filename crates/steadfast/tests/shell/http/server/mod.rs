@@ -117,7 +117,7 @@ impl Sent {
     }
 }
 
-fn service(tools: impl IntoIterator<Item = Tool>) -> HttpService {
+fn service(tools: impl IntoIterator<Item = ServerTool>) -> HttpService {
     HttpService::new(server(tools), HttpOptions::new())
 }
 
@@ -206,9 +206,9 @@ fn call(id: i64, name: &str, arguments: Value) -> Value {
 }
 
 /// Reports progress, waits to be let go, and answers.
-fn gated(gate: &Signal) -> Tool {
+fn gated(gate: &Signal) -> ServerTool {
     let gate = gate.clone();
-    Tool::new("gated").handler(move |ctx: Context| {
+    ServerTool::new("gated").handler(move |ctx: Context| {
         let gate = gate.clone();
         async move {
             ctx.progress(0.5, "half way");
@@ -223,9 +223,9 @@ fn cases() -> Vec<&'static str> {
 }
 
 /// Sends its argument `who` as progress and as a log message, and waits to be released.
-fn talker(gate: &Signal) -> Tool {
+fn talker(gate: &Signal) -> ServerTool {
     let gate = gate.clone();
-    Tool::new("talk").handler(move |arguments: JsonObject, ctx: Context| {
+    ServerTool::new("talk").handler(move |arguments: JsonObject, ctx: Context| {
         let gate = gate.clone();
         async move {
             let who = arguments["who"].as_str().unwrap_or_default().to_owned();

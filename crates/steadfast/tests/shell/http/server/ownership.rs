@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use steadfast::prelude::*;
 use steadfast::server::tasks::TaskSupport;
 use steadfast::transport::http::{HttpOptions, HttpService};
-use steadfast::{Principal, TASKS_EXTENSION, code};
+use steadfast::{
+    Principal,
+    model::{TASKS_EXTENSION, code},
+};
 use tower_service::Service;
 
 use crate::{server, soon};
@@ -33,7 +36,7 @@ async fn post(service: &HttpService, who: &str, method: &str, name: &str, more: 
     serde_json::from_slice(&body).unwrap()
 }
 
-fn identified(tool: Tool) -> HttpService {
+fn identified(tool: ServerTool) -> HttpService {
     let who = |parts: &http::request::Parts| Some(parts.headers.get("x-who")?.to_str().ok()?.to_owned());
     HttpService::new(server([tool]), HttpOptions::default().identify(who))
 }
@@ -42,8 +45,8 @@ fn name(ctx: &Context) -> String {
     ctx.principal().map_or("nobody", Principal::name).to_owned()
 }
 
-fn agree() -> Tool {
-    Tool::new("agree").handler(|ctx: Context| async move {
+fn agree() -> ServerTool {
+    ServerTool::new("agree").handler(|ctx: Context| async move {
         ctx.elicit::<bool>("Do you agree?").await?;
         Ok::<_, ToolError>(format!("{} agrees", name(&ctx)))
     })
@@ -66,7 +69,7 @@ async fn a_request_state_belongs_to_its_principal() {
 
 #[tokio::test]
 async fn a_task_belongs_to_its_principal() {
-    let tool = Tool::new("who").task(TaskSupport::Required).handler(|ctx: Context| async move { name(&ctx) });
+    let tool = ServerTool::new("who").task(TaskSupport::Required).handler(|ctx: Context| async move { name(&ctx) });
     let service = identified(tool);
     let begun = post(&service, "ann", "tools/call", "who", json!({"name": "who"})).await;
     let id = begun["result"]["taskId"].as_str().unwrap().to_owned();

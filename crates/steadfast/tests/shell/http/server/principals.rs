@@ -4,7 +4,7 @@ use steadfast::server::tasks::TaskSupport;
 
 use super::*;
 
-fn identified(tool: Tool) -> HttpService {
+fn identified(tool: ServerTool) -> HttpService {
     let who = |parts: &::http::request::Parts| Some(parts.headers.get("x-who")?.to_str().ok()?.to_owned());
     HttpService::new(server([tool]), HttpOptions::new().identify(who))
 }
@@ -20,7 +20,7 @@ fn knows_tasks(sent: Sent) -> Sent {
 async fn every_request_about_a_task_of_another_principal_is_refused() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let signals = (begun.clone(), dropped.clone());
-    let tool = Tool::new("long").task(TaskSupport::Required).handler(move || {
+    let tool = ServerTool::new("long").task(TaskSupport::Required).handler(move || {
         let (begun, dropped) = signals.clone();
         async move {
             let _dropped = dropped.on_drop();
@@ -58,7 +58,7 @@ async fn every_request_about_a_task_of_another_principal_is_refused() {
 
 #[tokio::test]
 async fn a_tool_knows_its_principal_and_can_refuse() {
-    let tool = Tool::new("secret").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("secret").handler(|ctx: Context| async move {
         match ctx.principal() {
             Some(who) if format!("{who:?}").contains("ann") => Ok("the secret"),
             _ => Err(steadfast::Error::new(403, "this is for ann")),
@@ -77,7 +77,7 @@ async fn a_tool_knows_its_principal_and_can_refuse() {
 #[tokio::test]
 async fn completions_may_depend_on_the_principal() {
     use steadfast::CompleteContext;
-    let prompt = steadfast::server::Prompt::new("letter")
+    let prompt = steadfast::server::ServerPrompt::new("letter")
         .argument("to", "", true)
         .complete("to", |_: String, _: CompleteContext, ctx: Context| async move {
             match ctx.principal() {

@@ -9,8 +9,8 @@ async fn refusal(sent: Sent, service: &HttpService) -> (u16, Value) {
 }
 
 /// A tool with a mirrored argument.
-fn regional() -> Tool {
-    Tool::new("regional")
+fn regional() -> ServerTool {
+    ServerTool::new("regional")
         .input_schema(json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}))
         .handler(|arguments: JsonObject| async move { arguments.len() })
 }

@@ -21,7 +21,7 @@ async fn a_batch_is_refused_in_revisions_without_batches() {
 
 #[tokio::test]
 async fn a_response_of_the_client_is_accepted_with_202() {
-    let tool = Tool::new("roots").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("roots").handler(|ctx: Context| async move {
         let roots = ctx.roots().await?;
         Ok::<_, ToolError>(roots.roots.len())
     });
@@ -86,7 +86,7 @@ async fn each_stream_has_messages_of_its_request_and_the_get_stream_has_the_rest
 async fn a_retry_event_precedes_closing_the_connection_of_an_open_stream() {
     let gate = Signal::default();
     let waiting = gate.clone();
-    let tool = Tool::new("released").handler(move |ctx: Context| {
+    let tool = ServerTool::new("released").handler(move |ctx: Context| {
         let gate = waiting.clone();
         async move {
             ctx.release_connection();

@@ -135,7 +135,7 @@ async fn a_slow_call_gets_an_event_id_first_and_its_response_can_be_resumed_repe
 async fn a_response_after_closing_the_stream_arrives_when_the_client_resumes() {
     let gate = Signal::default();
     let waiting = gate.clone();
-    let tool = Tool::new("released").handler(move |ctx: Context| {
+    let tool = ServerTool::new("released").handler(move |ctx: Context| {
         let gate = waiting.clone();
         async move {
             ctx.release_connection();
@@ -252,7 +252,7 @@ async fn messages_of_no_request_are_sent_on_the_get_stream_once() {
 
 #[tokio::test]
 async fn an_input_request_is_on_the_stream_of_its_call() {
-    let tool = Tool::new("ask").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("ask").handler(|ctx: Context| async move {
         let pinged: Result<(), steadfast::Error> = ctx.ping().await;
         pinged.is_ok()
     });
@@ -313,7 +313,7 @@ async fn an_id_in_flight_is_refused_in_the_response_of_its_own_post() {
 
 #[tokio::test]
 async fn an_unread_stream_delays_no_other_request() {
-    let tool = Tool::new("flood").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("flood").handler(|ctx: Context| async move {
         for number in 0..10_000 {
             ctx.log(steadfast::LoggingLevel::Error, number);
             tokio::task::yield_now().await;
@@ -356,7 +356,7 @@ async fn an_empty_batch_is_refused_in_its_own_response() {
 
 #[tokio::test]
 async fn concurrent_large_responses_do_not_evict_each_other() {
-    let tool = Tool::new("large").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("large").handler(|ctx: Context| async move {
         ctx.progress(0.5, "so that it is a stream");
         tokio::task::yield_now().await;
         "x".repeat(3 << 20)
@@ -477,7 +477,7 @@ fn patient() -> HttpOptions {
 #[tokio::test]
 async fn responses_and_cancellations_are_accepted_while_the_service_drains() {
     let (begun, dropped) = (Signal::default(), Signal::default());
-    let asks = Tool::new("asks").handler(|ctx: Context| async move {
+    let asks = ServerTool::new("asks").handler(|ctx: Context| async move {
         let roots = ctx.roots().await?;
         Ok::<_, steadfast::Error>(format!("{} roots", roots.roots.len()))
     });
@@ -501,7 +501,7 @@ async fn responses_and_cancellations_are_accepted_while_the_service_drains() {
 
 #[tokio::test]
 async fn unread_messages_of_a_cancelled_request_are_dropped() {
-    let tool = Tool::new("chatty").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("chatty").handler(|ctx: Context| async move {
         ctx.log(LoggingLevel::Error, "so far");
         std::future::pending::<()>().await;
     });

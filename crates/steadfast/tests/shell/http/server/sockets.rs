@@ -16,7 +16,7 @@ pub(super) struct Running {
     served: JoinHandle<Result<(), steadfast::Error>>,
 }
 
-pub(super) fn serve(tools: impl IntoIterator<Item = Tool>, options: HttpOptions) -> Running {
+pub(super) fn serve(tools: impl IntoIterator<Item = ServerTool>, options: HttpOptions) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
@@ -139,7 +139,7 @@ async fn a_slow_head_and_a_slow_body_time_out() {
 async fn a_handler_that_blocks_its_thread_delays_no_other_request() {
     let (begun, gate) = (Signal::default(), std::sync::Arc::new(std::sync::Barrier::new(2)));
     let (signal, barrier) = (begun.clone(), gate.clone());
-    let tool = Tool::new("block").handler(move || {
+    let tool = ServerTool::new("block").handler(move || {
         let (signal, barrier) = (signal.clone(), barrier.clone());
         async move {
             signal.set();
@@ -174,7 +174,7 @@ async fn a_handler_that_blocks_its_thread_delays_no_other_request() {
 async fn a_shutdown_waits_for_the_cleanup_of_a_call_whose_client_left() {
     let (begun, cleaned) = (Signal::default(), Signal::default());
     let (beginning, cleaning) = (begun.clone(), cleaned.clone());
-    let tool = Tool::new("cleaned").handler(move |ctx: Context| {
+    let tool = ServerTool::new("cleaned").handler(move |ctx: Context| {
         let (begun, cleaned) = (beginning.clone(), cleaning.clone());
         async move {
             ctx.on_cancel(async move {
@@ -274,7 +274,7 @@ async fn a_connection_without_a_request_yet_is_answered_while_the_server_drains(
 /// A client responds to an input request on another connection, which it may have to open first.
 #[tokio::test]
 async fn a_response_is_accepted_on_a_new_connection_while_the_server_drains() {
-    let asks = Tool::new("asks").handler(|ctx: Context| async move {
+    let asks = ServerTool::new("asks").handler(|ctx: Context| async move {
         let roots = ctx.roots().await?;
         Ok::<_, steadfast::Error>(format!("{} roots", roots.roots.len()))
     });
@@ -325,7 +325,7 @@ async fn a_response_is_accepted_on_a_new_connection_while_the_server_drains() {
 async fn a_hang_up_with_unread_bytes_in_the_socket_cancels() {
     let dropped = Signal::default();
     let dropping = dropped.clone();
-    let tool = Tool::new("streams").handler(move |ctx: Context| {
+    let tool = ServerTool::new("streams").handler(move |ctx: Context| {
         let guard = dropping.on_drop();
         async move {
             ctx.progress(0.5, "half way");

@@ -46,7 +46,7 @@ async fn hanging_up_before_the_response_cancels() {
 async fn hanging_up_in_the_middle_of_a_stream_cancels() {
     let dropped = Signal::default();
     let held = dropped.clone();
-    let tool = Tool::new("gated").handler(move |ctx: Context| {
+    let tool = ServerTool::new("gated").handler(move |ctx: Context| {
         let held = held.clone();
         async move {
             let _held = held.on_drop();
@@ -135,7 +135,7 @@ async fn a_subscription_is_a_stream_that_ends_with_its_result() {
 async fn the_handler_deadline_holds_although_the_client_does_not_read() {
     let dropped = Signal::default();
     let held = dropped.clone();
-    let tool = Tool::new("stuck").handler(move |ctx: Context| {
+    let tool = ServerTool::new("stuck").handler(move |ctx: Context| {
         let held = held.clone();
         async move {
             let _held = held.on_drop();

@@ -95,7 +95,7 @@ async fn a_stream_has_only_messages_of_its_own_request() {
 
 #[tokio::test]
 async fn input_is_requested_in_a_result_and_no_request_is_on_a_stream() {
-    let tool = Tool::new("ask").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("ask").handler(|ctx: Context| async move {
         ctx.progress(0.5, "before I ask");
         tokio::task::yield_now().await;
         ctx.elicit::<bool>("?").await.map(|yes| yes.to_string())
@@ -112,7 +112,7 @@ async fn input_is_requested_in_a_result_and_no_request_is_on_a_stream() {
 async fn no_message_of_a_request_is_sent_after_its_stream_closes() {
     let (gate, done) = (Signal::default(), Signal::default());
     let signals = (gate.clone(), done.clone());
-    let tool = Tool::new("late").cooperative().handler(move |ctx: Context| {
+    let tool = ServerTool::new("late").cooperative().handler(move |ctx: Context| {
         let (gate, done) = signals.clone();
         async move {
             ctx.progress(0.1, "begun");
@@ -142,7 +142,7 @@ async fn no_message_of_a_request_is_sent_after_its_stream_closes() {
 
 #[tokio::test]
 async fn a_request_without_a_required_member_is_a_bad_request() {
-    let needy = Tool::new("needy").needs(steadfast::server::Need::Sampling).handler(|| async { "ran" });
+    let needy = ServerTool::new("needy").needs(steadfast::server::Need::Sampling).handler(|| async { "ran" });
     let service = service([needy]);
     let asked = |sent: Sent| async {
         let response = sent.to(&service).await;

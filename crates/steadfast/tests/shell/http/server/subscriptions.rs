@@ -1,6 +1,6 @@
 //! 2026-07-28: `subscriptions/listen`, whose response is a stream of notifications.
 
-use steadfast::Resource;
+use steadfast::ServerResource;
 use steadfast::server::tasks::TaskSupport;
 
 use super::*;
@@ -30,7 +30,7 @@ async fn open(service: &HttpService, sent: Sent) -> (Events, Value) {
 }
 
 fn with_note() -> Server {
-    let note = Resource::new("note://1", "note").text("milk");
+    let note = ServerResource::new("note://1", "note").text("milk");
     Server::builder("test", "1").tool(echo()).resource(note).build()
 }
 
@@ -56,7 +56,7 @@ async fn several_subscriptions_are_each_notified_under_their_own_id() {
     server.resource_updated("note://2");
     server.resource_updated("note://1");
     server.remove_tool("echo");
-    server.add_resource(Resource::new("note://3", "third").text(""));
+    server.add_resource(ServerResource::new("note://3", "third").text(""));
     let told = async |events: &mut Events| {
         let message = events.message().await.unwrap();
         (message["method"].as_str().unwrap().to_owned(), message["params"].clone())
@@ -89,7 +89,7 @@ async fn a_subscription_to_tasks_is_limited_to_its_principal() {
     let go = Signal::default();
     let waiting = {
         let go = go.clone();
-        Tool::new("waiting").task(TaskSupport::Required).handler(move || {
+        ServerTool::new("waiting").task(TaskSupport::Required).handler(move || {
             let go = go.clone();
             async move {
                 go.wait().await;
@@ -123,7 +123,7 @@ async fn a_subscription_to_tasks_is_limited_to_its_principal() {
 
 #[tokio::test]
 async fn subscribing_to_tasks_without_the_extension_is_a_bad_request() {
-    let service = service([Tool::new("t").task(TaskSupport::Optional).handler(|| async {})]);
+    let service = service([ServerTool::new("t").task(TaskSupport::Optional).handler(|| async {})]);
     let params = json!({"notifications": {"taskIds": ["any"]}});
     let response = Sent::modern(1, "subscriptions/listen", params).to(&service).await;
     assert_eq!(status(&response), 400);

@@ -34,7 +34,7 @@ async fn cleanups_run_after_the_drop_the_last_first() {
     let (begun, order) = (Signal::default(), std::sync::Arc::new(std::sync::Mutex::new(Vec::new())));
     let (started, log, done) = (begun.clone(), order.clone(), Signal::default());
     let finished = done.clone();
-    let tool = Tool::new("tidy").handler(move |ctx: Context| {
+    let tool = ServerTool::new("tidy").handler(move |ctx: Context| {
         let (started, log, finished) = (started.clone(), log.clone(), finished.clone());
         async move {
             let (first, second) = (log.clone(), log.clone());
@@ -62,7 +62,7 @@ async fn cleanups_run_after_the_drop_the_last_first() {
 async fn cleanups_do_not_run_when_the_handler_ends_by_itself() {
     let ran = Signal::default();
     let cleanup = ran.clone();
-    let tool = Tool::new("fine").handler(move |ctx: Context| {
+    let tool = ServerTool::new("fine").handler(move |ctx: Context| {
         let cleanup = cleanup.clone();
         async move { ctx.on_cancel(async move { cleanup.set() }) }
     });
@@ -76,7 +76,7 @@ async fn cleanups_do_not_run_when_the_handler_ends_by_itself() {
 async fn a_shield_continues_when_its_handler_is_dropped() {
     let (begun, go, done) = (Signal::default(), Signal::default(), Signal::default());
     let signals = (begun.clone(), go.clone(), done.clone());
-    let tool = Tool::new("commit").handler(move |ctx: Context| {
+    let tool = ServerTool::new("commit").handler(move |ctx: Context| {
         let (begun, go, done) = signals.clone();
         async move {
             ctx.shield(async move {
@@ -97,7 +97,7 @@ async fn a_shield_continues_when_its_handler_is_dropped() {
 
 #[tokio::test]
 async fn a_shield_returns_its_value() {
-    let tool = Tool::new("value").handler(|ctx: Context| async move { ctx.shield(async { 7 }).await });
+    let tool = ServerTool::new("value").handler(|ctx: Context| async move { ctx.shield(async { 7 }).await });
     let client = Client::connect(server([tool])).await.unwrap();
     assert_eq!(text(&client.call_tool("value", json!({})).await.unwrap()), "7");
 }
@@ -106,7 +106,7 @@ async fn a_shield_returns_its_value() {
 async fn a_cooperative_handler_sees_the_cancellation_and_ends_by_itself() {
     let (begun, done) = (Signal::default(), Signal::default());
     let signals = (begun.clone(), done.clone());
-    let tool = Tool::new("polite").cooperative().handler(move |ctx: Context| {
+    let tool = ServerTool::new("polite").cooperative().handler(move |ctx: Context| {
         let (begun, done) = signals.clone();
         async move {
             begun.set();
@@ -126,7 +126,7 @@ async fn a_cooperative_handler_sees_the_cancellation_and_ends_by_itself() {
 async fn a_blocking_handler_sees_the_cancellation() {
     let (begun, done) = (Signal::default(), Signal::default());
     let signals = (begun.clone(), done.clone());
-    let tool = Tool::new("thread").blocking_handler(move |ctx: Context| {
+    let tool = ServerTool::new("thread").blocking_handler(move |ctx: Context| {
         signals.0.set();
         while !ctx.is_cancelled() {
             std::thread::yield_now();
@@ -144,7 +144,7 @@ async fn a_blocking_handler_sees_the_cancellation() {
 async fn the_end_of_the_connection_stops_handlers_and_runs_cleanups() {
     let (begun, cleaned, dropped) = (Signal::default(), Signal::default(), Signal::default());
     let signals = (begun.clone(), cleaned.clone(), dropped.clone());
-    let tool = Tool::new("long").handler(move |ctx: Context| {
+    let tool = ServerTool::new("long").handler(move |ctx: Context| {
         let (begun, cleaned, dropped) = signals.clone();
         async move {
             let _dropped = dropped.on_drop();
@@ -170,7 +170,7 @@ async fn the_end_of_the_connection_stops_handlers_and_runs_cleanups() {
 async fn a_shutdown_lets_running_calls_finish() {
     let (begun, go) = (Signal::default(), Signal::default());
     let signals = (begun.clone(), go.clone());
-    let tool = Tool::new("last").handler(move || {
+    let tool = ServerTool::new("last").handler(move || {
         let (begun, go) = signals.clone();
         async move {
             begun.set();
@@ -209,7 +209,7 @@ async fn a_shutdown_lets_running_calls_finish() {
 async fn a_cleanup_registered_after_the_end_is_dropped() {
     let kept = Arc::new(std::sync::Mutex::new(None::<Context>));
     let keeper = Arc::clone(&kept);
-    let tool = Tool::new("keep").handler(move |ctx: Context| {
+    let tool = ServerTool::new("keep").handler(move |ctx: Context| {
         let keeper = Arc::clone(&keeper);
         async move { *keeper.lock().unwrap() = Some(ctx) }
     });

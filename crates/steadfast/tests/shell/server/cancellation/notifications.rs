@@ -5,9 +5,10 @@ use crate::server::*;
 #[tokio::test]
 async fn in_2026_a_server_sends_no_cancellation() {
     let (begun, dropped) = (Signal::default(), Signal::default());
-    let panics = Tool::new("panics").handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
-    let fails = Tool::new("fails").handler(|| async { Err::<(), _>(ToolError::new("no")) });
-    let asks = Tool::new("asks").handler(|ctx: Context| async move { ctx.elicit::<bool>("?").await.map(drop) });
+    let panics =
+        ServerTool::new("panics").handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
+    let fails = ServerTool::new("fails").handler(|| async { Err::<(), _>(ToolError::new("no")) });
+    let asks = ServerTool::new("asks").handler(|ctx: Context| async move { ctx.elicit::<bool>("?").await.map(drop) });
     let mut limits = steadfast::Limits::default();
     limits.handler_deadline = Some(Duration::from_millis(50));
     let tools = [forever(&begun, &dropped), panics, fails, asks, echo()];

@@ -14,24 +14,24 @@ const KINDS: [(&str, &str); 5] = [
 
 /// A tool for each kind of input.
 fn curious() -> Server {
-    let form = Tool::new("form").handler(|ctx: Context| async move {
+    let form = ServerTool::new("form").handler(|ctx: Context| async move {
         ctx.elicit::<bool>("?").await?;
         Ok::<_, ToolError>("")
     });
-    let url = Tool::new("url").handler(|ctx: Context| async move {
+    let url = ServerTool::new("url").handler(|ctx: Context| async move {
         ctx.elicit_url("Log in", "https://example.org/").await?;
         Ok::<_, ToolError>("")
     });
-    let sample = Tool::new("sample").handler(|ctx: Context| async move {
+    let sample = ServerTool::new("sample").handler(|ctx: Context| async move {
         ctx.sample("A word?").await?;
         Ok::<_, ToolError>("")
     });
-    let tools = Tool::new("tools").handler(|ctx: Context| async move {
+    let tools = ServerTool::new("tools").handler(|ctx: Context| async move {
         let params = CreateMessageParams::new(vec![SamplingMessage::user("?")], 10);
         ctx.sample(params.with_tools(vec![steadfast::model::Tool::new("t")])).await?;
         Ok::<_, ToolError>("")
     });
-    let roots = Tool::new("roots").handler(|ctx: Context| async move {
+    let roots = ServerTool::new("roots").handler(|ctx: Context| async move {
         ctx.roots().await?;
         Ok::<_, ToolError>("")
     });
@@ -106,7 +106,10 @@ async fn a_message_has_a_role_and_content() {
 
 #[tokio::test]
 async fn an_invalid_sampling_conversation_is_not_sent() {
-    use steadfast::{Content, Role, ToolResultContent, ToolUseContent};
+    use steadfast::{
+        Content, Role,
+        model::{ToolResultContent, ToolUseContent},
+    };
     let uses = || {
         let call = Content::ToolUse(ToolUseContent::new("1", "t", JsonObject::new()));
         SamplingMessage::new(Role::Assistant, vec![call])
@@ -115,7 +118,7 @@ async fn an_invalid_sampling_conversation_is_not_sent() {
     let unanswered = vec![uses()];
     let mixed = vec![uses(), SamplingMessage::new(Role::User, vec![result(), Content::text("and")])];
     for messages in [unanswered, mixed] {
-        let tool = Tool::new("tools").handler(move |ctx: Context| {
+        let tool = ServerTool::new("tools").handler(move |ctx: Context| {
             let params = CreateMessageParams::new(messages.clone(), 10);
             async move {
                 ctx.sample(params.with_tools(vec![steadfast::model::Tool::new("t")])).await?;

@@ -13,7 +13,8 @@ use steadfast::server::{ElicitOutcome, Need, StateKeys};
 use steadfast::transport::stream::Stream;
 use steadfast::{
     Cache, CacheScope, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
-    FormField, FormSchema, JsonObject, ListRootsResult, Revision, Root, code, request,
+    FormField, FormSchema, JsonObject, ListRootsResult, Revision, Root,
+    model::{code, request},
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -97,16 +98,16 @@ struct Person {
     age: u8,
 }
 
-fn greet() -> Tool {
-    Tool::new("greet").handler(|ctx: Context| async move {
+fn greet() -> ServerTool {
+    ServerTool::new("greet").handler(|ctx: Context| async move {
         let person: Person = ctx.elicit("Who are you?").key("person").await?;
         Ok::<_, ToolError>(format!("Hello, {} ({})!", person.name, person.age))
     })
 }
 
 /// Asks for a name and then for a colour.
-fn two_steps() -> Tool {
-    Tool::new("steps").handler(|ctx: Context| async move {
+fn two_steps() -> ServerTool {
+    ServerTool::new("steps").handler(|ctx: Context| async move {
         let name: String = ctx.elicit("Name?").await?;
         let colour: String = ctx.elicit(format!("Colour, {name}?")).await?;
         Ok::<_, ToolError>(format!("{name} likes {colour}"))
@@ -114,8 +115,8 @@ fn two_steps() -> Tool {
 }
 
 /// Asks the user, the model and for roots, all at once.
-fn three_at_once() -> Tool {
-    Tool::new("three").handler(|ctx: Context| async move {
+fn three_at_once() -> ServerTool {
+    ServerTool::new("three").handler(|ctx: Context| async move {
         let (name, word, roots) = tokio::join!(
             ctx.elicit::<String>("Name?").key("user_name"),
             ctx.sample("A word?").key("greeting"),
@@ -206,7 +207,7 @@ async fn input_responses_are_accepted_without_a_request_state() {
 async fn a_request_state_that_was_changed_is_refused() {
     let begun = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&begun);
-    let careless = Tool::new("careless").handler(move |ctx: Context| {
+    let careless = ServerTool::new("careless").handler(move |ctx: Context| {
         count.fetch_add(1, Ordering::SeqCst);
         async move { ctx.elicit::<bool>("?").await.is_ok().to_string() }
     });
@@ -276,7 +277,7 @@ async fn an_input_response_that_does_not_match_is_refused() {
 
 #[tokio::test]
 async fn a_declined_elicitation_is_a_tool_result() {
-    let polite = Tool::new("polite").handler(|ctx: Context| async move {
+    let polite = ServerTool::new("polite").handler(|ctx: Context| async move {
         let outcome = ctx.elicit::<bool>("May I?").key("may").outcome().await?;
         Ok::<_, ToolError>(match outcome {
             ElicitOutcome::Accepted(_) => "accepted",
@@ -296,7 +297,7 @@ async fn a_declined_elicitation_is_a_tool_result() {
 
 #[tokio::test]
 async fn the_error_names_the_capability_that_the_client_lacks() {
-    let needy = Tool::new("needy").needs(Need::Sampling).needs(Need::Roots).handler(|| async { "ran" });
+    let needy = ServerTool::new("needy").needs(Need::Sampling).needs(Need::Roots).handler(|| async { "ran" });
     let mut client = Modern::new(server([greet(), needy])).with_capabilities(json!({"roots": {}}));
     let answer = client.call("greet", json!({})).await;
     assert_eq!(answer["error"]["code"], code::MISSING_CAPABILITY, "{answer}");
@@ -310,11 +311,11 @@ async fn the_error_names_the_capability_that_the_client_lacks() {
 
 #[tokio::test]
 async fn only_the_modes_that_were_declared_are_used() {
-    let visit = Tool::new("visit").handler(|ctx: Context| async move {
+    let visit = ServerTool::new("visit").handler(|ctx: Context| async move {
         ctx.elicit_url("Log in", "https://example.org/login").await?;
         Ok::<_, ToolError>("went")
     });
-    let tools = Tool::new("tools").handler(|ctx: Context| async move {
+    let tools = ServerTool::new("tools").handler(|ctx: Context| async move {
         let params = CreateMessageParams::from("hi").with_tools(vec![steadfast::model::Tool::new("t")]);
         ctx.sample(params).await?;
         Ok::<_, ToolError>("said")
@@ -336,7 +337,7 @@ async fn only_the_modes_that_were_declared_are_used() {
 async fn suspending_drops_the_handler_and_is_not_a_cancellation() {
     let (dropped, cleaned) = (Signal::default(), Signal::default());
     let (guard, cleanup) = (dropped.clone(), cleaned.clone());
-    let tool = Tool::new("guarded").handler(move |ctx: Context| {
+    let tool = ServerTool::new("guarded").handler(move |ctx: Context| {
         let (guard, cleanup) = (guard.on_drop(), cleanup.clone());
         async move {
             let _guard = guard;
@@ -355,7 +356,7 @@ async fn suspending_drops_the_handler_and_is_not_a_cancellation() {
 
 #[tokio::test]
 async fn a_handler_runs_until_it_is_idle_before_it_is_suspended() {
-    let busy = Tool::new("busy").handler(|ctx: Context| async move {
+    let busy = ServerTool::new("busy").handler(|ctx: Context| async move {
         let later = async {
             for _ in 0..100 {
                 tokio::task::yield_now().await;
@@ -376,7 +377,7 @@ async fn a_handler_runs_until_it_is_idle_before_it_is_suspended() {
 
 #[tokio::test]
 async fn an_input_request_inside_a_timeout_is_sent() {
-    let timed = Tool::new("timed").handler(|ctx: Context| async move {
+    let timed = ServerTool::new("timed").handler(|ctx: Context| async move {
         let answer = tokio::time::timeout(Duration::from_secs(3600), ctx.elicit::<bool>("?")).await?;
         Ok::<_, ToolError>(answer?.to_string())
     });
@@ -390,7 +391,7 @@ async fn an_input_request_inside_a_timeout_is_sent() {
 async fn an_input_request_of_a_spawned_task_is_sent_and_the_task_ends() {
     let ended = Signal::default();
     let seen = ended.clone();
-    let spawned = Tool::new("spawned").handler(move |ctx: Context| {
+    let spawned = ServerTool::new("spawned").handler(move |ctx: Context| {
         let seen = seen.clone();
         async move {
             let task = tokio::spawn(async move {
@@ -410,7 +411,7 @@ async fn an_input_request_of_a_spawned_task_is_sent_and_the_task_ends() {
 
 #[tokio::test]
 async fn a_dropped_input_request_is_not_sent() {
-    let impatient = Tool::new("impatient").handler(|ctx: Context| async move {
+    let impatient = ServerTool::new("impatient").handler(|ctx: Context| async move {
         tokio::select! {
             biased;
             _ = ctx.elicit::<bool>("?") => "answered",
@@ -424,7 +425,7 @@ async fn a_dropped_input_request_is_not_sent() {
 async fn once_runs_a_step_only_once() {
     let done = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&done);
-    let once = Tool::new("once").handler(move |ctx: Context| {
+    let once = ServerTool::new("once").handler(move |ctx: Context| {
         let count = Arc::clone(&count);
         async move {
             #[derive(Serialize, Deserialize)]
@@ -448,7 +449,7 @@ async fn once_runs_a_step_only_once() {
 #[tokio::test]
 async fn a_handler_whose_input_requests_differ_between_rounds_gets_an_error() {
     let count = AtomicUsize::new(0);
-    let fickle = Tool::new("fickle").handler(move |ctx: Context| {
+    let fickle = ServerTool::new("fickle").handler(move |ctx: Context| {
         let run = count.fetch_add(1, Ordering::SeqCst);
         async move { ctx.elicit::<bool>(format!("Run {run}?")).await.map(|yes| yes.to_string()) }
     });
@@ -462,7 +463,7 @@ async fn a_handler_whose_input_requests_differ_between_rounds_gets_an_error() {
 
 #[tokio::test]
 async fn a_blocking_handler_gets_an_error_for_an_input_request() {
-    let plain = Tool::new("plain").blocking_handler(|ctx: Context| {
+    let plain = ServerTool::new("plain").blocking_handler(|ctx: Context| {
         let mut ask = std::pin::pin!(ctx.elicit::<bool>("?"));
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         match ask.as_mut().poll(&mut cx) {
@@ -476,7 +477,7 @@ async fn a_blocking_handler_gets_an_error_for_an_input_request() {
 
 #[tokio::test]
 async fn a_hand_written_form_is_checked() {
-    let tool = Tool::new("by_hand").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("by_hand").handler(|ctx: Context| async move {
         let form = FormSchema::new().with_required("colour", FormField::choice(["red", "green"]));
         let result = ctx.elicit_with(ElicitParams::form("Which?", form)).key("colour").await?;
         Ok::<_, ToolError>(serde_json::to_string(&result)?)
@@ -514,7 +515,7 @@ async fn in_older_revisions_input_is_requested_by_calls_to_the_client() {
 
 #[tokio::test]
 async fn a_url_elicitation_has_an_id_in_the_revision_that_needs_one() {
-    let visit = Tool::new("visit").handler(|ctx: Context| async move {
+    let visit = ServerTool::new("visit").handler(|ctx: Context| async move {
         ctx.elicit_url("Log in", "https://example.org/login").await?;
         Ok::<_, ToolError>("went")
     });
@@ -533,7 +534,7 @@ async fn a_url_elicitation_has_an_id_in_the_revision_that_needs_one() {
 
 #[tokio::test]
 async fn an_older_client_without_the_capability_gets_a_readable_error() {
-    let needy = Tool::new("needy").needs(Need::Sampling).handler(|| async { "ran" });
+    let needy = ServerTool::new("needy").needs(Need::Sampling).handler(|| async { "ran" });
     let client = Client::connect(server([greet(), needy])).era(Era::Handshake(Revision::V2025_06_18)).await.unwrap();
     for (tool, missing) in [("greet", "elicitation by a form"), ("needy", "sampling")] {
         let error = client.call_tool(tool, json!({})).await.unwrap_err();
@@ -545,10 +546,10 @@ async fn an_older_client_without_the_capability_gets_a_readable_error() {
 
 #[tokio::test]
 async fn prompts_and_resources_can_request_input() {
-    let prompt = steadfast::server::Prompt::new("about").handler(|ctx: Context| async move {
+    let prompt = steadfast::server::ServerPrompt::new("about").handler(|ctx: Context| async move {
         Ok::<_, ToolError>(format!("Talk about {}.", ctx.elicit::<String>("What?").key("topic").await?))
     });
-    let resource = steadfast::server::Resource::new("note://1", "note")
+    let resource = steadfast::server::ServerResource::new("note://1", "note")
         .handler(|ctx: Context| async move { ctx.elicit::<String>("Which?").key("topic").await });
     let server = Server::builder("test", "1.0.0").prompt(prompt).resource(resource).build();
     let mut client = Modern::new(server);
@@ -568,10 +569,11 @@ async fn prompts_and_resources_can_request_input() {
 
 #[tokio::test]
 async fn prompts_and_resources_with_a_missing_capability_are_refused_before_they_run() {
-    use steadfast::server::{Prompt, Resource, ResourceTemplate};
-    let prompt = Prompt::new("about").needs(Need::Sampling).handler(|| async { "ran" });
-    let resource = Resource::new("note://1", "note").needs(Need::Sampling).handler(|| async { "ran" });
-    let template = ResourceTemplate::new("more://{name}", "more").needs(Need::Sampling).handler(|| async { "ran" });
+    use steadfast::server::{ServerPrompt, ServerResource, ServerResourceTemplate};
+    let prompt = ServerPrompt::new("about").needs(Need::Sampling).handler(|| async { "ran" });
+    let resource = ServerResource::new("note://1", "note").needs(Need::Sampling).handler(|| async { "ran" });
+    let template =
+        ServerResourceTemplate::new("more://{name}", "more").needs(Need::Sampling).handler(|| async { "ran" });
     let server = Server::builder("test", "1.0.0").prompt(prompt).resource(resource).resource_template(template).build();
     let mut client = Modern::new(server).with_capabilities(json!({}));
     let targets = [
@@ -593,7 +595,7 @@ async fn prompts_and_resources_with_a_missing_capability_are_refused_before_they
 
 #[tokio::test]
 async fn a_result_after_input_is_not_cacheable() {
-    let asking = steadfast::server::Resource::new("note://1", "note")
+    let asking = steadfast::server::ServerResource::new("note://1", "note")
         .cache(Cache::new(60_000, CacheScope::Public))
         .handler(|ctx: Context| async move { ctx.elicit::<String>("Which?").key("topic").await });
     let mut client = Modern::new(Server::builder("test", "1.0.0").resource(asking).build());

@@ -1,12 +1,12 @@
 //! Requests of several rounds (2026-07-28): which methods may have them, and that only the request state connects them.
 
 use steadfast::CompleteContext;
-use steadfast::server::Prompt;
+use steadfast::server::ServerPrompt;
 
 use crate::server::*;
 
-fn two_steps() -> Tool {
-    Tool::new("steps").handler(|ctx: Context| async move {
+fn two_steps() -> ServerTool {
+    ServerTool::new("steps").handler(|ctx: Context| async move {
         let name: String = ctx.elicit("Name?").await?;
         let colour: String = ctx.elicit(format!("Colour, {name}?")).await?;
         Ok::<_, ToolError>(format!("{name} likes {colour}"))
@@ -54,7 +54,7 @@ async fn rounds_may_come_over_different_connections() {
 
 #[tokio::test]
 async fn no_input_key_is_used_twice_in_a_request() {
-    let greedy = Tool::new("greedy").handler(|ctx: Context| async move {
+    let greedy = ServerTool::new("greedy").handler(|ctx: Context| async move {
         for _ in 0..3 {
             let (one, two) = tokio::join!(ctx.elicit::<String>("?"), ctx.elicit::<String>("?"));
             one.and(two)?;
@@ -80,14 +80,14 @@ async fn no_input_key_is_used_twice_in_a_request() {
 
 #[tokio::test]
 async fn only_calls_prompts_and_resources_can_request_input() {
-    let prompt = Prompt::new("p")
+    let prompt = ServerPrompt::new("p")
         .argument("x", "", true)
         .complete("x", |_: String, _: CompleteContext, ctx: Context| async move {
             let refused = ctx.elicit::<String>("?").await.unwrap_err();
             vec![refused.to_string()]
         })
         .handler(|ctx: Context| async move { ctx.elicit::<String>("?").await });
-    let resource = steadfast::server::Resource::new("note://1", "note")
+    let resource = steadfast::server::ServerResource::new("note://1", "note")
         .handler(|ctx: Context| async move { ctx.elicit::<String>("?").await });
     let server = Server::builder("test", "1").prompt(prompt).resource(resource).tool(two_steps()).build();
     let mut peer = Peer::modern(&server, json!({"elicitation": {}, "sampling": {}, "roots": {}}));

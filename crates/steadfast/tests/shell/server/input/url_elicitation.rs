@@ -1,11 +1,14 @@
 //! URL elicitation: the request, and the notification after the URL was visited.
 
-use steadfast::{ElicitParams, ElicitUrlParams, code};
+use steadfast::{
+    ElicitParams,
+    model::{ElicitUrlParams, code},
+};
 
 use crate::server::*;
 
 fn visit(url: &'static str) -> Server {
-    let tool = Tool::new("visit").handler(move |ctx: Context| async move {
+    let tool = ServerTool::new("visit").handler(move |ctx: Context| async move {
         ctx.elicit_url("Log in", url).await?;
         Ok::<_, ToolError>("went")
     });
@@ -52,7 +55,7 @@ async fn a_url_that_is_not_encrypted_is_logged() {
 
 #[tokio::test]
 async fn elicitation_complete_is_sent_only_to_the_client_that_was_asked() {
-    let tool = Tool::new("visit").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("visit").handler(|ctx: Context| async move {
         let url = ElicitUrlParams::new("Log in", "https://example.org/").with_elicitation_id("e-1".to_owned());
         ctx.elicit_with(ElicitParams::Url(url)).key("url").await?;
         ctx.elicitation_complete("e-1");
@@ -86,7 +89,7 @@ async fn elicitation_complete_is_sent_only_to_the_client_that_was_asked() {
 
 #[tokio::test]
 async fn an_error_names_the_urls_that_have_to_be_visited_first() {
-    let tool = Tool::new("visit").handler(|ctx: Context| async move {
+    let tool = ServerTool::new("visit").handler(|ctx: Context| async move {
         let named = ElicitUrlParams::new("Pay", "https://example.org/pay").with_elicitation_id("pay-1".to_owned());
         let unnamed = ElicitUrlParams::new("Log in", "https://example.org/login");
         Err::<(), _>(ctx.urls_required("Two things first.", vec![named, unnamed]))

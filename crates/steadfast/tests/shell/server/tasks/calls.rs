@@ -95,7 +95,7 @@ fn task(tool: steadfast::server::ToolBuilder) -> steadfast::server::ToolBuilder 
     tool.task(TaskSupport::Optional)
 }
 
-fn server(tools: impl IntoIterator<Item = Tool>) -> Server {
+fn server(tools: impl IntoIterator<Item = ServerTool>) -> Server {
     Server::builder("test", "1").tools(tools).build()
 }
 
@@ -104,7 +104,7 @@ async fn a_call_becomes_a_task_that_has_its_result() {
     let (begun, go) = (Signal::default(), Signal::default());
     let waits = {
         let (begun, go) = (begun.clone(), go.clone());
-        task(Tool::new("waits")).handler(move || {
+        task(ServerTool::new("waits")).handler(move || {
             let (begun, go) = (begun.clone(), go.clone());
             async move {
                 begun.set();
@@ -125,9 +125,9 @@ async fn a_call_becomes_a_task_that_has_its_result() {
 
 #[tokio::test]
 async fn a_tool_that_fails_completes_and_a_protocol_error_fails() {
-    let failing = task(Tool::new("failing")).handler(|| async { Err::<(), _>(ToolError::new("no luck")) });
+    let failing = task(ServerTool::new("failing")).handler(|| async { Err::<(), _>(ToolError::new("no luck")) });
     let broken =
-        task(Tool::new("broken")).handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
+        task(ServerTool::new("broken")).handler(|| async { std::panic::resume_unwind(Box::new("on purpose")) as () });
     let mut peer = Peer::of(server([failing, broken]));
     let id = peer.begin("failing", json!({})).await;
     let shown = peer.after(&id, "working").await;
@@ -144,7 +144,7 @@ async fn a_cancelled_task_stops_its_handler_and_stays_cancelled() {
     let definition = forever(&begun, &dropped).definition().clone();
     let tool = {
         let (begun, dropped) = (begun.clone(), dropped.clone());
-        task(Tool::from_definition(definition)).handler(move || {
+        task(ServerTool::from_definition(definition)).handler(move || {
             let (begun, dropped) = (begun.clone(), dropped.clone());
             async move {
                 let _dropped = dropped.on_drop();
@@ -170,7 +170,7 @@ async fn a_task_outlives_the_connection_that_created_it() {
     let go = Signal::default();
     let waits = {
         let go = go.clone();
-        task(Tool::new("waits")).handler(move || {
+        task(ServerTool::new("waits")).handler(move || {
             let go = go.clone();
             async move {
                 go.wait().await;
@@ -192,7 +192,7 @@ async fn a_task_that_expires_is_stopped_and_forgotten() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let tool = {
         let (begun, dropped) = (begun.clone(), dropped.clone());
-        task(Tool::new("forever")).handler(move || {
+        task(ServerTool::new("forever")).handler(move || {
             let (begun, dropped) = (begun.clone(), dropped.clone());
             async move {
                 let _dropped = dropped.on_drop();
@@ -213,8 +213,8 @@ async fn a_task_that_expires_is_stopped_and_forgotten() {
 
 #[tokio::test]
 async fn a_client_without_the_tasks_extension_gets_the_result_or_a_missing_capability_error() {
-    let optional = task(Tool::new("optional")).handler(|| async { "at once" });
-    let required = Tool::new("required").task(TaskSupport::Required).handler(|| async { "never" });
+    let optional = task(ServerTool::new("optional")).handler(|| async { "at once" });
+    let required = ServerTool::new("required").task(TaskSupport::Required).handler(|| async { "never" });
     let mut peer = Peer::of(server([optional, required]));
     peer.capabilities = json!({});
     let answer = peer.ask("tools/call", json!({ "name": "optional" })).await;
@@ -228,7 +228,7 @@ async fn a_client_without_the_tasks_extension_gets_the_result_or_a_missing_capab
 
 #[tokio::test]
 async fn unknown_tasks_and_tasks_methods_of_2025_are_refused() {
-    let mut peer = Peer::of(server([task(Tool::new("t")).handler(|| async {})]));
+    let mut peer = Peer::of(server([task(ServerTool::new("t")).handler(|| async {})]));
     for method in ["tasks/get", "tasks/cancel"] {
         assert_eq!(peer.ask(method, json!({ "taskId": "none" })).await["error"]["code"], -32602, "{method}");
     }
@@ -242,7 +242,7 @@ async fn unknown_tasks_and_tasks_methods_of_2025_are_refused() {
 #[tokio::test]
 async fn tasks_are_declared_if_there_is_a_tool_for_them() {
     let extension = |answer: Value| answer["result"]["capabilities"]["extensions"].clone();
-    let mut with = Peer::of(server([task(Tool::new("t")).handler(|| async {})]));
+    let mut with = Peer::of(server([task(ServerTool::new("t")).handler(|| async {})]));
     let declared = extension(with.ask("server/discover", json!({})).await);
     assert_eq!(declared, json!({ "io.modelcontextprotocol/tasks": {} }));
     let mut without = Peer::of(server([echo()]));
@@ -254,7 +254,7 @@ async fn input_before_a_task_starts_is_known_to_it() {
     async fn name(ctx: Context) -> Result<String, ToolError> {
         Ok(ctx.elicit::<String>("Who are you?").key("name").await?)
     }
-    let greeting = Tool::new("greeting")
+    let greeting = ServerTool::new("greeting")
         .task(TaskSupport::Required)
         .ask_first(|ctx: Context| async move { name(ctx).await.map(drop) })
         .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("Hello, {}!", name(ctx).await?)) });
@@ -313,7 +313,7 @@ async fn a_task_is_cancelled_when_the_client_disconnects_before_it_is_sent() {
         inserted: inserted.clone(),
         go: go.clone(),
     };
-    let tool = task(Tool::new("never")).handler(|| async { std::future::pending::<()>().await });
+    let tool = task(ServerTool::new("never")).handler(|| async { std::future::pending::<()>().await });
     let server = Server::builder("test", "1").tools([tool]).tasks(TaskSettings::new(store)).build();
     let mut peer = Peer::of(server);
     {
@@ -336,11 +336,11 @@ async fn a_task_is_cancelled_when_the_client_disconnects_before_it_is_sent() {
     let ended = soon(async {
         loop {
             let record = kept.load(&name).await.unwrap().unwrap();
-            if record.shown.task.status != steadfast::TaskStatus::Working {
+            if record.shown.task.status != steadfast::model::TaskStatus::Working {
                 return record.shown.task.status;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     });
-    assert_eq!(ended.await, steadfast::TaskStatus::Cancelled);
+    assert_eq!(ended.await, steadfast::model::TaskStatus::Cancelled);
 }

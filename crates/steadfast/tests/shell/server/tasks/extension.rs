@@ -11,11 +11,11 @@ fn knows_tasks() -> Value {
 }
 
 fn optional(name: &str) -> steadfast::server::ToolBuilder {
-    Tool::new(name).task(TaskSupport::Optional)
+    ServerTool::new(name).task(TaskSupport::Optional)
 }
 
 /// Asks for three words, one after the other.
-fn words() -> Tool {
+fn words() -> ServerTool {
     optional("words").handler(|ctx: Context| async move {
         let mut words = Vec::new();
         for _ in 0..3 {

@@ -53,16 +53,16 @@ fn is_task(message: &Value, status: &str) -> bool {
 }
 
 /// Asks for a name, and greets.
-fn greeting() -> Tool {
-    Tool::new("greeting").task(TaskSupport::Required).handler(|ctx: Context| async move {
+fn greeting() -> ServerTool {
+    ServerTool::new("greeting").task(TaskSupport::Required).handler(|ctx: Context| async move {
         let name: String = ctx.elicit("Who are you?").key("name").await?;
         Ok::<_, ToolError>(format!("Hello, {name}!"))
     })
 }
 
-fn waiting(go: &Signal) -> Tool {
+fn waiting(go: &Signal) -> ServerTool {
     let go = go.clone();
-    Tool::new("waiting").task(TaskSupport::Optional).handler(move || {
+    ServerTool::new("waiting").task(TaskSupport::Optional).handler(move || {
         let go = go.clone();
         async move {
             go.wait().await;
@@ -110,7 +110,7 @@ async fn subscribing_to_an_ended_task_notifies_its_status() {
 
 #[tokio::test]
 async fn progress_of_a_task_is_its_status_message() {
-    let reporting = Tool::new("reporting").task(TaskSupport::Required).handler(|ctx: Context| async move {
+    let reporting = ServerTool::new("reporting").task(TaskSupport::Required).handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
         std::future::pending::<()>().await;
     });

@@ -39,8 +39,8 @@ async fn one_by_one(client: &Client, tool: &str, count: usize) {
 }
 
 /// Its response is a stream of events: a progress notification, then the result.
-fn reports() -> Tool {
-    Tool::new("reports").handler(|ctx: Context| async move {
+fn reports() -> ServerTool {
+    ServerTool::new("reports").handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
         "a"
     })

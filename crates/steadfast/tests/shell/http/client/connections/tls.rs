@@ -64,7 +64,7 @@ impl Secure {
         authority: &Authority,
         name: &str,
         protocols: &[&str],
-        tools: impl IntoIterator<Item = Tool>,
+        tools: impl IntoIterator<Item = ServerTool>,
     ) -> Self {
         let tls = authority.vouch(name, protocols);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -145,9 +145,9 @@ async fn an_invalid_certificate_is_an_immediate_error() {
 }
 
 /// Answers when so many of its kind have begun.
-pub(in crate::http::client) fn together(count: usize) -> Tool {
+pub(in crate::http::client) fn together(count: usize) -> ServerTool {
     let barrier = Arc::new(Barrier::new(count));
-    Tool::new("together").handler(move || {
+    ServerTool::new("together").handler(move || {
         let barrier = Arc::clone(&barrier);
         async move {
             barrier.wait().await;
