@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "What is done with the project from outside of it")]
+#[command(name = "cargo xtask", about = "Development tasks of this repository")]
 struct Arguments {
     #[command(subcommand)]
     task: Task,

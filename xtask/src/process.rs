@@ -29,7 +29,7 @@ pub(crate) async fn run_well(command: &mut Command, limit: Duration) -> Outcome<
     Ok(text)
 }
 
-/// Completes when somebody wants this process to end.
+/// Completes at SIGTERM or SIGINT.
 pub(crate) async fn interrupted() {
     #[cfg(unix)]
     {

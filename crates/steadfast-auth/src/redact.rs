@@ -7,7 +7,7 @@ pub(crate) fn redact_url(text: &str) -> String {
     let authority = before.split_once("://").map_or(before, |(_, rest)| rest);
     if after.contains('@') && !authority.contains('/') {
         // The `?` or `#` may be part of a password, so what precedes it may be the beginning of that password.
-        return String::from("a URL with a password");
+        return String::from("<URL withheld: it may contain a password>");
     }
     // There may be a password before the `@`.
     let shown = before.rsplit('@').next().unwrap_or_default();

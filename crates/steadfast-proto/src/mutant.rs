@@ -30,7 +30,7 @@ macro_rules! faults {
 
 faults! {
     connection {
-        /// L1: an answer is put on the wire twice.
+        /// L1: a response is sent twice.
         AnswerTwice,
         /// L1, L3: a cancellation stops the handler and leaves the request open, so its answer still goes out.
         AnswerAfterCancel,
@@ -50,7 +50,7 @@ faults! {
         ForgetToReap,
         /// L5: when the connection closes, every second waiting call is skipped, as when a table changes under iteration.
         IterateWhileRemoving,
-        /// L5: when the connection closes, the last waiting call is never told.
+        /// L5: when the connection closes, the last pending call does not end.
         LoseWaiterOnClose,
         /// L5: the drain has no deadline.
         DrainForever,
@@ -62,7 +62,7 @@ faults! {
         ConfuseTextAndNumber,
         /// L9: an answer overtakes what was committed before it.
         AnswerOvertakes,
-        /// L9: a call that is taken back before it has left is cancelled on the wire all the same.
+        /// L9: a call that is cancelled before it was sent still sends `notifications/cancelled`.
         CancelTheUnsent,
         /// L1: every eighth frame is lost on its way out.
         DropOutboxEntry,
@@ -70,21 +70,21 @@ faults! {
         ForgetWhatWasSent,
     }
     around {
-        /// L1, L2 (cores): what may be a damaged answer is refused under its id.
+        /// L1, L2 (cores): a message that may be a damaged response is refused with its id.
         RefuseUnderAnyId,
-        /// L10 (client): what takes something back takes the room of other calls.
+        /// L10 (client): `tasks/cancel` and `resources/unsubscribe` count against the limit of other calls.
         ShareRoom,
-        /// L10 (client): half of the answer to the opening says that the server speaks something else.
+        /// L10 (client): a truncated response to `server/discover` makes the client fall back to `initialize`.
         ReadTornOpening,
-        /// L3 (client): requests behind the answer to `server/discover` are answered.
+        /// L3 (client): requests that arrive after the response to `server/discover` are answered.
         AnswerBehindDiscover,
-        /// L8 (client): progress of a call is told to the oldest call.
+        /// L8 (client): progress of a call is delivered to the oldest call.
         CrossProgress,
         /// L2 (client): some of the lines that were read are lost before they are looked at.
         LoseLines,
         /// L5 (client): a call that follows a task waits until its connection is closed, not only until it takes no more calls.
         PauseUntilClosed,
-        /// L5 (HTTP client): a response has arrived before its head was looked at.
+        /// L5 (HTTP client): a request counts as delivered before the status of its response was read.
         ArriveUnread,
         /// L2 (shell, HTTP): changes are not told to subscriptions.
         LoseChanges,
@@ -120,23 +120,23 @@ faults! {
         ResumeTooEarly,
         /// L2 (HTTP): a stream ends with the response that is cut.
         CloseWithResponse,
-        /// L2 (HTTP): an older client that is cut off has cancelled.
+        /// L2 (HTTP): a hangup of an older client cancels its request.
         CutIsCancellation,
-        /// L5 (HTTP): a client of 2026-07-28 that hangs up has not cancelled.
+        /// L5 (HTTP): a hangup of a client of 2026-07-28 does not cancel its request.
         IgnoreHangup,
         /// L5 (HTTP): a session that is deleted is not ended.
         KeepDeleted,
         /// L5 (HTTP): sessions are never idle for too long.
         KeepIdle,
-        /// L8 (HTTP): what belongs to a request goes on the stream that belongs to none.
+        /// L8 (HTTP): a message of a request is sent on the GET stream.
         CrossStreams,
         /// L3 (HTTP): what waits to be read of a request stays when it is cancelled.
         KeepUnreadOfCancelled,
         /// L5 (client): a call that is dropped is not taken back.
         KeepDroppedCalls,
-        /// L8, L10 (client): what a call came to is told to the one that has waited for the longest.
+        /// L8, L10 (client): the result of a call is delivered to the oldest pending call.
         CrossCalls,
-        /// L5 (client): a task that nobody waits for any more is not cancelled.
+        /// L5 (client): the task of a dropped call is not cancelled.
         KeepDroppedTasks,
         /// L5 (client): a task that comes into being when its call has been given up is not heard of.
         IgnoreLateTasks,
@@ -148,31 +148,31 @@ faults! {
         ForgetTotal,
         /// L5 (client): a call that waits for something else than an answer outlasts the close of its client.
         OutlastClose,
-        /// L5 (client): a connection that is lost is noticed when a task is asked for the next time.
+        /// L5 (client): a lost connection is noticed only when a task is polled next.
         SleepOn,
-        /// L9 (client): changes are told before it is said that they are listened to.
+        /// L9 (client): changes are reported before `Change::Listening`.
         TellEarly,
         /// L5 (client): a subscription that was lost on the way is not taken back.
         ForgetLostSubscriptions,
         /// L5 (client): a subscription is not taken back if there is no room for the request.
         UnsubscribeWithoutRoom,
-        /// L5 (client): a client that nobody has lives on until the server has heard that nobody listens.
+        /// L5 (client): a dropped client stays alive until its unsubscribe requests are answered.
         HoldWhileUnsubscribing,
         /// L10 (client): what is kept is given out whatever changes were heard of.
         KeepStale,
         /// L10 (client): what is kept is given out past its time.
         KeepExpired,
-        /// L10 (client): what was sent and lost is made again, whatever harm that does.
+        /// L10 (client): a call that was sent and lost is retried even if it is not idempotent.
         RepeatHarmful,
         /// L2 (client): calls have no deadlines.
         ForgetCallDeadlines,
         /// L3 (client): a question that the server takes back is answered all the same.
         IgnoreCancellations,
-        /// L2 (client): what the server asks is taken up, and the answer is lost.
+        /// L2 (client): a request of the server runs its handler, and the response is lost.
         SwallowAnswers,
         /// L10 (client): one call is refused that there is room for.
         LowerCallLimit,
-        /// L8, L10 (HTTP client): what broke on its way is sent again.
+        /// L8, L10 (HTTP client): a request whose connection broke is sent again.
         SendAgain,
         /// L2 (HTTP client): some of what was read of responses is lost before it is looked at.
         LoseWhatWasRead,
@@ -180,7 +180,7 @@ faults! {
         KeepHalfRead,
         /// L10 (HTTP client): what broke on its way was not sent.
         BrokenIsUnsent,
-        /// L5 (HTTP client): the response to a call that nobody waits for is read on.
+        /// L5 (HTTP client): the response of a dropped call is still read.
         KeepResponses,
         /// L5 (HTTP client): tasks that are given up go on.
         KeepTasks,

@@ -29,7 +29,7 @@
 //! - [`mod@server`]: servers, tools, and the [`Context`] of a handler;
 //! - [`client`]: clients, in the same process, of a child process, over any stream, or over HTTP;
 //! - [`transport`]: the transports;
-//! - [`runtime`]: the runtime that drives connections, for those who run it in a simulator;
+//! - [`runtime`]: the runtime that drives connections; replaceable, for simulators;
 //! - [`model`]: all types of the protocol, named as in its schema. Those that most programs need are re-exported here.
 //!
 //! # Features
@@ -42,7 +42,7 @@
 //!   [`transport::http`].
 //! - `http-client` (with `client`): clients of servers at a URL: [`transport::http`].
 //! - `legacy-sse`: HTTP+SSE, the deprecated transport of 2024-11-05. With `http` servers can offer it, and with `http-client`
-//!   clients speak it with servers that know no other.
+//!   clients use it with servers that support no other transport.
 //! - `schema-validation`: servers check arguments and structured results of tools whose schemas were written by hand, and
 //!   clients check structured results of the tools that they have listed. Without it a tool that needs such a check has a
 //!   [problem](ServerTool::problem): no server is built with it. Clients take structured results as they are. Tools whose arguments

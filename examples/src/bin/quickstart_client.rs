@@ -10,7 +10,7 @@ async fn main() -> Result<(), steadfast::Error> {
     match client.call_tool("add", json!({ "a": 2, "b": 3 })).await {
         Ok(answer) if answer.is_error() => println!("the tool failed: {:?}", answer.content),
         Ok(answer) => answer.content.iter().filter_map(Content::as_text).for_each(|text| println!("{text}")),
-        // With what is behind it; and whether the server may have done it.
+        // The error with its causes, and whether the server may have executed the call.
         Err(error) => println!("{error:?}; what is known of the call: {:?}", error.outcome()),
     }
     client.close().await;

@@ -91,7 +91,7 @@ impl Visit for Agreeable {
 
     fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
-            let nobody = || Error::UserUnavailable("the authorization server sent nobody back".to_owned());
+            let nobody = || Error::UserUnavailable("the authorization server sent no redirect".to_owned());
             let request = Request::get(url.as_str()).body(Payload::from("")).map_err(|_| nobody())?;
             let response = self.0.send(request, PAGE).await.map_err(|_| nobody())?;
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());

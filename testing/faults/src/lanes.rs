@@ -6,7 +6,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Who takes up the machine.
+/// Limits how many checks run at once.
 pub(crate) struct Lanes {
     taken: Mutex<usize>,
     freed: Condvar,

@@ -27,7 +27,7 @@ pub(crate) fn programs() -> Verdict<Programs> {
 fn find() -> Verdict<Programs> {
     let named = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
     let (steadfast, subject) = (named("STEADFAST_BIN"), named("SUBJECT_BIN"));
-    // Whoever built both has them in one folder.
+    // If both were built together, they are in the same folder.
     let beside = || steadfast.as_ref().map(|path| path.with_file_name("subject")).filter(|path| path.exists());
     match (&steadfast, subject.or_else(beside)) {
         (Some(steadfast), Some(subject)) => Ok(Programs { steadfast: steadfast.clone(), subject }),

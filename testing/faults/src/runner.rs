@@ -92,7 +92,7 @@ pub fn run(rows: &[&'static Row], options: &Options, mut tell: impl FnMut(&Repor
                     let lane = lanes::enter(options.lanes, check.alone);
                     let report = run_check(row, check, era, options);
                     drop(lane);
-                    // Whoever listens is the scope itself.
+                    // The receiver lives as long as this scope.
                     let _ = done.send((place, report));
                 }
             });

@@ -48,7 +48,7 @@ pub(crate) fn all(packages: &[&'static Package], base: &Path) -> Result<BTreeMap
             (package.name, installed)
         };
         let node: Vec<_> = node.into_iter().map(one).collect();
-        let python = python.join().map_err(|_| "the installation from PyPI fell over".to_owned())?;
+        let python = python.join().map_err(|_| "the thread that installs from PyPI panicked".to_owned())?;
         Ok(python.into_iter().chain(node).collect())
     })
 }

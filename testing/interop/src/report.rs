@@ -49,7 +49,7 @@ pub(crate) enum Cell {
 
 impl From<Option<Verdict>> for Cell {
     fn from(verdict: Option<Verdict>) -> Self {
-        Self::Done(verdict.unwrap_or_else(|| Verdict::failed("it was not come to".to_owned())))
+        Self::Done(verdict.unwrap_or_else(|| Verdict::failed("the check did not run".to_owned())))
     }
 }
 

@@ -11,7 +11,7 @@ const OPENING: &str = "\
 # Methods by revision
 
 Every request and notification of the protocol and of its tasks extension, and who may send it in which revision. This is
-the table that the code itself asks: a method that has no sender in a revision does not exist there, and is refused as
+generated from the table that the code uses. A method without a sender in a revision does not exist there, and is refused as
 unknown. *Needs* is what the receiver has to have declared; where a revision has no way to declare it (completions in
 2024-11-05) the method is free to use. *In a result* means that since 2026-07-28 a server does not send the request: it
 puts it into a result that asks for input, and the client tries again with the answer.

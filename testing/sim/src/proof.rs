@@ -112,9 +112,13 @@ fn mended(text: &mut String, causes: &[Cause]) {
     };
     let row = |cause: &Cause| [cause.law.to_string(), cause.part.to_owned(), cause.what.to_owned(), seeds(cause)];
     let rows: Vec<_> = causes.iter().map(row).collect();
-    table(text, "### Violations found and mended", ["law", "mended in", "what was wrong", "seeds kept"], &rows);
+    table(text, "### Violations found and fixed", ["law", "fixed in", "what was wrong", "seeds kept"], &rows);
     let total: usize = causes.iter().map(|cause| cause.seeds.len()).sum();
-    let _ = writeln!(text, "Causes by what was mended: {}. `sim replay` runs all {total} seeds.\n", parts.join(", "));
+    let _ = writeln!(
+        text,
+        "Causes by the part that was fixed: {}. `sim replay` runs all {total} seeds.\n",
+        parts.join(", ")
+    );
 }
 
 fn mutants(text: &mut String) -> Result<(), String> {

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_that_name_nobody_are_refused() {
+    fn claims_without_a_subject_are_refused() {
         assert!(checked("sub", json!(null)).is_err());
         assert!(checked("sub", json!("")).is_err());
     }

@@ -87,7 +87,7 @@ impl Introspection {
         let asked = tokio::time::timeout(REQUEST_TIMEOUT, self.ask(token)).await;
         let claims = asked.unwrap_or_else(|_| Err("request timed out".to_owned())).map_err(|reason| {
             tracing::warn!(uri = redact_url(&self.uri.to_string()), reason, "token introspection failed");
-            Rejection::Unavailable("the authorization server does not answer")
+            Rejection::Unavailable("the authorization server is unavailable")
         })?;
         match claims.get("active") {
             Some(Value::Bool(true)) => self.expectations.check(claims),
@@ -244,8 +244,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_gives_no_answer_lets_nobody_in() {
-        let unavailable = Err(Rejection::Unavailable("the authorization server does not answer"));
+    async fn tokens_are_rejected_while_introspection_is_unavailable() {
+        let unavailable = Err(Rejection::Unavailable("the authorization server is unavailable"));
         for (status, body) in
             [(401, "{\"active\":true}"), (500, ""), (302, ""), (200, "<html>"), (200, "[]"), (200, "")]
         {

@@ -130,7 +130,7 @@ impl Visit for AbsentUser {
 }
 
 #[tokio::test]
-async fn a_registration_that_brings_nobody_back_is_not_used_again() {
+async fn a_registration_is_not_reused_after_a_login_without_redirect() {
     let store = MemoryStore::new();
     let site = Site::start(SiteOptions::default()).await;
     let authorizer = site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(OneLogin::default()).build();

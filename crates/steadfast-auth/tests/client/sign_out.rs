@@ -78,7 +78,7 @@ impl HttpClient for SilentHttpClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_issuer_that_does_not_answer_keeps_nobody_from_signing_out() {
+async fn signing_out_works_while_the_issuer_does_not_respond() {
     let store = with_tokens("none").await;
     let authorizer =
         Authorizer::builder(SERVER, Profile::new("Test"), SilentHttpClient).unwrap().store(store.clone()).build();

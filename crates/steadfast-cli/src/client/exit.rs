@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_is_locked_out_may_still_have_done_something_before() {
+    fn an_unknown_outcome_takes_precedence_over_unauthorized() {
         let status = |error: Error| Failure::from(error).mark_unauthorized().exit_status();
         assert_eq!(status(Error::refused("x", ErrorObject::new(7, "no"))), ExitStatus::Unauthorized);
         assert_eq!(status(Error::transport(Outcome::NotSent, "no")), ExitStatus::Unauthorized);

@@ -37,7 +37,7 @@ async fn test_tool_with_logging(ctx: Context) -> &'static str {
 /// Writes a log message, which only clients that set a log level may get.
 #[tool(read_only)]
 async fn test_logging_tool(ctx: Context) -> &'static str {
-    ctx.log(LoggingLevel::Error, "Only for who asked for log messages");
+    ctx.log(LoggingLevel::Error, "Sent only to clients that set a log level");
     "Logged"
 }
 

@@ -54,7 +54,7 @@ fn as_text<M: SerializeMap>(
 }
 
 fn audio_text(content: &AudioContent) -> String {
-    format!("[audio of type {}: this connection cannot carry sound]", content.mime_type)
+    format!("[audio of type {}: this revision of the protocol has no audio content]", content.mime_type)
 }
 
 fn link_text(link: &Resource) -> String {

@@ -20,9 +20,9 @@ pub struct Transmit {
     pub body: Vec<u8>,
     /// What the body is, so that a transport need not parse it to find out.
     pub kind: TransmitKind,
-    /// The request of the peer's that it belongs to: whose answer, progress or log message it is, or whose handler makes the
-    /// call. Of an array of answers, the request that ended last. A message that was refused as it came belongs to none: its
-    /// answer is there when `handle_message` returns.
+    /// The inbound request that the message belongs to: its response, progress or log message, or a call of its handler.
+    /// For a batch, the request that ended last. `None` for the response to a message that was refused when it was
+    /// received; that response is queued when `handle_message` returns.
     pub about: Option<Key>,
 }
 

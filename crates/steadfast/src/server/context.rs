@@ -77,7 +77,7 @@ impl Context {
     /// async fn forget(name: String, ctx: Context) -> steadfast::Result<String> {
     ///     match ctx.principal() {
     ///         Some(who) if who.scopes().contains("notes:write") => Ok(format!("{} forgot {name}", who.name())),
-    ///         _ => Err(ToolError::new("only who may write notes may forget them")),
+    ///         _ => Err(ToolError::new("the scope `notes:write` is required")),
     ///     }
     /// }
     /// ```

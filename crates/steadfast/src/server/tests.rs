@@ -163,7 +163,7 @@ async fn a_tool_with_a_problem_is_refused_or_answers_with_an_error() {
 
 #[cfg(feature = "schema-validation")]
 #[test]
-fn a_schema_that_is_none_is_a_problem() {
+fn an_invalid_schema_is_a_problem() {
     let tool =
         ServerTool::new("t").input_schema(json!({ "properties": { "a": { "type": "strin" } } })).handler(|| async {});
     assert!(tool.problem().unwrap().starts_with("its input schema cannot be used: `properties.a.type`"));
@@ -203,7 +203,7 @@ fn a_server_with_a_schema_of_an_unknown_dialect_is_not_built() {
 }
 
 #[test]
-fn a_key_of_meta_that_is_none_is_a_problem_wherever_it_stands() {
+fn an_invalid_meta_key_is_a_problem_in_every_definition() {
     let meta = |key: &str| Meta::from(JsonObject::from_iter([(key.to_owned(), json!(1))]));
     let problem = |key: &str| {
         let tool = ServerTool::new("t").meta(meta(key)).handler(|| async {});

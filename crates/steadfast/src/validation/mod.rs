@@ -34,7 +34,7 @@ pub(crate) struct Validator {
     cost: SchemaCost,
 }
 
-/// There is none without the feature.
+/// Without the feature no value of this type exists.
 #[cfg(not(feature = "schema-validation"))]
 pub(crate) enum Validator {}
 
@@ -89,10 +89,10 @@ impl Validator {
 
 #[cfg(not(feature = "schema-validation"))]
 impl Validator {
-    /// Always an error, so that no schema is taken whose promise is not kept.
+    /// Always an error, so that no schema is accepted that would not be enforced.
     pub(crate) fn new(_schema: &JsonObject) -> Result<Self, String> {
-        Err("values are checked against it by the feature `schema-validation` of the crate `steadfast`, which is off: \
-             turn it on, or use a type (`#[tool]`, `ToolBuilder::input`, `Structured`)"
+        Err("checking values against it requires the feature `schema-validation` of the crate `steadfast`, which is disabled: \
+             enable it, or use a Rust type (`#[tool]`, `ToolBuilder::input`, `Structured`)"
             .to_owned())
     }
 

@@ -190,7 +190,7 @@ impl Player {
             habit::KILLED_UNREAD => "kill",
             habit::DEAF => {
                 rest();
-                return Err(Failure("nobody ended this server".to_owned()));
+                return Err(Failure("the check did not end this server in time".to_owned()));
             }
             _ => return Ok(()),
         };

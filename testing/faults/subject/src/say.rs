@@ -54,6 +54,6 @@ pub(crate) fn misunderstood(order: &str, error: &serde_json::Error) {
 fn line(value: &Value) {
     let text = format!("{value}\n");
     let mut output = std::io::stdout().lock();
-    // Whoever does not listen any more does not want to know.
+    // If the reader is gone, the line is not needed.
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
 }

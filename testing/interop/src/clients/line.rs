@@ -62,7 +62,7 @@ impl Line {
     pub(crate) fn row(&self, installed: &Result<Installed>, base: &Path, program: &Path) -> Row {
         let mut verdicts = match installed {
             Ok(installed) => self.run(installed, base, program),
-            // Not to be had is not to be passed over: it was not checked.
+            // A client that could not be installed counts as failed, because nothing was checked.
             Err(words) => self.checks.iter().map(|_| Verdict::failed(words.clone())).collect(),
         }
         .into_iter();
@@ -124,7 +124,7 @@ impl Line {
     fn verdict(&self, check: &Check, room: &mut Room, told: &ClientReport) -> Verdict {
         let Some(seen) = told.lines.iter().find(|line| line.get("check").is_some_and(|name| name == check.name)) else {
             let words = told.failure.clone();
-            return Verdict::failed(words.unwrap_or_else(|| "the client did not come to it".to_owned()));
+            return Verdict::failed(words.unwrap_or_else(|| "the client did not run this check".to_owned()));
         };
         // Also if it saw something else: it must not leave anything running.
         let left = room.leave(check.cleans_up);

@@ -45,7 +45,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
 
 fn check_closed(facts: &Ledger, report: &mut Report) {
     if facts.ending.is_none() {
-        report.broken(Law::Closing, "it closed although nobody asked for it");
+        report.broken(Law::Closing, "the connection closed without a cause");
     }
     for request in facts.requests.iter().filter(|request| request.live && request.told.is_none()) {
         report.broken(Law::Closing, format!("the handler of request {} was never told to stop", request.id));

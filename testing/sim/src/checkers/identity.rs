@@ -20,7 +20,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 .iter()
                 .any(|request| request.id == *id && request.execution.is_none() && waits(request.phase));
             if !asked {
-                report.broken(Law::Identity, format!("request {id} was started and nobody asked for it"));
+                report.broken(Law::Identity, format!("request {id} was started, but never received"));
             }
         }
         Observation::Stopped { execution, reason: CancelReason::Peer } => {

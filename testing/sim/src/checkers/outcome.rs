@@ -17,7 +17,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
             }
             match how.claims_sent() {
                 Some(false) if call.written => {
-                    report.broken(Law::Outcome, format!("call {number} is said never to have been sent, and was"));
+                    report.broken(Law::Outcome, format!("call {number} was reported as not sent, but was sent"));
                 }
                 Some(true) if call.id.is_none() => {
                     report.broken(Law::Outcome, format!("call {number} is said to have been sent, and was not"));
@@ -31,7 +31,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
         Observation::Sent { call: Some(number), .. }
             if facts.call(*number).is_none_or(|call| call.ended || !call.called.accepted) =>
         {
-            report.broken(Law::Outcome, format!("call {number} was sent although nobody waits for it"));
+            report.broken(Law::Outcome, format!("call {number} was sent after it was dropped"));
         }
         Observation::Settled { .. } if matches!(facts.cause, Some(Observation::TimedOut)) => {
             for call in facts.calls.iter().filter(|call| call.is_open() && facts.is_call_overdue(call)) {

@@ -87,12 +87,12 @@ impl Caller {
         }
         self.forget();
         self.executor.sleep(LONG).await;
-        // Whoever listens keeps the client for as long as it wants to.
+        // Listeners keep the client alive until they are dropped.
         let listeners = std::mem::take(&mut self.state().listeners);
         for listener in listeners {
             self.executor.cancel(listener);
         }
-        // Somebody looks whether it is over before the server is.
+        // Give the checks time before the server ends.
         for _ in 0..2 {
             self.executor.sleep(LONG / 2).await;
         }

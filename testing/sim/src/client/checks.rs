@@ -309,7 +309,7 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) 
     }
     let cancels = if tasks::may_be_cancelling(facts, way, now) { CANCELLING } else { Duration::ZERO };
     if facts.left.is_some_and(|left| now > left + most + cancels + SLACK) && !way.is_dropped() {
-        return facts.broken(Law::Closing, "nobody has the client any more, and the connection goes on");
+        return facts.broken(Law::Closing, "the client was dropped, but its connection is still open");
     }
     if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && way.is_quiet() {
         over_are_taken_back(facts, way, now);
@@ -342,7 +342,7 @@ fn over_are_taken_back(facts: &mut Facts, way: &dyn TransportFacts, now: Moment)
         !told && first_answer(facts, way, call).0.is_none()
     });
     if let Some((tag, _)) = left {
-        let what = format!("nobody waits for call {tag} any more, and the server was not told");
+        let what = format!("call {tag} was dropped, but its cancellation was not sent");
         facts.broken(Law::Closing, what);
     }
 }
@@ -402,7 +402,7 @@ pub(super) fn at_last(facts: &mut Facts, way: &dyn TransportFacts, executor: &Ex
         return facts.broken(Law::Closing, format!("{tasks} tasks, {jobs} jobs and {timers} timers are left"));
     }
     if !way.is_dropped() {
-        return facts.broken(Law::Closing, "the way to the server is never let go of");
+        return facts.broken(Law::Closing, "the transport was never dropped");
     }
     not_sent_in_part(facts);
 }

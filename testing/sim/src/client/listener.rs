@@ -27,7 +27,7 @@ impl Caller {
                 };
                 ear.caller.journal.heard(ear.number, &heard, &format!("{change:?}"));
             }
-            // Whoever has stopped listening has no client any more.
+            // A listener that stops drops its client.
             drop(changes);
             drop(ear);
         });

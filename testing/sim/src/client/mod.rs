@@ -43,7 +43,7 @@ use stream::{NewestStream, Pipes};
 pub struct Totals {
     /// Runs.
     pub runs: u64,
-    /// Runs in which the client came to terms with the server.
+    /// Runs in which the connection was opened.
     pub opened: u64,
     /// Calls that were made.
     pub calls: u64,

@@ -90,7 +90,7 @@ impl End {
         self.connection.wants_input()
     }
 
-    /// Whether input is held back although the connection lives: too much output waits.
+    /// When the next timer of the connection fires.
     pub(crate) fn deadline(&self) -> Option<Moment> {
         self.connection.poll_timeout()
     }

@@ -54,7 +54,7 @@ pub(super) fn at_drop(facts: &mut Facts, now: Moment, tag: u64, began: Moment) {
     let modern = facts.session_of(tag).is_none();
     let suspended = modern && facts.calls.get(&tag).is_some_and(super::script::Call::asks);
     if !(late || stopped || ended || suspended || facts.closing.is_some()) {
-        facts.broken(Law::Answer, format!("the handler of {tag} was stopped although nobody cancelled it"));
+        facts.broken(Law::Answer, format!("the handler of {tag} was stopped without a cancellation"));
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct LifetimeFacts {
     pub(crate) ended: Option<(Moment, LifetimeEnd)>,
 }
 
-/// Who writes down what becomes of a life.
+/// Records the end of each lifetime.
 pub(crate) trait LifetimeObserver: Send + Sync {
     /// A cleanup begins to run.
     fn running(&self, number: u64);

@@ -43,7 +43,7 @@ pub(crate) enum Observation {
     InputEnded,
     /// The peer has closed its end, and input is still unread.
     PeerGone,
-    /// Nobody reads what we write any more.
+    /// Writing failed: the peer has closed its input.
     WriteFailed,
     // Causes by our side.
     /// This side shuts down; `at_once` without the window.
@@ -58,9 +58,9 @@ pub(crate) enum Observation {
     Logged { execution: Execution, marker: u64 },
     /// An execution has really ended.
     ExecutionEnded(Execution),
-    /// Somebody makes a call.
+    /// The application makes a call.
     Called(Called),
-    /// Nobody waits for a call any more.
+    /// The application drops a call.
     GaveUp(CallNumber),
     /// Something else was asked of the connection that has no part in the laws.
     Asked(&'static str),

@@ -165,7 +165,7 @@ impl Link {
         self.ended = true;
     }
 
-    /// Nobody reads any more.
+    /// The reader is gone.
     pub(crate) fn deafen(&mut self) {
         self.deaf = true;
     }

@@ -22,7 +22,7 @@ pub(crate) enum FaultKind {
     End(Side),
     /// What this side has written and has not arrived is lost.
     Cut(Side),
-    /// Nobody reads what this side writes.
+    /// The peer of this side stops reading.
     Deafen(Side),
     /// This side shuts down.
     ShutDown(Side),

@@ -188,7 +188,7 @@ fn nothing_is_left(facts: &mut Facts) {
 /// The server's future has just ended by itself: it took no longer than it may (L5), and what could be stopped was.
 pub(super) fn at_the_end(facts: &mut Facts, now: Moment) {
     let Some(closing) = facts.closing else {
-        return facts.broken(Law::Closing, "the server ended although nobody asked it to");
+        return facts.broken(Law::Closing, "the server ended without a cause");
     };
     let took = now.since(closing);
     let most = facts.limits.drain_deadline;

@@ -280,7 +280,7 @@ mod tests {
         let meanwhile = agent.prepare(Some(&uri)).await.unwrap();
         assert_ne!(meanwhile.redirect_uri(), uri);
         drop(first);
-        // Others on this machine take ports too, though not the same one for ever.
+        // Others on this machine take ports too, but not the same port forever.
         let mut tries = 0;
         while agent.prepare(Some(&uri)).await.unwrap().redirect_uri() != uri {
             tries += 1;

@@ -29,7 +29,7 @@ pub(super) async fn serve(
     let ours = found.filter(|query| state_of(query).as_deref() == Some(expected.state.as_str()));
     let page = match &ours {
         Some(_) => page("200 OK", "You can close this window and go back to the application."),
-        None => page("404 Not Discovery", "There is nothing here."),
+        None => page("404 Not Found", "There is nothing here."),
     };
     // A failure to send the page does not matter: the redirect has arrived.
     let written = async {

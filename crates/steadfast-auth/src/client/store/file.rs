@@ -15,9 +15,9 @@ use crate::client::Secret;
 use crate::client::pkce::digest;
 
 /// Interval of polling for a lock. Polling blocks no thread, and can be cancelled.
-const TRY_AGAIN: Duration = Duration::from_millis(20);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Timeout of waiting for a lock: longer than a discovery and a token request take.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 /// Limit of the length of a file.
 const MAX_BYTES: u64 = 1024 * 1024;
 
@@ -210,7 +210,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn nobody_but_the_owner_can_read() {
+    async fn files_are_readable_only_by_their_owner() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let scratch = TempFolder::new();

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn when_nobody_can_say_there_is_no_challenge_but_a_time_to_come_back() {
+    fn if_the_verifier_is_unavailable_the_response_is_503_with_retry_after() {
         let response: Response<()> =
             RequestDenial::Rejected(Rejection::Unavailable("down")).response(URL, &Scopes::none());
         assert_eq!(response.status(), 503);

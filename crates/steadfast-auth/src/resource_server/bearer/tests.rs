@@ -95,7 +95,7 @@ async fn two_headers_and_a_token_in_the_query_are_bad_requests() {
 }
 
 #[tokio::test]
-async fn when_the_verifier_cannot_say_nobody_is_let_in() {
+async fn requests_are_refused_while_the_verifier_is_unavailable() {
     let (response, arrived) = sent(layer(), with_token("down")).await;
     assert_eq!(response.status(), 503);
     assert!(arrived.lock().unwrap().is_empty());

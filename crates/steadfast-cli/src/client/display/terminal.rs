@@ -44,9 +44,9 @@ impl TerminalDialog {
         output::eprint_line(sanitize::text(text));
     }
 
-    /// Asks, and returns the line that the user input; `None` at the end of input.
+    /// Asks, and returns the line that the user typed; `None` at the end of input.
     pub(crate) async fn ask(&mut self, question: &str) -> Option<String> {
-        // Lines input before the question are not answers to it.
+        // Lines typed before the question are not answers to it.
         while self.input.try_recv().is_ok() {}
         output::eprint(&sanitize::text(question));
         self.input.recv().await.map(|line| line.trim().to_owned())

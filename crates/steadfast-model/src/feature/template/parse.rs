@@ -54,7 +54,7 @@ fn read_expression(text: &str) -> Result<Part, &'static str> {
         Some(';') => Operator::Parameter,
         Some('?') => Operator::Query,
         Some('&') => Operator::Continuation,
-        Some('=' | ',' | '!' | '@' | '|') => return Err("an operator that has no meaning yet"),
+        Some('=' | ',' | '!' | '@' | '|') => return Err("a reserved operator"),
         _ => Operator::Simple,
     };
     let list = if operator == Operator::Simple { text } else { text.get(1..).unwrap_or_default() };

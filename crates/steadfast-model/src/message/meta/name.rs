@@ -22,15 +22,15 @@ impl fmt::Display for InvalidName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Prefix => {
-                "before the slash stand labels joined by dots, as in `com.example/`; each begins with a letter, ends with \
+                "a prefix is labels joined by dots, as in `com.example/`; each begins with a letter, ends with \
                  a letter or a digit, and has letters, digits and hyphens between"
             }
             Self::Name => {
                 "a name begins and ends with a letter or a digit, and has letters, digits, hyphens, underscores and dots \
                  between"
             }
-            Self::NoPrefix => "it needs a prefix that says whose it is, as in `com.example/name`",
-            Self::Protocol => "the protocol itself writes it where it belongs",
+            Self::NoPrefix => "it needs a prefix that names its owner, as in `com.example/name`",
+            Self::Protocol => "the key is reserved: the library sets it",
         })
     }
 }

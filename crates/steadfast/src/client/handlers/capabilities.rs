@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_handler_answers_is_not_declared() {
+    fn capabilities_without_a_handler_are_not_declared() {
         let explicit = ClientCapabilities::new().with_roots(true).with_sampling_tools().with_elicitation_form();
         let implied = ClientCapabilities::new().with_roots(false).with_elicitation_url();
         let none = capabilities_to_declare(explicit.clone(), implied.clone(), |_| false);

@@ -108,8 +108,8 @@ impl TaskCanceller {
     }
 }
 
-/// Sends a cancellation at once, or, if as many as may be are in flight, when one of those has finished: one request
-/// more would be refused for the limit of concurrent calls.
+/// Sends a cancellation at once, or, if the limit of concurrent calls is reached, when another cancellation has finished.
+/// Past the limit the connection would refuse it.
 fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
     cancellation: PendingCancellation,
@@ -126,7 +126,7 @@ fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
                 Ok((permit, response)) => (Some(permit), response),
                 Err(send) => (cancellation.permit().await, send()),
             };
-            // Neither a result nor an error is of use to anything.
+            // The response does not matter.
             drop(response.await);
             drop(permit);
         };

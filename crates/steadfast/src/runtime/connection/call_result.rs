@@ -46,7 +46,7 @@ pub(crate) fn text_of(end: CallEnd, method: &str) -> Result<Box<str>, Error> {
         }
         CallEnd::Lost { sent, why } => Err(Error::transport(outcome(sent), why)),
         CallEnd::SessionLost => {
-            Err(Error::transport(Outcome::NotSent, "session not found: the server does not know it any more"))
+            Err(Error::transport(Outcome::NotSent, "session not found: the session has expired or was deleted"))
         }
         CallEnd::Unsendable(why) => Err(Error::unsendable(why)),
         CallEnd::EndedByPeer => {

@@ -7,7 +7,7 @@
 //!
 //! - if only input requests hold a clone of that waker, nothing can ever wake the handler: it is suspended at once;
 //! - otherwise the handler is given time, and is suspended when nothing has woken it for [`IDLE_BEFORE_SUSPEND`]: a timer around
-//!   an input request, or a set of futures that stores the waker for its own purposes, would hold the waker for ever.
+//!   an input request, or a set of futures that stores the waker for its own purposes, would hold the waker forever.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};

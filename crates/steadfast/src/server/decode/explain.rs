@@ -34,8 +34,8 @@ fn rewrite(message: &str) -> Option<String> {
     }
     if let Some(mismatch) = message.strip_prefix("unknown field ") {
         return Some(match mismatch.rsplit_once(", expected ") {
-            Some((name, known)) => format!("{name} is not known here, only {known}"),
-            None => format!("{} is not known here", mismatch.strip_suffix(", there are no fields")?),
+            Some((name, known)) => format!("unknown member {name}, expected {known}"),
+            None => format!("unknown member {}", mismatch.strip_suffix(", there are no fields")?),
         });
     }
     if let Some(name) = message.strip_prefix("missing field ") {
@@ -48,7 +48,7 @@ fn rewrite(message: &str) -> Option<String> {
         // serde's name for what an enum is decoded from.
         "expected value" => Some("it must be a string or an object".to_owned()),
         _ if message.starts_with("data did not match any variant of untagged enum ") => {
-            Some("it has none of the forms that it may have".to_owned())
+            Some("it matches none of the allowed forms".to_owned())
         }
         _ => None,
     }
@@ -211,7 +211,7 @@ mod tests {
     fn errors_name_the_members() {
         assert_eq!(explained::<Point>(r#"{"x":1}"#), "`y` is missing");
         assert_eq!(explained::<Point>(r#"{"x":1,"x":2}"#), "`x` is given twice");
-        assert_eq!(explained::<Point>(r#"{"x":1,"z":2}"#), "`z` is not known here, only `x` or `y`");
+        assert_eq!(explained::<Point>(r#"{"x":1,"z":2}"#), "unknown member `z`, expected `x` or `y`");
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(explained::<Colour>("\"blue\""), "it must be one of `red`, `green`, `mixed`, and is `blue`");
         assert_eq!(explained::<Colour>("7"), "it must be a string or an object");
         assert_eq!(explained::<Shape>("7"), "it must be an object, and is 7");
-        assert_eq!(explained::<Either>("[]"), "it has none of the forms that it may have");
+        assert_eq!(explained::<Either>("[]"), "it matches none of the allowed forms");
     }
 
     #[test]

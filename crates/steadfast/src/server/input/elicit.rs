@@ -160,7 +160,7 @@ impl Context {
     /// Asks the user to visit a URL, for what must not go through the client: secrets, payments, logging in elsewhere.
     ///
     /// When this completes, the user has agreed to visit the URL, but may not have finished there. The URL must not contain
-    /// secrets, and the page behind it has to check that its visitor is the same user.
+    /// secrets, and the page has to check that its visitor is the same user.
     pub fn elicit_url(&self, message: impl Into<String>, url: impl Into<String>) -> Elicit<()> {
         let (ctx, message, url) = (self.clone(), message.into(), url.into());
         Elicit(Ask::new(move |options| async move {

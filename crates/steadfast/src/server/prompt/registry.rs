@@ -28,9 +28,9 @@ impl Item for ServerPrompt {
     }
 }
 
-/// Its prompts.
+/// The prompts of the server.
 impl Server {
-    /// Its prompts now, in the order in which they were added.
+    /// The prompts, in the order in which they were added.
     pub fn prompts(&self) -> Vec<ServerPrompt> {
         self.prompt_list().iter().cloned().collect()
     }
@@ -40,10 +40,10 @@ impl Server {
         self.prompt_list().find(name).cloned()
     }
 
-    /// Adds a prompt, also while clients are connected: they are told that the list has changed. A prompt of the same
-    /// name is replaced, and given back.
+    /// Adds a prompt, also while clients are connected, and notifies them. A prompt with the same
+    /// name is replaced and returned.
     ///
-    /// Prompts are declared to clients that connect while there are any. For a server that begins without see
+    /// Clients that connect while the server has no prompts do not know the capability. To declare it anyway, see
     /// [`ServerBuilder::expect_prompts`](crate::server::ServerBuilder::expect_prompts).
     ///
     /// ```
@@ -57,14 +57,14 @@ impl Server {
     /// ```
     pub fn add_prompt(&self, prompt: ServerPrompt) -> Option<ServerPrompt> {
         if let Some(problem) = prompt.problem() {
-            tracing::error!(prompt = prompt.name(), problem, "a prompt was added that cannot be filled in");
+            tracing::error!(prompt = prompt.name(), problem, "added a prompt that cannot be served");
         }
         let replaced = self.inner.prompts.add(prompt);
         self.inner.watchers.tell(&Change::Prompts);
         replaced
     }
 
-    /// Removes a prompt; false if there is none of that name.
+    /// Removes a prompt. Returns false if no prompt has that name.
     pub fn remove_prompt(&self, name: &str) -> bool {
         let removed = self.inner.prompts.remove(name);
         if removed {

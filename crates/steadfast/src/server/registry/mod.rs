@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_survives_what_comes_and_goes() {
+    fn a_cursor_stays_valid_when_items_are_added_and_removed() {
         let tools = catalog(&["a", "b", "c", "d"], 2);
         let cursor = page(&tools, None).1;
         let tools = tools.without("b").unwrap().without("c").unwrap().with(tool("e", "")).0;
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cursor_of_this_list_is_an_invalid_parameter() {
+    fn a_cursor_of_another_list_is_an_invalid_parameter() {
         let tools = catalog(&["a", "b", "c"], 1);
         for odd in ["", "x", "0", "💥", &"A".repeat(100_000)] {
             assert_eq!(refusal(&tools, odd), code::INVALID_PARAMS, "{odd:.10}");

@@ -49,7 +49,7 @@ impl Item for ServerResourceTemplate {
     }
 }
 
-/// Its resources.
+/// The resources of the server.
 impl Server {
     /// Its resources now, in the order in which they were added.
     pub fn resources(&self) -> Vec<ServerResource> {
@@ -61,19 +61,19 @@ impl Server {
         self.resource_list().find(uri).cloned()
     }
 
-    /// Its resource templates now, in the order in which they were added: the first that a URI follows is the one that
+    /// Its resource templates now, in the order in which they were added: the first that matches a URI
     /// is read.
     pub fn resource_templates(&self) -> Vec<ServerResourceTemplate> {
         self.resource_template_list().iter().cloned().collect()
     }
 
-    /// The resource template that is written like this.
+    /// The resource template with exactly this text.
     pub fn resource_template(&self, uri_template: &str) -> Option<ServerResourceTemplate> {
         self.resource_template_list().find(uri_template).cloned()
     }
 
-    /// Adds a resource, also while clients are connected: they are told that the list has changed. A resource at the same
-    /// URI is replaced, and given back.
+    /// Adds a resource, also while clients are connected, and notifies them. A resource with the same
+    /// URI is replaced and returned.
     ///
     /// Resources are declared to clients that connect while there are any. For a server that begins without see
     /// [`ServerBuilder::expect_resources`](crate::server::ServerBuilder::expect_resources).
@@ -88,7 +88,7 @@ impl Server {
     /// ```
     pub fn add_resource(&self, resource: ServerResource) -> Option<ServerResource> {
         if let Some(problem) = resource.problem() {
-            tracing::error!(resource = resource.uri(), problem, "a resource was added that cannot be read");
+            tracing::error!(resource = resource.uri(), problem, "added a resource that cannot be read");
         }
         let replaced = self.inner.resources.add(resource);
         self.inner.watchers.tell(&Change::Resources);
@@ -104,18 +104,22 @@ impl Server {
         removed
     }
 
-    /// Adds a resource template, also while clients are connected. One that is written the same is replaced, and given
-    /// back.
+    /// Adds a resource template, also while clients are connected. A template with the same text is replaced and
+    /// returned.
     pub fn add_resource_template(&self, template: ServerResourceTemplate) -> Option<ServerResourceTemplate> {
         if let Some(problem) = template.problem() {
-            tracing::error!(template = template.uri_template(), problem, "a template was added that cannot be read");
+            tracing::error!(
+                template = template.uri_template(),
+                problem,
+                "added a resource template that cannot be read"
+            );
         }
         let replaced = self.inner.resource_templates.add(template);
         self.inner.watchers.tell(&Change::Resources);
         replaced
     }
 
-    /// Removes a resource template; false if there is none that is written like this.
+    /// Removes a resource template. Returns false if no template has this text.
     pub fn remove_resource_template(&self, uri_template: &str) -> bool {
         let removed = self.inner.resource_templates.remove(uri_template);
         if removed {
@@ -124,8 +128,8 @@ impl Server {
         removed
     }
 
-    /// Tells the clients that asked for it that the resource at this URI has changed. They read it again if they want to
-    /// know how. Never blocks; while a client has not yet been told of one change, the next is not another message.
+    /// Notifies the subscribers of a resource that it has changed; they can read it again.
+    /// Never blocks. Changes are merged while a notification for the same client is queued.
     ///
     /// ```
     /// # let server = steadfast::Server::builder("s", "1").build();
@@ -135,7 +139,7 @@ impl Server {
         self.inner.watchers.tell(&Change::Updated(uri));
     }
 
-    /// Whether a URI names something that may be read: a resource, or what a template may stand for.
+    /// Whether a URI names something that may be read: a resource, or a match of a template.
     pub(crate) fn has_resource(&self, uri: &str) -> bool {
         self.resource_list().find(uri).is_some()
             || self.resource_template_list().iter().any(|template| template.start(uri).is_some())

@@ -68,7 +68,8 @@ impl Subscriptions {
         }
         let mut uris = lock(&self.uris);
         if uris.len() >= self.most && !uris.contains(&uri) {
-            let message = format!("{} resources are subscribed to, which is the limit", self.most);
+            let message =
+                format!("subscription limit reached: this connection may subscribe to {} resources", self.most);
             let error = ErrorObject::internal(message).with_data(serde_json::json!({ "limit": self.most }));
             return refuse(request, &error);
         }
@@ -118,7 +119,7 @@ pub(super) fn listen(scope: Scope<'_>, request: &Request) -> impl Start + use<> 
     };
     let most = mailbox.subscribed;
     if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
-        let message = format!("a subscription may name {most} resources and tasks, which is the limit");
+        let message = format!("too many resources and tasks in one subscription: the limit is {most}");
         return Listen::Answer(refuse(request, &ErrorObject::invalid_params(message)));
     }
     let declared = server.capabilities();

@@ -117,7 +117,7 @@ fn read(message: Vec<u8>) -> Option<RunResult> {
     progress.message.map(RunResult::Progress)
 }
 
-/// Reads what this server wrote, which is UTF-8. From text, as everything else is read: a second reader would be code for nothing.
+/// Decodes a message of this server. Uses `from_str`, as all other decoding does: `from_slice` would only add code.
 fn from_json<T: DeserializeOwned>(message: &[u8]) -> Option<T> {
     serde_json::from_str(std::str::from_utf8(message).ok()?).ok()
 }

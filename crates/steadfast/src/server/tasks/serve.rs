@@ -100,7 +100,7 @@ pub(crate) fn serve(scope: Scope<'_>, request: &Request) -> impl Start + use<> {
     let Scope { server, mailbox, .. } = scope;
     let refuse = |error: &ErrorObject| Route::Answer(Answer::error(&request.id, error));
     let Some(id) = request.params.get_string("taskId").map(std::borrow::Cow::into_owned) else {
-        return refuse(&ErrorObject::invalid_params("params.taskId must be the name of a task"));
+        return refuse(&ErrorObject::invalid_params("params.taskId must be the id of a task"));
     };
     let answers = match (request.method, read_answers(request)) {
         (Method::UpdateTask, Ok(None)) => {
@@ -183,5 +183,5 @@ fn read_answers(request: &Request) -> Result<Option<InputResponses>, ErrorObject
 
 pub(crate) fn without_tasks(what: &str) -> ErrorObject {
     let required = ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new());
-    ErrorObject::missing_capability(format!("{what} needs a client that knows tasks"), &required)
+    ErrorObject::missing_capability(format!("{what} needs a client that supports tasks"), &required)
 }

@@ -12,7 +12,7 @@ use crate::table::{Check, Row};
 pub(crate) static REDIRECTS: Row = Row {
     name: "client_http_redirects",
     fault: "requests are redirected to another origin, or round and round",
-    must: "nobody else is ever spoken to, and no credentials go anywhere; a loop ends",
+    must: "no request and no credentials are sent to another origin; a redirect loop ends",
     checks: &[
         Check::new("a_call_to_another_origin", Era::BOTH, elsewhere),
         Check::new("the_opening_to_another_origin", Era::BOTH, opening_elsewhere),

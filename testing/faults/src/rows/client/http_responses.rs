@@ -13,7 +13,7 @@ use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
     name: "client_http_bad_answers",
-    fault: "responses with every kind of status, of wrong kinds and shapes, for somebody else, twice, of garbage, without an end",
+    fault: "responses with every kind of status, of wrong kinds and shapes, with another id, twice, of garbage, without an end",
     must: "4xx is Refused, everything else that is no answer is Unknown; bodies are read up to a bound; other calls work",
     checks: &[
         Check::new("statuses", Era::BOTH, statuses),

@@ -13,7 +13,7 @@ pub(crate) static ROW: Row = Row {
     name: "client_http_server_dies",
     fault: "the server cannot be reached; closes or resets before the request, behind its head, behind all of it, in the head \
             and in the body of its response, and between two requests",
-    must: "NotSent where nobody was reached, Unknown where the server may have begun; never sent twice; other calls work",
+    must: "NotSent if no connection was made, Unknown where the server may have begun; never sent twice; other calls work",
     checks: &[
         Check::new("it_cannot_be_reached", Era::BOTH, unreachable),
         Check::new("before_it_reads_the_request", Era::BOTH, before_reading),

@@ -14,7 +14,7 @@ pub(crate) static ROW: Row = Row {
     name: "client_server_forks",
     fault: "the server starts a process that keeps its pipes, and lives, leaves, is killed; that process ignores SIGTERM, or \
             has left the group",
-    must: "the end of the server is the end of the connection, whoever holds the pipe; closing ends the whole group",
+    must: "the connection ends with the server, even if another process holds the pipe; closing ends the whole group",
     checks: &[
         Check::new("closing_ends_the_group", Era::BOTH, close_ends_group),
         Check::new("the_server_dies_first", Era::BOTH, server_dies_first),

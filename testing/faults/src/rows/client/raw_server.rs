@@ -13,7 +13,7 @@ use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::limits::PATIENCE;
 
-/// A request as it request.
+/// A request as it was received.
 #[derive(Clone, Debug)]
 pub(super) struct ReceivedRequest {
     pub(super) method: String,
@@ -34,7 +34,7 @@ pub(super) enum Greeting {
     CloseBehindHead,
 }
 
-/// What a check sees to itself, apart from calls of any tool but `echo`.
+/// The requests that the check answers itself, besides calls of tools other than `echo`.
 #[derive(Clone, Copy)]
 enum Guarded {
     Calls,
@@ -45,7 +45,7 @@ enum Guarded {
 /// What a check does with a call.
 type Fault = dyn Fn(&ReceivedRequest, &mut Connection) + Send + Sync;
 
-/// Somebody who has come: one connection.
+/// One accepted connection.
 pub(super) struct Connection {
     stream: TcpStream,
     /// Whether another request may come on it.
@@ -146,7 +146,7 @@ impl RawServer {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// How often a call request.
+    /// How many requests for this call were received.
     pub(super) fn count(&self, call: &str) -> usize {
         self.requests().iter().filter(|request| request.mark() == call).count()
     }

@@ -343,7 +343,7 @@ fn either_order_raced(bench: &mut Bench) -> Verdict {
     server.finish().map(drop)
 }
 
-/// Nobody says goodbye. Some have calls that run, some have streams that were cut, all of them have connections that ended.
+/// No client deletes its session. Some have calls that run, some have streams that were cut, all of them have connections that ended.
 fn thousand_abandoned(bench: &mut Bench) -> Verdict {
     const SESSIONS: usize = 1_000;
     const WITH_CALLS: usize = 100;

@@ -73,7 +73,7 @@ fn nothing_is_begun(server: &ReferenceServer, talk: &Talk<'_>) -> Verdict {
     Ok(())
 }
 
-/// Nobody is there to be answered, and no connection is open: handlers are stopped and cleaned up all the same.
+/// No client is connected: handlers are still stopped, and their cleanups run.
 fn with_clients_that_left(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = launch(bench).cleanup_log(&log);

@@ -15,7 +15,7 @@ pub(crate) static SMUGGLING: Row = Row {
     name: "http_header_smuggling",
     fault: "headers that are there twice, folded, at odds with the body or with each other; two lengths; a length and chunks; \
             a second request in the body of the first",
-    must: "4xx or the end of the connection; never two readings of one request, never a handler that nobody asked for",
+    must: "4xx or the end of the connection; never two readings of one request, no handler runs without a request",
     checks: &[
         Check::new("two_ends_of_a_body", Era::BOTH, two_ends),
         Check::new("folded", Era::BOTH, folded),

@@ -92,7 +92,7 @@ fn twice(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-/// Nobody waits for what runs any more, and SIGKILL comes next: it is stopped at once, however long the drain would be.
+/// No client waits for the handlers, and SIGKILL follows: it is stopped at once, however long the drain would be.
 fn after_the_end_of_input(bench: &mut Bench) -> Verdict {
     let log = bench.new_file();
     let launch = bench.launch().cleanup_log(&log).argument("--drain").argument(LONG_MS.to_string());

@@ -252,7 +252,7 @@ fn flood_slowly_and_close(bench: &mut Bench, tool: &str, arguments: &Value, gap:
     Ok(())
 }
 
-/// Nobody was forgotten: each call that was written whole is answered, with its result or with a refusal.
+/// No call is lost: each call that was written whole is answered, with its result or with a refusal.
 fn flood_and_read_on(bench: &mut Bench) -> Verdict {
     let mut client = bench.open()?;
     let arguments = json!({ "text": "x".repeat(1_000) });

@@ -119,7 +119,10 @@ pub(in crate::client) fn at_read(
     }
     let answer = match end {
         Ok(Some(answer)) => answer,
-        Ok(None) => return facts.broken(Law::Outcome, format!("reading {number} ended with what nobody said")),
+        Ok(None) => {
+            return facts
+                .broken(Law::Outcome, format!("reading {number} ended with a value that the server never sent"));
+        }
         Err((ErrorKind::TimedOut, _)) if took < reading.plan.total => {
             return facts.broken(Law::Outcome, format!("reading {number} is out of time after {took:?}"));
         }

@@ -79,7 +79,7 @@ pub(in crate::client) fn whose(uri: &str) -> Option<u64> {
 pub(super) fn at_listen(facts: &mut Facts, link: usize, request: Id, number: u64) {
     let over = facts.over;
     let Some(listener) = facts.listeners.get_mut(&number) else {
-        return facts.broken(Law::Identity, format!("listener {number} is nobody"));
+        return facts.broken(Law::Identity, format!("listener {number} does not exist"));
     };
     let again = listener.spells.iter().any(|spell| spell.link >= link);
     listener.spells.push(SubscriptionPeriod {
@@ -148,7 +148,7 @@ pub(in crate::client) fn at_heard(facts: &mut Facts, number: u64, heard: &Stream
         }
         StreamItem::Change(serial) => {
             if !spell.listens {
-                let what = format!("listener {number} hears of {serial}, and nobody has said that it listens");
+                let what = format!("listener {number} received change {serial} before `Listening`");
                 return facts.broken(Law::Order, what);
             }
             let place = spell.told.iter().skip(spell.place).position(|told| told.serial == *serial);

@@ -179,7 +179,7 @@ pub(super) fn unwanted_are_cancelled(facts: &mut Facts, way: &dyn TransportFacts
         task.is_some_and(|task| !task.cancelled)
     });
     if let Some((tag, call)) = unwanted {
-        let what = format!("nobody waits for call {tag} any more, and its task {:?} is not cancelled", call.unwanted);
+        let what = format!("call {tag} was dropped, but its task {:?} was not cancelled", call.unwanted);
         facts.broken(Law::Closing, what);
     }
 }

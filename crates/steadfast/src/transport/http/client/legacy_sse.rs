@@ -120,7 +120,7 @@ pub(crate) async fn open(shared: &Shared) -> Result<Events, OpenStreamError> {
 async fn read_endpoint(shared: &Shared, events: &mut Events) -> Result<Vec<u8>, String> {
     let until = shared.runtime.now() + ENDPOINT_TIMEOUT;
     let first = timeout_at(&*shared.runtime, Some(until), events.event()).await;
-    match first.unwrap_or_else(|| Err("the server did not name it in time".to_owned())) {
+    match first.unwrap_or_else(|| Err("timed out waiting for the endpoint event".to_owned())) {
         Ok(SseFrame::Message(event)) if event.name == "endpoint" => Ok(event.data),
         Ok(_) => Err("the event stream does not begin with an endpoint event".to_owned()),
         Err(why) => Err(format!("the event stream names no endpoint: {why}")),

@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     /// Whether redirects are followed here. An HTTP client of the program follows them by its own rules.
     pub(crate) follows_redirects: bool,
     pub(crate) authorize: Option<Arc<dyn Authorize>>,
-    /// The max_message_bytes message that is accepted, in bytes.
+    /// The longest message that is accepted, in bytes.
     pub(crate) max_message_bytes: usize,
     /// The deepest nesting of a message that is accepted.
     pub(crate) max_depth: usize,

@@ -62,7 +62,7 @@ impl HttpTarget {
         let url = Url::parse(url.as_ref()).map_err(|error| format!("not a URL: {error}"));
         let url = url.and_then(|url| match url.scheme() {
             "http" | "https" => Ok(url),
-            other => Err(format!("`{other}:` is not a scheme of HTTP")),
+            other => Err(format!("unsupported URL scheme `{other}:`, expected `http:` or `https:`")),
         });
         Self {
             url,

@@ -333,7 +333,7 @@ impl Shared {
                 return refuse("Mcp-Session-Id is missing: send initialize first, or use revision 2026-07-28");
             }
             SingleHeader::Repeated | SingleHeader::Unreadable => {
-                return refuse("Mcp-Session-Id is there more than once or unreadable");
+                return refuse("Mcp-Session-Id is repeated or not valid text");
             }
         };
         let principal = self.options.principal(parts);

@@ -83,7 +83,7 @@ async fn tool_annotations_are_used_only_if_the_server_is_trusted() {
 }
 
 #[tokio::test]
-async fn settle_reports_the_outcome_and_an_unknown_call_can_be_retried() {
+async fn outcome_is_reported_and_an_unknown_call_can_be_retried() {
     let server = losing("tools/call");
     let client = server.connect().await;
     let CallOutcome::Unknown(unknown) = soon(client.call_tool("pay", json!({"n": 5})).outcome()).await else {
@@ -99,7 +99,7 @@ async fn settle_reports_the_outcome_and_an_unknown_call_can_be_retried() {
 }
 
 #[tokio::test]
-async fn settle_reports_refused_and_not_sent() {
+async fn outcome_reports_refused_and_not_sent() {
     let server = FakeServer::new(|_, request| match request["method"].as_str() {
         Some("tools/call") => Reply::Error(-32602),
         _ => Reply::Result(done(request)),

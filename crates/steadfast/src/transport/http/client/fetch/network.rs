@@ -58,7 +58,7 @@ impl Network {
     pub(crate) fn through(&mut self, proxy: &str) -> Result<(), String> {
         let url = Url::parse(proxy).map_err(|error| format!("the proxy is not a URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("`{}:` is not a scheme of proxies", url.scheme()));
+            return Err(format!("unsupported proxy scheme `{}:`", url.scheme()));
         }
         self.proxy = Proxy::Through(url);
         Ok(())

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_in_vain_grow_apart_and_come_to_an_end() {
+    fn failed_attempts_have_growing_pauses_and_a_limit() {
         let halves = |pauses: &[u64]| pauses.iter().map(|pause| Duration::from_millis(pause / 2)).collect::<Vec<_>>();
         assert_eq!(
             pauses_while_down(StreamBackoff::for_response(), None, 0),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_does_not_wait_long_for_a_server_that_is_gone_whatever_chance_says() {
+    fn pauses_of_a_call_are_at_most_20_seconds_with_any_jitter() {
         let total = |chance| pauses_while_down(StreamBackoff::for_response(), None, chance).iter().sum::<Duration>();
         assert!(total(0) >= Duration::from_secs(5), "{:?}", total(0));
         assert!(total(u8::MAX) <= Duration::from_secs(20), "{:?}", total(u8::MAX));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_comes_back_earlier_than_the_server_says_however_long_that_is() {
+    fn a_pause_is_never_shorter_than_retry() {
         for retry in [0, 1, 700, 60_000, 300_001, 86_400_000, u64::MAX].map(Duration::from_millis) {
             let mut backoff = StreamBackoff::for_response();
             assert_eq!(backoff.pause(Some(retry), &shortest(0)), Some(retry), "the first pause is exactly that");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_and_a_stream_that_lasted_begin_it_anew() {
+    fn a_message_or_a_long_stream_resets_the_backoff() {
         let retry = Some(Duration::from_millis(5));
         for (has_message, uptime, pause) in [(true, 0, 5), (false, 10_000, 5), (false, 9_999, 1_000)] {
             let mut backoff = StreamBackoff::for_server_stream();

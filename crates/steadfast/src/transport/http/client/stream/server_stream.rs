@@ -39,8 +39,8 @@ pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<DriverEvent
         }
         let retry = events.as_ref().and_then(Events::retry);
         let Some(pause) = backoff.pause(retry, &*shared.runtime) else {
-            let what = "messages that the server sends by itself are not received any more";
-            shared.log(Level::WARN, what, "their stream could not be reopened");
+            let what = "notifications and requests of the server are no longer received";
+            shared.log(Level::WARN, what, "the GET stream could not be reopened");
             break;
         };
         sleep(&*shared.runtime, pause).await;
