@@ -24,10 +24,10 @@ async fn connect(options: Options<Nothing>) -> Result<Connected, Failure> {
         (None, None) => return Err("neither a URL nor a command".into()),
     };
     let era = match options.era {
-        Era::Initialize => client::Era::Handshake(Revision::V2025_11_25),
-        Era::Stateless => client::Era::Modern,
+        Era::Initialize => client::NegotiationMode::Handshake(Revision::V2025_11_25),
+        Era::Stateless => client::NegotiationMode::Stateless,
     };
-    Ok(Connected(connecting.era(era).await?))
+    Ok(Connected(connecting.negotiation(era).await?))
 }
 
 struct Connected(Client);

@@ -7,7 +7,7 @@
 //! ```
 //! use http::{Request, Response};
 //! use http_body_util::Full;
-//! use steadfast_auth::resource_server::{Principal, Rejection, RequireBearer, ResourceMetadata, Token, verify_with};
+//! use steadfast_auth::resource_server::{Principal, TokenRejection, BearerLayer, ResourceMetadata, Token, verify_with};
 //! use tower::{Layer, ServiceExt, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -19,7 +19,7 @@
 //! // Verifies tokens: here a closure; use JwtVerifier or Introspection for real ones.
 //! let verifier = verify_with(async |token: Token| match token.expose() {
 //!     "good" => Ok(Principal::new("alice").with_scopes("files:read".parse().unwrap_or_default())),
-//!     _ => Err(Rejection::Invalid("unknown token")),
+//!     _ => Err(TokenRejection::Invalid("unknown token")),
 //! });
 //!
 //! // The server itself: it gets the principal of the request, and never sees a token.
@@ -28,7 +28,7 @@
 //!     let name = principal.and_then(Principal::subject).unwrap_or("nobody").to_owned();
 //!     Ok::<_, std::convert::Infallible>(Response::new(Full::<bytes::Bytes>::from(name)))
 //! });
-//! let server = RequireBearer::new(verifier, &metadata).scopes("files:read".parse()?).layer(server);
+//! let server = BearerLayer::new(verifier, &metadata).scopes("files:read".parse()?).layer(server);
 //! let server = metadata.layer().layer(server);
 //!
 //! let request = Request::post("/mcp").header("Authorization", "Bearer good").body(String::new())?;
@@ -60,8 +60,8 @@
 //! ```
 //! use steadfast::transport::http::{HttpOptions, HttpService};
 //! use steadfast::{Context, Server, ServerTool};
-//! use steadfast_auth::resource_server::{RequireBearer, ResourceMetadata};
-//! # use steadfast_auth::resource_server::{Principal, Rejection, Token, verify_with};
+//! use steadfast_auth::resource_server::{BearerLayer, ResourceMetadata};
+//! # use steadfast_auth::resource_server::{Principal, TokenRejection, Token, verify_with};
 //! use tower::Layer;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,10 +70,10 @@
 //! });
 //! let server = Server::builder("files", "1.0.0").tools([whoami]).build();
 //! let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?;
-//! # let verifier = verify_with(async |_: Token| Err::<Principal, _>(Rejection::Invalid("unknown token")));
+//! # let verifier = verify_with(async |_: Token| Err::<Principal, _>(TokenRejection::Invalid("unknown token")));
 //!
 //! let service = HttpService::new(server, HttpOptions::new());
-//! let service = RequireBearer::new(verifier, &metadata).layer(service);
+//! let service = BearerLayer::new(verifier, &metadata).layer(service);
 //! let service = metadata.layer().layer(service);
 //! # drop(service);
 //! # Ok(())

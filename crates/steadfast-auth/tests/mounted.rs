@@ -16,7 +16,7 @@ use p256::pkcs8::EncodePrivateKey;
 use serde_json::{Value, json};
 use steadfast::prelude::*;
 use steadfast::transport::http::{HttpOptions, HttpService};
-use steadfast_auth::resource_server::{JwtVerifier, KeySet, RequireBearer, ResourceMetadata};
+use steadfast_auth::resource_server::{BearerLayer, JwtVerifier, KeySet, ResourceMetadata};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tower::Layer;
@@ -56,7 +56,7 @@ impl Issuer {
         let metadata = ResourceMetadata::new(RESOURCE, [ISSUER]).unwrap();
         let server = Server::builder("test", "1.0.0").tools([whoami()]).build();
         let service = HttpService::new(server, HttpOptions::new());
-        let service = RequireBearer::new(JwtVerifier::new(ISSUER, RESOURCE, keys), &metadata).layer(service);
+        let service = BearerLayer::new(JwtVerifier::new(ISSUER, RESOURCE, keys), &metadata).layer(service);
         let service = metadata.layer().layer(service);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

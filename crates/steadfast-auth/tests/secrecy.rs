@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
 use steadfast_auth::resource_server::{
-    FetchedKeys, HttpClient, HttpError, Introspection, JwtVerifier, KeySet, Payload, Principal, Rejection,
-    RequireBearer, ResourceMetadata, ResponseFuture, Token, Verifier, verify_with,
+    BearerLayer, FetchedKeys, HttpClient, HttpError, Introspection, JwtVerifier, KeySet, Payload, Principal,
+    ResourceMetadata, ResponseFuture, Token, TokenRejection, Verifier, verify_with,
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tracing_subscriber::fmt::MakeWriter;
@@ -86,7 +86,7 @@ fn verifiers(heard: &LogBuffer) -> Vec<Arc<dyn Verifier>> {
         listener.debug(&token);
         std::future::ready(Ok(Principal::new("alice")))
     });
-    let closed = verify_with(async |_: Token| Err(Rejection::Invalid("unknown token")));
+    let closed = verify_with(async |_: Token| Err(TokenRejection::Invalid("unknown token")));
     vec![Arc::new(jwt), Arc::new(fetching), Arc::new(introspection), Arc::new(open), Arc::new(closed)]
 }
 
@@ -123,8 +123,8 @@ async fn no_token_is_printed_logged_answered_or_passed_on() {
 
     let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"]).unwrap();
     for verifier in verifiers(&heard) {
-        let layer = RequireBearer::new(verifier, &metadata).scopes("read".parse().unwrap()).implied_by(|_, _| true);
-        let open = RequireBearer::new(verify_with(async |_: Token| Ok(Principal::new("alice"))), &metadata);
+        let layer = BearerLayer::new(verifier, &metadata).scopes("read".parse().unwrap()).implied_by(|_, _| true);
+        let open = BearerLayer::new(verify_with(async |_: Token| Ok(Principal::new("alice"))), &metadata);
         for layer in [layer, open] {
             heard.debug(&layer);
             for request in requests() {

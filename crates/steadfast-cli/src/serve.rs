@@ -8,7 +8,7 @@ use clap::Args;
 use steadfast::prelude::*;
 use steadfast::transport::Transport;
 use steadfast::transport::http::HttpOptions;
-use steadfast::transport::stream::Stream;
+use steadfast::transport::stream::StreamTransport;
 use steadfast::{Error, Limits, Outcome};
 
 use crate::output::eprint_line;
@@ -125,7 +125,7 @@ async fn serve_unix(server: Server, limits: Limits, path: PathBuf) -> Result<(),
     }
     let listener = tokio::net::UnixListener::bind(&path).map_err(start_error)?;
     eprint_line(format_args!("steadfast: serving on {}", path.display()));
-    let accept = async || listener.accept().await.map(|(stream, _)| Stream::from(stream));
+    let accept = async || listener.accept().await.map(|(stream, _)| StreamTransport::from(stream));
     let result = serve_connections(server, limits, accept).await;
     // The next server could not bind to a leftover socket file.
     let _ = std::fs::remove_file(&path);
@@ -141,7 +141,7 @@ async fn serve_tcp(server: Server, limits: Limits, address: SocketAddr) -> Resul
     require_loopback(address)?;
     let listener = tokio::net::TcpListener::bind(address).await.map_err(start_error)?;
     eprint_line(format_args!("steadfast: serving on {}", listener.local_addr().map_err(start_error)?));
-    let accept = async || listener.accept().await.map(|(stream, _)| Stream::from(stream));
+    let accept = async || listener.accept().await.map(|(stream, _)| StreamTransport::from(stream));
     serve_connections(server, limits, accept).await
 }
 

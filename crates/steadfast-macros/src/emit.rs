@@ -43,7 +43,7 @@ pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, calle
     let task = quote! { #(.task(::steadfast::server::tasks::TaskSupport::#task))* };
     let ask_first = options.ask_first.iter().map(|ask| quote_spanned! {ask.span()=> .ask_first(#ask) });
     let given = quote! { #builder #annotations #needs #cooperative #task #(#ask_first)*, #properties };
-    run(function, callee, if function.is_async { "on_workers" } else { "on_threads" }, &given)
+    run(function, callee, if function.is_async { "async_handler" } else { "blocking_handler_of" }, &given)
 }
 
 /// The expression that builds the prompt.

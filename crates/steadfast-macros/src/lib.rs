@@ -245,7 +245,7 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
 /// - `mime_type = ".."`; `size = 1024`, in bytes, of a fixed URI; `annotations = Annotations::new().with_priority(1.0)`;
-///   `cache = Cache::new(60_000, CacheScope::Public)`: any expression of that type.
+///   `cache = CacheHints::new(60_000, CacheScope::Public)`: any expression of that type.
 /// - `needs = roots`, `cancel = cooperative`, `icon = "https://.."`: as for [`macro@tool`].
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {

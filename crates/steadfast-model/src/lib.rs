@@ -11,24 +11,23 @@
 //! Nothing here knows of connections, time or threads, and no input makes it panic.
 //!
 //! ```
-//! use steadfast_model::era::{Decoration, write_result};
-//! use steadfast_model::{CallToolResult, Content, Method, Resource, Revision, Sender};
+//! use steadfast_model::wire::{CommonMembers, write_result};
+//! use steadfast_model::{CallToolResult, Content, Method, Resource, Revision, SentBy};
 //!
 //! // Servers send elicitation requests, since 2025-06-18.
 //! assert_eq!(Method::Elicit.sender_in(Revision::V2025_03_26), None);
-//! assert_eq!(Method::Elicit.sender_in(Revision::V2025_06_18), Some(Sender::Server));
+//! assert_eq!(Method::Elicit.sender_in(Revision::V2025_06_18), Some(SentBy::Server));
 //!
 //! // A resource link is encoded as text for revisions without links.
 //! let result = CallToolResult::new(vec![Content::resource_link(Resource::new("file:///notes", "notes"))]);
 //! let mut out = Vec::new();
-//! write_result(Revision::V2024_11_05, &result, &Decoration::none(), &mut out).unwrap();
+//! write_result(Revision::V2024_11_05, &result, &CommonMembers::none(), &mut out).unwrap();
 //! assert_eq!(out, br#"{"content":[{"type":"text","text":"[resource notes: file:///notes]"}]}"#);
 //! ```
 #![forbid(unsafe_code)]
 
 mod auth;
 mod capabilities;
-pub mod era;
 mod feature;
 mod implementation;
 mod json;
@@ -36,6 +35,7 @@ mod message;
 pub mod method;
 mod revision;
 mod setters;
+pub mod wire;
 
 pub use auth::principal::Principal;
 pub use auth::scope::{InvalidScope, Scopes};
@@ -77,7 +77,7 @@ pub use feature::tool::{
 };
 pub use implementation::{Icon, IconTheme, Implementation};
 pub use json::{Extra, JsonObject};
-pub use message::cache::{Cache, CacheScope};
+pub use message::cache::{CacheHints, CacheScope};
 pub use message::cancel::CancelledParams;
 pub use message::discover::DiscoverResult;
 pub use message::error::{ErrorObject, code};
@@ -91,7 +91,7 @@ pub use message::progress::ProgressParams;
 pub use message::request::Request;
 pub use message::subscription::{ListenResult, SubscriptionFilter, SubscriptionParams};
 pub use message::{error, meta, notification, request};
-pub use method::{Availability, Capability, Delivery, Method, Row, Sender};
+pub use method::{Availability, Capability, Method, MethodForm, MethodInfo, SentBy};
 pub use revision::Revision;
 
 /// The example of the README, compiled.

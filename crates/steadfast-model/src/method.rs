@@ -2,7 +2,7 @@
 //!
 //! The table alone decides whether a message may be sent or answered in a revision: a method that it does not give to a
 //! side does not exist for that side. Differences that are not about messages are methods of [`Revision`], or are in the
-//! encoders of [`crate::era`]. The parameters and results of each method are in [`crate::request`] and
+//! encoders of [`crate::wire`]. The parameters and results of each method are in [`crate::request`] and
 //! [`crate::notification`].
 
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::revision::Revision;
 
 /// Which side may send a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sender {
+pub enum SentBy {
     /// Clients.
     Client,
     /// Servers.
@@ -20,7 +20,7 @@ pub enum Sender {
     Both,
 }
 
-impl Sender {
+impl SentBy {
     /// True if clients may send it.
     pub const fn is_client(self) -> bool {
         matches!(self, Self::Client | Self::Both)
@@ -34,7 +34,7 @@ impl Sender {
 
 /// How a method is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Delivery {
+pub enum MethodForm {
     /// As a message.
     Message,
     /// In the `inputRequests` of a result (since 2026-07-28).
@@ -46,9 +46,9 @@ pub enum Delivery {
 #[non_exhaustive]
 pub struct Availability {
     /// Who may send it.
-    pub sender: Sender,
+    pub sender: SentBy,
     /// How it is sent.
-    pub delivery: Delivery,
+    pub delivery: MethodForm,
 }
 
 /// A capability that a receiver has to declare before a method may be sent to it.
@@ -93,7 +93,7 @@ impl Capability {
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Row {
+pub struct MethodInfo {
     /// The method.
     pub method: Method,
     /// Its name on the wire.
@@ -112,17 +112,17 @@ pub struct Row {
     availability: [Option<Availability>; Revision::ALL.len()],
 }
 
-impl Row {
+impl MethodInfo {
     /// Who may send the method in that revision, and how; `None`: it does not exist there.
     pub const fn availability_in(&self, revision: Revision) -> Option<Availability> {
         self.availability[revision.index()]
     }
 }
 
-const CLIENT: Option<Availability> = Some(Availability { sender: Sender::Client, delivery: Delivery::Message });
-const SERVER: Option<Availability> = Some(Availability { sender: Sender::Server, delivery: Delivery::Message });
-const EITHER: Option<Availability> = Some(Availability { sender: Sender::Both, delivery: Delivery::Message });
-const INPUT: Option<Availability> = Some(Availability { sender: Sender::Server, delivery: Delivery::InputRequest });
+const CLIENT: Option<Availability> = Some(Availability { sender: SentBy::Client, delivery: MethodForm::Message });
+const SERVER: Option<Availability> = Some(Availability { sender: SentBy::Server, delivery: MethodForm::Message });
+const EITHER: Option<Availability> = Some(Availability { sender: SentBy::Both, delivery: MethodForm::Message });
+const INPUT: Option<Availability> = Some(Availability { sender: SentBy::Server, delivery: MethodForm::InputRequest });
 const ABSENT: Option<Availability> = None;
 
 /// A row for every revision: those after the last column that is written repeat it.
@@ -144,9 +144,9 @@ macro_rules! methods {
         /// Every request and notification of every revision and of the tasks extension.
         ///
         /// ```
-        /// use steadfast_model::{Method, Revision, Sender};
+        /// use steadfast_model::{Method, Revision, SentBy};
         /// let method = Method::from_name("tools/call").unwrap();
-        /// assert_eq!(method.sender_in(Revision::V2024_11_05), Some(Sender::Client));
+        /// assert_eq!(method.sender_in(Revision::V2024_11_05), Some(SentBy::Client));
         /// assert_eq!(Method::Ping.sender_in(Revision::V2026_07_28), None);
         /// assert_eq!(Method::from_name("tools/destroy"), None);
         /// ```
@@ -169,9 +169,9 @@ macro_rules! methods {
             }
 
             /// The method's row of the table.
-            pub const fn row(self) -> &'static Row {
+            pub const fn row(self) -> &'static MethodInfo {
                 match self {
-                    $(Self::$variant => const { &Row {
+                    $(Self::$variant => const { &MethodInfo {
                         method: Self::$variant,
                         name: $name,
                         notification: methods!(@notification $kind),
@@ -309,13 +309,13 @@ impl Method {
     }
 
     /// Who may send it as a message in that revision; `None`: there is no such message.
-    pub fn sender_in(self, revision: Revision) -> Option<Sender> {
+    pub fn sender_in(self, revision: Revision) -> Option<SentBy> {
         let availability = self.row().availability_in(revision)?;
-        (availability.delivery == Delivery::Message).then_some(availability.sender)
+        (availability.delivery == MethodForm::Message).then_some(availability.sender)
     }
 
     /// How it is sent in that revision; `None`: it does not exist there.
-    pub fn delivery_in(self, revision: Revision) -> Option<Delivery> {
+    pub fn delivery_in(self, revision: Revision) -> Option<MethodForm> {
         self.row().availability_in(revision).map(|availability| availability.delivery)
     }
 
@@ -331,12 +331,12 @@ impl Method {
 
     /// True if a client may send it as a message in that revision.
     pub fn from_client_in(self, revision: Revision) -> bool {
-        self.sender_in(revision).is_some_and(Sender::is_client)
+        self.sender_in(revision).is_some_and(SentBy::is_client)
     }
 
     /// True if a server may send it as a message in that revision.
     pub fn from_server_in(self, revision: Revision) -> bool {
-        self.sender_in(revision).is_some_and(Sender::is_server)
+        self.sender_in(revision).is_some_and(SentBy::is_server)
     }
 }
 
@@ -389,7 +389,7 @@ mod tests {
         assert!(of(Method::is_deferrable_in, Revision::V2025_11_25).is_empty());
     }
 
-    fn names(revision: Revision, may_send: fn(Sender) -> bool, notification: bool) -> Vec<&'static str> {
+    fn names(revision: Revision, may_send: fn(SentBy) -> bool, notification: bool) -> Vec<&'static str> {
         let sent = |method: &&Method| method.sender_in(revision).is_some_and(may_send);
         let of_kind = Method::ALL.iter().filter(|method| method.is_notification() == notification);
         of_kind.filter(sent).map(|method| method.name()).collect()
@@ -397,10 +397,10 @@ mod tests {
 
     #[test]
     fn a_stateless_server_sends_no_requests() {
-        assert!(names(Revision::V2026_07_28, Sender::is_server, false).is_empty());
-        assert_eq!(names(Revision::V2026_07_28, Sender::is_client, true), ["notifications/cancelled"]);
+        assert!(names(Revision::V2026_07_28, SentBy::is_server, false).is_empty());
+        assert_eq!(names(Revision::V2026_07_28, SentBy::is_client, true), ["notifications/cancelled"]);
         for method in [Method::ListRoots, Method::CreateMessage, Method::Elicit] {
-            assert_eq!(method.delivery_in(Revision::V2026_07_28), Some(Delivery::InputRequest));
+            assert_eq!(method.delivery_in(Revision::V2026_07_28), Some(MethodForm::InputRequest));
         }
     }
 
@@ -417,25 +417,25 @@ mod tests {
     #[test]
     fn the_first_revision_has_what_its_schema_lists() {
         let oldest = Revision::V2024_11_05;
-        assert_eq!(names(oldest, Sender::is_client, false).len(), 13);
-        assert_eq!(names(oldest, Sender::is_server, false), ["ping", "roots/list", "sampling/createMessage"]);
-        assert_eq!(names(oldest, Sender::is_client, true).len(), 4);
-        assert_eq!(names(oldest, Sender::is_server, true).len(), 7);
+        assert_eq!(names(oldest, SentBy::is_client, false).len(), 13);
+        assert_eq!(names(oldest, SentBy::is_server, false), ["ping", "roots/list", "sampling/createMessage"]);
+        assert_eq!(names(oldest, SentBy::is_client, true).len(), 4);
+        assert_eq!(names(oldest, SentBy::is_server, true).len(), 7);
     }
 
     #[test]
     fn the_last_with_a_handshake_has_what_its_schema_lists() {
         let revision = Revision::V2025_11_25;
-        assert_eq!(names(revision, Sender::is_client, false).len(), 17);
-        assert_eq!(names(revision, Sender::is_server, false).len(), 8);
-        assert_eq!(names(revision, Sender::is_client, true).len(), 5);
-        assert_eq!(names(revision, Sender::is_server, true).len(), 9);
+        assert_eq!(names(revision, SentBy::is_client, false).len(), 17);
+        assert_eq!(names(revision, SentBy::is_server, false).len(), 8);
+        assert_eq!(names(revision, SentBy::is_client, true).len(), 5);
+        assert_eq!(names(revision, SentBy::is_server, true).len(), 9);
     }
 
     #[test]
     fn the_newest_has_what_its_schema_and_the_extension_list() {
         let newest = Revision::V2026_07_28;
-        assert_eq!(names(newest, Sender::is_client, false).len(), 10 + 3);
-        assert_eq!(names(newest, Sender::is_server, true).len(), 8 + 1);
+        assert_eq!(names(newest, SentBy::is_client, false).len(), 10 + 3);
+        assert_eq!(names(newest, SentBy::is_server, true).len(), 8 + 1);
     }
 }

@@ -4,7 +4,7 @@
 //! their effects: every kind of event, of refusal and of ending. [`take`] returns the counts and resets them. Without the feature
 //! nothing is counted, and none of this is in the build.
 
-use crate::connection::{CallEnd, CallRefused, CancelReason, CloseCause, Event, ProtocolWarning};
+use crate::connection::{CallEnd, CancelReason, CloseCause, Event, NotSentReason, ProtocolWarning};
 use crate::envelope::RefusalKind;
 
 /// Defines an enum with a name for each variant.
@@ -142,7 +142,7 @@ impl From<&Event> for Effect {
 impl From<&CallEnd> for Effect {
     fn from(outcome: &CallEnd) -> Self {
         match outcome {
-            CallEnd::NotMade(refused) => refused.into(),
+            CallEnd::NotSent(refused) => refused.into(),
             CallEnd::Answered(_) => Self::Answered,
             CallEnd::Refused(_) => Self::Refused,
             CallEnd::Unreadable(_) => Self::UnreadableAnswer,
@@ -175,13 +175,13 @@ impl From<&ProtocolWarning> for Effect {
     }
 }
 
-impl From<&CallRefused> for Effect {
-    fn from(refused: &CallRefused) -> Self {
+impl From<&NotSentReason> for Effect {
+    fn from(refused: &NotSentReason) -> Self {
         match refused {
-            CallRefused::Closed => Self::CallOnClosed,
-            CallRefused::NotInRevision => Self::CallNotInRevision,
-            CallRefused::MissingCapability(_) => Self::CallMissingCapability,
-            CallRefused::TooMany => Self::CallTooMany,
+            NotSentReason::Closed => Self::CallOnClosed,
+            NotSentReason::NotInRevision => Self::CallNotInRevision,
+            NotSentReason::MissingCapability(_) => Self::CallMissingCapability,
+            NotSentReason::TooMany => Self::CallTooMany,
         }
     }
 }

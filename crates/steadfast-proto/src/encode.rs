@@ -4,14 +4,14 @@
 //! created here, so that everything that is sent as a response is a valid one.
 
 use serde::Serialize;
-use steadfast_model::era::{self, Decoration, Encode};
+use steadfast_model::wire::{self, CommonMembers, Encode};
 use steadfast_model::{ErrorObject, Method, RequestId, Revision};
 
 /// An encoded response to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer(Vec<u8>);
+pub struct EncodedResponse(Vec<u8>);
 
-impl Answer {
+impl EncodedResponse {
     /// A response whose result `write` appends. If `write` fails, the response is an internal error that says so.
     pub fn result<E: std::fmt::Display>(id: &RequestId, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Self {
         Self::result_in(Vec::with_capacity(256), id, write)
@@ -101,7 +101,7 @@ pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
 /// A notification with parameters, encoded for the revision.
 pub(crate) fn notification_of(revision: Revision, method: Method, params: &impl Encode) -> Vec<u8> {
     // These types have string keys and finite numbers, so they can be encoded.
-    let text = era::params_text(revision, params, &Decoration::none()).unwrap_or_default();
+    let text = wire::params_text(revision, params, &CommonMembers::none()).unwrap_or_default();
     notification(method.name(), Some(if text.is_empty() { "{}" } else { &text }))
 }
 

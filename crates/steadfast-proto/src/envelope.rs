@@ -2,7 +2,7 @@
 //!
 //! The pass checks UTF-8, the JSON grammar and the nesting of the whole message, and records where its members are. It decodes
 //! ids and method names only: `params` stays text until a handler decodes it. A message that cannot be read becomes a
-//! [`Refusal`] with the error to answer with and, if it could be read, the id of the message.
+//! [`MalformedMessage`] with the error to answer with and, if it could be read, the id of the message.
 
 mod owned;
 mod params;
@@ -110,14 +110,14 @@ pub enum RefusalKind {
 
 /// A message that was refused, with what could be read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct MalformedMessage {
     /// Why.
     pub kind: RefusalKind,
     /// What could be read.
     pub salvaged: SalvagedFields,
 }
 
-impl Refusal {
+impl MalformedMessage {
     /// The error to answer with.
     pub fn error(&self) -> ErrorObject {
         match &self.kind {
@@ -144,7 +144,7 @@ impl Refusal {
 /// assert_eq!((id.to_string().as_str(), &*method), ("7", "tools/call"));
 /// assert_eq!(params.get("name"), Some("\"add\""));
 /// ```
-pub fn read(bytes: &[u8], deepest: usize) -> Result<Message<'_>, Refusal> {
+pub fn read(bytes: &[u8], deepest: usize) -> Result<Message<'_>, MalformedMessage> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return Err(salvaging(bytes, RefusalKind::NotUtf8(error.valid_up_to()))),
@@ -153,7 +153,7 @@ pub fn read(bytes: &[u8], deepest: usize) -> Result<Message<'_>, Refusal> {
 }
 
 /// Reads one message from text, such as a message of a batch.
-pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, Refusal> {
+pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, MalformedMessage> {
     scan(text, deepest)?.classify(text)
 }
 
@@ -173,7 +173,7 @@ enum Layout {
 }
 
 /// The one pass over the text: checks the grammar and the nesting, and finds the members.
-fn scan(text: &str, deepest: usize) -> Result<Layout, Refusal> {
+fn scan(text: &str, deepest: usize) -> Result<Layout, MalformedMessage> {
     let fault = |fault| {
         let kind = match fault {
             Fault::Syntax(at) => RefusalKind::NotJson(at),
@@ -202,20 +202,20 @@ fn scan(text: &str, deepest: usize) -> Result<Layout, Refusal> {
 
 impl Layout {
     /// The message in this text, which is the one that was scanned.
-    fn classify(self, text: &str) -> Result<Message<'_>, Refusal> {
+    fn classify(self, text: &str) -> Result<Message<'_>, MalformedMessage> {
         match self {
             Self::Object(members) => members.classify(text),
             Self::Array(length) => Ok(Message::Batch(Batch { text, length })),
             Self::Scalar => {
                 let kind = RefusalKind::NotAMessage("a message must be a JSON object");
-                Err(Refusal { kind, salvaged: SalvagedFields::default() })
+                Err(MalformedMessage { kind, salvaged: SalvagedFields::default() })
             }
         }
     }
 }
 
-fn salvaging(bytes: &[u8], kind: RefusalKind) -> Refusal {
-    Refusal { kind, salvaged: SalvagedFields::from_bytes(bytes) }
+fn salvaging(bytes: &[u8], kind: RefusalKind) -> MalformedMessage {
+    MalformedMessage { kind, salvaged: SalvagedFields::from_bytes(bytes) }
 }
 
 /// The members of a message's object, as ranges of its text.
@@ -262,7 +262,7 @@ impl Members {
         Ok(members)
     }
 
-    fn classify(self, text: &str) -> Result<Message<'_>, Refusal> {
+    fn classify(self, text: &str) -> Result<Message<'_>, MalformedMessage> {
         let slice = |range: &Option<Range<usize>>| range.clone().and_then(|range| text.get(range));
         let id = match slice(&self.id) {
             None => Id::Absent,
@@ -275,7 +275,7 @@ impl Members {
         let shape = Shape::of(method.is_some(), answers);
         let refuse = |kind, id: &Id| {
             let id = if let Id::Some(id) = id { Some(id.clone()) } else { None };
-            Err(Refusal { kind, salvaged: SalvagedFields { id, shape } })
+            Err(MalformedMessage { kind, salvaged: SalvagedFields { id, shape } })
         };
         if self.twice {
             // Which of the two is meant cannot be known. A response with one id still ends its call.

@@ -73,7 +73,7 @@ faults! {
         /// L1, L2 (cores): a message that may be a damaged response is refused with its id.
         RefuseUnderAnyId,
         /// L10 (client): `tasks/cancel` and `resources/unsubscribe` count against the limit of other calls.
-        ShareRoom,
+        TeardownsUseCallLimit,
         /// L10 (client): a truncated response to `server/discover` makes the client fall back to `initialize`.
         ReadTornOpening,
         /// L3 (client): requests that arrive after the response to `server/discover` are answered.
@@ -85,7 +85,7 @@ faults! {
         /// L5 (client): a call that follows a task waits until its connection is closed, not only until it takes no more calls.
         PauseUntilClosed,
         /// L5 (HTTP client): a request counts as delivered before the status of its response was read.
-        ArriveUnread,
+        DeliverBeforeStatus,
         /// L2 (shell, HTTP): changes are not told to subscriptions.
         LoseChanges,
         /// L2 (shell, HTTP): subscriptions are not acknowledged.
@@ -137,27 +137,27 @@ faults! {
         /// L8, L10 (client): the result of a call is delivered to the oldest pending call.
         CrossCalls,
         /// L5 (client): the task of a dropped call is not cancelled.
-        KeepDroppedTasks,
+        KeepTasksOfDroppedCalls,
         /// L5 (client): a task that comes into being when its call has been given up is not heard of.
         IgnoreLateTasks,
         /// L5 (client): tasks that are followed go on when their client is closed.
-        LeaveTasks,
+        KeepTasksAtClose,
         /// L1 (client): what a task asks for is answered as often as it is shown.
         AnswerTasksAgain,
         /// L2 (client): the total time is not kept while a call waits for something else than an answer.
         ForgetTotal,
         /// L5 (client): a call that waits for something else than an answer outlasts the close of its client.
-        OutlastClose,
+        WaitPastClose,
         /// L5 (client): a lost connection is noticed only when a task is polled next.
-        SleepOn,
+        PollLostTasks,
         /// L9 (client): changes are reported before `Change::Listening`.
-        TellEarly,
+        ReportChangeBeforeListening,
         /// L5 (client): a subscription that was lost on the way is not taken back.
         ForgetLostSubscriptions,
         /// L5 (client): a subscription is not taken back if there is no room for the request.
-        UnsubscribeWithoutRoom,
+        UnsubscribeOverLimit,
         /// L5 (client): a dropped client stays alive until its unsubscribe requests are answered.
-        HoldWhileUnsubscribing,
+        KeepClientWhileUnsubscribing,
         /// L10 (client): what is kept is given out whatever changes were heard of.
         KeepStale,
         /// L10 (client): what is kept is given out past its time.
@@ -173,7 +173,7 @@ faults! {
         /// L10 (client): one call is refused that there is room for.
         LowerCallLimit,
         /// L8, L10 (HTTP client): a request whose connection broke is sent again.
-        SendAgain,
+        ResendInterrupted,
         /// L2 (HTTP client): some of what was read of responses is lost before it is looked at.
         LoseWhatWasRead,
         /// L2 (HTTP client): a stream that is resumed goes on in the middle of what was half read.
@@ -181,9 +181,9 @@ faults! {
         /// L10 (HTTP client): what broke on its way was not sent.
         BrokenIsUnsent,
         /// L5 (HTTP client): the response of a dropped call is still read.
-        KeepResponses,
+        ReadDroppedResponses,
         /// L5 (HTTP client): tasks that are given up go on.
-        KeepTasks,
+        KeepAbortedRequests,
         /// L5 (HTTP client): the client of a session that the server has forgotten goes on.
         KeepLostSession,
     }

@@ -77,7 +77,7 @@ pub struct FieldScanner {
 enum Position {
     #[default]
     BeforeKey,
-    Key,
+    RequestKey,
     AfterKey,
     Id,
     Value,
@@ -114,7 +114,7 @@ impl FieldScanner {
         }
         self.in_string = false;
         match self.position {
-            Position::Key => self.position = Position::AfterKey,
+            Position::RequestKey => self.position = Position::AfterKey,
             Position::Id => self.keep(byte),
             _ => {}
         }
@@ -130,7 +130,7 @@ impl FieldScanner {
             b'"' => {
                 self.in_string = true;
                 if self.depth == 1 && self.position == Position::BeforeKey {
-                    self.position = Position::Key;
+                    self.position = Position::RequestKey;
                     self.text.clear();
                 } else {
                     self.keep(byte);
@@ -191,7 +191,7 @@ impl FieldScanner {
 
     fn keep(&mut self, byte: u8) {
         let most = match self.position {
-            Position::Key => LONGEST_KEY,
+            Position::RequestKey => LONGEST_KEY,
             Position::Id => LONGEST_ID,
             _ => return,
         };

@@ -71,11 +71,11 @@ pub use schemars;
 pub use serde_json;
 pub use steadfast_model as model;
 pub use steadfast_model::{
-    Annotations, Cache, CacheScope, CallToolResult, ClientCapabilities, CompleteContext, Content, CreateMessageParams,
-    CreateMessageResult, ElicitParams, ElicitResult, ErrorObject, FormField, FormSchema, GetPromptResult, Icon,
-    Implementation, JsonObject, ListRootsResult, LoggingLevel, Method, Principal, PromptMessage, ReadResourceResult,
-    Reference, RequestId, ResourceContents, Revision, Role, Root, SamplingMessage, ServerCapabilities,
-    SubscriptionFilter,
+    Annotations, CacheHints, CacheScope, CallToolResult, ClientCapabilities, CompleteContext, Content,
+    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ErrorObject, FormField, FormSchema,
+    GetPromptResult, Icon, Implementation, JsonObject, ListRootsResult, LoggingLevel, Method, Principal, PromptMessage,
+    ReadResourceResult, Reference, RequestId, ResourceContents, Revision, Role, Root, SamplingMessage,
+    ServerCapabilities, SubscriptionFilter,
 };
 pub use steadfast_proto::Moment;
 pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, Progress};
@@ -85,7 +85,7 @@ pub use crate::client::Client;
 pub use crate::error::{Error, ErrorKind, Fault, Outcome};
 #[cfg(feature = "server")]
 pub use crate::server::{
-    Context, IntoPrompt, IntoReply, IntoResource, IntoServer, Serve, Server, ServerBuilder, ServerPrompt,
+    Context, IntoPrompt, IntoResource, IntoServer, IntoToolReply, Serve, Server, ServerBuilder, ServerPrompt,
     ServerResource, ServerResourceTemplate, ServerTool, Structured, ToolError,
 };
 #[cfg(feature = "macros")]

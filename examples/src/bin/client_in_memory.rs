@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::{Outcome, Revision};
 
@@ -35,7 +35,7 @@ async fn main() -> Result<(), steadfast::Error> {
     // The newest revision that both support; the same server supports the older ones too.
     let client = Client::connect(Shop).await?;
     println!("newest: {}", client.revision());
-    let older = Client::connect(Shop).era(Era::Handshake(Revision::V2025_06_18)).await?;
+    let older = Client::connect(Shop).negotiation(NegotiationMode::Handshake(Revision::V2025_06_18)).await?;
     println!("older: {}", older.revision());
 
     // Success and failure of a tool are both results, for the model to read.

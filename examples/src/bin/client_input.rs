@@ -5,7 +5,7 @@
 //! runs again when the client repeats the call with the input. The code of the tool is the same.
 
 use serde_json::json;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::{ClientCapabilities, ListRootsResult, Revision, Root, model::request};
 
@@ -19,7 +19,7 @@ async fn count_folders(ctx: Context) -> steadfast::Result<usize> {
 async fn main() -> Result<(), steadfast::Error> {
     let server = Server::builder("folders", "1.0.0").tool(count_folders()).build();
     let client = Client::connect(server.clone())
-        .era(Era::Handshake(Revision::V2025_11_25))
+        .negotiation(NegotiationMode::Handshake(Revision::V2025_11_25))
         .capabilities(ClientCapabilities::new().with_roots(false))
         .on::<request::ListRoots, _, _>(|_| async {
             Ok(ListRootsResult::new(vec![Root::new("file:///home/me/letters"), Root::new("file:///home/me/maps")]))
@@ -30,7 +30,7 @@ async fn main() -> Result<(), steadfast::Error> {
     client.close().await;
 
     // A client without the capability gets no request: the call fails at once.
-    let client = Client::connect(server).era(Era::Handshake(Revision::V2025_11_25)).await?;
+    let client = Client::connect(server).negotiation(NegotiationMode::Handshake(Revision::V2025_11_25)).await?;
     if let Err(error) = client.call_tool("count_folders", json!({})).await {
         println!("without roots: {error}");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast::client::{Change, Changes, ResponseCache};
 use steadfast::prelude::*;
-use steadfast::{Cache, CacheScope, Error, LoggingLevel, ResourceContents, SubscriptionFilter};
+use steadfast::{CacheHints, CacheScope, Error, LoggingLevel, ResourceContents, SubscriptionFilter};
 use tokio::time::sleep;
 
 const SHELF: &str = "bakery://shelf";
@@ -36,7 +36,7 @@ impl Bakery {
     }
 
     /// What is on the shelf. Clients may cache it for an hour, or until they are notified of a change.
-    #[resource("bakery://shelf", cache = Cache::new(3_600_000, CacheScope::Public))]
+    #[resource("bakery://shelf", cache = CacheHints::new(3_600_000, CacheScope::Public))]
     async fn shelf(&self) -> String {
         let read = self.reads.fetch_add(1, Ordering::Relaxed) + 1;
         let full = self.loaves.load(Ordering::Relaxed) > 0;

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::json;
 use steadfast::prelude::*;
-use steadfast::transport::http::ServingHttp;
+use steadfast::transport::http::ServeHttpBuilder;
 
 struct Clock;
 
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = ServingHttp::on(Clock, listener).with_shutdown(async move { drop(stopped.await) });
+    let serving = ServeHttpBuilder::on(Clock, listener).with_shutdown(async move { drop(stopped.await) });
     let served = tokio::spawn(serving.run());
 
     let client = Client::connect(&*url).await?;

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use steadfast_proto::envelope::{Batch, Message, Params, Refusal, RefusalKind, ResponseBody, read};
+use steadfast_proto::envelope::{Batch, Message, Params, MalformedMessage, RefusalKind, ResponseBody, read};
 use steadfast_proto::salvage::{FieldScanner, SalvagedFields, Shape};
 
 use crate::members::Members;
@@ -61,7 +61,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-fn refusal<'a>(outcome: &'a Result<Message<'_>, Refusal>) -> &'a Refusal {
+fn refusal<'a>(outcome: &'a Result<Message<'_>, MalformedMessage>) -> &'a MalformedMessage {
     match outcome {
         Ok(message) => panic!("taken, and should have been refused: {message:?}"),
         Err(refusal) => refusal,
@@ -144,7 +144,7 @@ impl<'a> Said<'a> {
         assert_eq!(salvaged.shape, self.shape(), "the salvaged shape");
     }
 
-    fn assert_read(&self, outcome: &Result<Message<'_>, Refusal>) {
+    fn assert_read(&self, outcome: &Result<Message<'_>, MalformedMessage>) {
         let id = self.id();
         let proper = if let Id::Proper(id) = &id { Some(id.clone()) } else { None };
         if self.has_a_member_twice() {

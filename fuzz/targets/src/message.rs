@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use steadfast_model::era::{self, Decoration, Encode, ResultShape};
+use steadfast_model::wire::{self, CommonMembers, Encode, ResultShape};
 use steadfast_model::notification::{self, Notification};
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
@@ -76,7 +76,7 @@ fn parts(text: &str) {
     assert_round_trip::<FormSchema>(text);
     if let Some(error) = assert_round_trip::<ErrorObject>(text) {
         for &revision in Revision::ALL {
-            assert_readable::<ErrorObject>(revision, |out| era::write_error(revision, &error, out));
+            assert_readable::<ErrorObject>(revision, |out| wire::write_error(revision, &error, out));
         }
     }
     // Borrowed forms, and forms that are only read: they must not panic.
@@ -88,15 +88,15 @@ fn parts(text: &str) {
 fn assert_params<T: Encode + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
     let Some(params) = assert_round_trip::<T>(text) else { return };
     for &revision in Revision::ALL {
-        assert_readable::<T>(revision, |out| era::write_params(revision, &params, &Decoration::none(), out));
+        assert_readable::<T>(revision, |out| wire::write_params(revision, &params, &CommonMembers::none(), out));
     }
 }
 
 fn assert_result<T: ResultShape + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
     let Some(result) = assert_round_trip::<T>(text) else { return };
-    let decoration = Decoration::of_server(&Implementation::new("fuzz", "0"));
+    let decoration = CommonMembers::of_server(&Implementation::new("fuzz", "0"));
     for &revision in Revision::ALL {
-        assert_readable::<T>(revision, |out| era::write_result(revision, &result, &decoration, out));
+        assert_readable::<T>(revision, |out| wire::write_result(revision, &result, &decoration, out));
     }
 }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use steadfast_proto::Moment;
-use steadfast_proto::http::resume::{Cursor, CursorRead, EventLog, LogLimits, StreamKey, UnknownEvent};
+use steadfast_proto::http::resume::{Cursor, CursorRead, EventLog, EventLogLimits, StreamKey, UnknownEvent};
 
 /// Runs the target.
 pub fn run(bytes: &[u8]) {
@@ -39,7 +39,7 @@ pub fn run(bytes: &[u8]) {
 /// The log, and beside it what it promises.
 struct World {
     log: EventLog<Vec<u8>>,
-    limits: LogLimits,
+    limits: EventLogLimits,
     now: Moment,
     keys: Vec<StreamKey>,
     cursors: Vec<(Cursor, Reader)>,
@@ -71,7 +71,7 @@ struct Stream {
 
 impl World {
     fn new(kind: u8) -> Self {
-        let mut limits = LogLimits::default();
+        let mut limits = EventLogLimits::default();
         (limits.events, limits.bytes, limits.unread_bytes, limits.age) = match kind % 4 {
             0 => (4_096, 1 << 20, 1 << 21, Duration::from_secs(300)),
             1 => (3, 1 << 20, 1 << 21, Duration::from_secs(20)),

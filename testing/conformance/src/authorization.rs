@@ -4,8 +4,8 @@ use http::Request;
 use http::header::LOCATION;
 use serde::Deserialize;
 use steadfast_auth::client::{
-    Authorizer, BoxFuture, ClientKey, Credential, Error, Grant, IdentityProvider, PreRegistered, Profile, Secret, Url,
-    UserAgent, Visit,
+    Authorizer, BoxFuture, ClientKey, ClientSettings, Credential, Error, Grant, IdentityProvider, PreRegisteredClient,
+    Secret, Url, UserAgent, Visit,
 };
 use steadfast_auth::{HttpClient as _, Payload, ReqwestClient};
 
@@ -37,9 +37,9 @@ pub(crate) fn authorizer(
     alone: bool,
     old: bool,
 ) -> Result<Authorizer, Box<dyn std::error::Error>> {
-    let mut profile = Profile::new("Steadfast conformance client").document(DOCUMENT)?.legacy_discovery(old);
+    let mut profile = ClientSettings::new("Steadfast conformance client").document(DOCUMENT)?.legacy_discovery(old);
     if let Some(id) = &given.client_id {
-        profile = profile.registered(PreRegistered::new(id, given.credential()?));
+        profile = profile.registered(PreRegisteredClient::new(id, given.credential()?));
     }
     let mut assertion = None;
     if let (Some(issuer), Some(endpoint), Some(client)) =

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use steadfast::client::{Connecting, Era};
+use steadfast::client::{ConnectBuilder, NegotiationMode};
 use steadfast::transport::http::HttpTarget;
 use steadfast::{Client, Error, ErrorKind, JsonObject, Revision};
 
@@ -60,16 +60,16 @@ impl Scenario {
         Ok(())
     }
 
-    fn connecting(&self, url: &str) -> Result<Connecting, Box<dyn std::error::Error>> {
+    fn connecting(&self, url: &str) -> Result<ConnectBuilder, Box<dyn std::error::Error>> {
         let era = match self.revision {
-            Some(revision) if !revision.is_stateless() => Era::Handshake(revision),
-            Some(_) => Era::Modern,
-            None => Era::Any,
+            Some(revision) if !revision.is_stateless() => NegotiationMode::Handshake(revision),
+            Some(_) => NegotiationMode::Stateless,
+            None => NegotiationMode::Auto,
         };
         let old = self.revision.is_some_and(|revision| !revision.is_stateless());
         let authorizer = authorization::authorizer(url, &self.given, self.name.starts_with(ALONE), old)?;
         let connecting = Client::connect(HttpTarget::new(url).authorize(authorizer))
-            .era(era)
+            .negotiation(era)
             .on_elicit(|asked| async move { Ok(agreeable::fill(&asked)) })
             .on_sample(agreeable::sample)
             .on_roots(agreeable::roots);

@@ -168,7 +168,7 @@ async def roots(peer):
 
 
 async def release(peer):
-    return {"answer": await peer.call("let_go", {"ms": 200}), "afterwards": await add(peer)}
+    return {"answer": await peer.call("release_connection", {"ms": 200}), "afterwards": await add(peer)}
 
 
 async def cancel(peer):

@@ -149,7 +149,7 @@ const checks = {
   },
 
   async release(peer) {
-    return { answer: await peer.call("let_go", { ms: 200 }), afterwards: await add(peer) };
+    return { answer: await peer.call("release_connection", { ms: 200 }), afterwards: await add(peer) };
   },
 
   async cancel(peer) {

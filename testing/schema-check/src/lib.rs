@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use steadfast_model::era::{self, Decoration, Encode, ResultShape};
+use steadfast_model::wire::{self, CommonMembers, Encode, ResultShape};
 use steadfast_model::{ClientCapabilities, ErrorObject, FormField, Implementation, Revision};
 
 /// The revision that this build checks.
@@ -33,9 +33,9 @@ where
     Theirs: Serialize + DeserializeOwned,
     Ours: ResultShape + DeserializeOwned + PartialEq + Debug,
 {
-    let server = Decoration::of_server(&samples::implementation());
+    let server = CommonMembers::of_server(&samples::implementation());
     let mut out = Vec::new();
-    era::write_result(REVISION, ours, &server, &mut out).expect("it can be written");
+    wire::write_result(REVISION, ours, &server, &mut out).expect("it can be written");
     agree::<Theirs, Ours>(&text(out));
 }
 
@@ -45,9 +45,9 @@ where
     Theirs: Serialize + DeserializeOwned,
     Ours: Encode + DeserializeOwned + PartialEq + Debug,
 {
-    let client = Decoration::of_client(&Implementation::new("client", "1"), &ClientCapabilities::new());
+    let client = CommonMembers::of_client(&Implementation::new("client", "1"), &ClientCapabilities::new());
     let mut out = Vec::new();
-    era::write_params(REVISION, ours, &client, &mut out).expect("they can be written");
+    wire::write_params(REVISION, ours, &client, &mut out).expect("they can be written");
     agree::<Theirs, Ours>(&text(out));
 }
 
@@ -58,7 +58,7 @@ where
     Ours: Encode + DeserializeOwned + PartialEq + Debug,
 {
     let mut out = Vec::new();
-    era::write_params(REVISION, ours, &Decoration::none(), &mut out).expect("they can be written");
+    wire::write_params(REVISION, ours, &CommonMembers::none(), &mut out).expect("they can be written");
     agree::<Theirs, Ours>(&text(out));
 }
 
@@ -69,7 +69,7 @@ where
     Ours: Encode + DeserializeOwned + PartialEq + Debug,
 {
     let mut out = Vec::new();
-    era::write(REVISION, ours, &mut out).expect("it can be written");
+    wire::write(REVISION, ours, &mut out).expect("it can be written");
     agree::<Theirs, Ours>(&text(out));
 }
 
@@ -84,14 +84,14 @@ pub fn field<Theirs: Serialize + DeserializeOwned>(ours: &FormField) {
 /// Checks an error against its type in the other crate.
 pub fn error<Theirs: Serialize + DeserializeOwned>(ours: &ErrorObject) {
     let mut out = Vec::new();
-    era::write_error(REVISION, ours, &mut out).expect("it can be written");
+    wire::write_error(REVISION, ours, &mut out).expect("it can be written");
     agree::<Theirs, ErrorObject>(&text(out));
 }
 
 /// Checks that the other crate takes a value in which it does not keep everything.
 pub fn accepted<Theirs: DeserializeOwned, Ours: Encode>(ours: &Ours) {
     let mut out = Vec::new();
-    era::write(REVISION, ours, &mut out).expect("it can be written");
+    wire::write(REVISION, ours, &mut out).expect("it can be written");
     let written = text(out);
     if let Err(error) = serde_json::from_str::<Theirs>(&written) {
         panic!("{REVISION}: the other crate refuses what we wrote: {error}\n{written}");
@@ -101,7 +101,7 @@ pub fn accepted<Theirs: DeserializeOwned, Ours: Encode>(ours: &Ours) {
 /// Checks that a value cannot be encoded for the revision, and that the attempt writes nothing.
 pub fn refused<Ours: Encode>(ours: &Ours) {
     let mut out = b"kept".to_vec();
-    assert!(era::write(REVISION, ours, &mut out).is_err(), "{REVISION} should not have a form for this");
+    assert!(wire::write(REVISION, ours, &mut out).is_err(), "{REVISION} should not have a form for this");
     assert_eq!(out, b"kept");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast_model::{
-    Annotations, BlobResourceContents, Cache, CacheScope, CallToolParams, CallToolResult, CancelTaskResult,
+    Annotations, BlobResourceContents, CacheHints, CacheScope, CallToolParams, CallToolResult, CancelTaskResult,
     CancelledParams, ClientCapabilities, CompleteContext, CompleteParams, CompleteResult, Completion, Content,
     CreateMessageParams, CreateMessageResult, CreateTaskResult, DetailedTask, DiscoverResult, ElicitFormParams,
     ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCompleteParams, EmptyParams, ErrorObject, FormField,
@@ -179,7 +179,7 @@ pub fn unusual_call_tool_results() -> Vec<CallToolResult> {
 pub fn list_tools_result() -> ListToolsResult {
     ListToolsResult::new(vec![tool(), Tool::new("bare")])
         .with_next_cursor("page-2")
-        .with_cache(Cache::new(60_000, CacheScope::Public))
+        .with_cache(CacheHints::new(60_000, CacheScope::Public))
         .with_meta(meta())
 }
 
@@ -238,7 +238,7 @@ pub fn read_resource_params() -> ReadResourceParams {
 /// What a resource holds.
 pub fn read_resource_result() -> ReadResourceResult {
     let contents: Vec<ResourceContents> = vec![text_contents().into(), blob_contents().into()];
-    ReadResourceResult::new(contents).with_cache(Cache::new(5, CacheScope::Private)).with_meta(meta())
+    ReadResourceResult::new(contents).with_cache(CacheHints::new(5, CacheScope::Private)).with_meta(meta())
 }
 
 /// Completing a prompt's argument, and a resource's.
@@ -307,7 +307,7 @@ pub fn initialize_result() -> InitializeResult {
 pub fn discover_result() -> DiscoverResult {
     DiscoverResult::new(&[Revision::LATEST], server_capabilities())
         .with_instructions("Ask for a city.")
-        .with_cache(Cache::new(1000, CacheScope::Public))
+        .with_cache(CacheHints::new(1000, CacheScope::Public))
         .with_meta(meta())
 }
 

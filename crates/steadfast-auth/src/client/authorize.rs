@@ -5,7 +5,7 @@ use url::Url;
 use super::discovery::AuthorizationServer;
 use super::error::ErrorResponse;
 use super::pkce::Verifier;
-use super::random::{Randomness, random_secret};
+use super::random::{RandomSource, random_secret};
 use super::{Error, Secret};
 use crate::Scopes;
 
@@ -38,7 +38,7 @@ impl PendingAuthorization {
     pub(super) fn new(
         request: &AuthorizationRequest<'_>,
         server: &AuthorizationServer,
-        random: &dyn Randomness,
+        random: &dyn RandomSource,
     ) -> Result<(Url, Self), Error> {
         let endpoint = server.authorization_endpoint.as_ref();
         let endpoint = endpoint.ok_or(Error::Invalid {

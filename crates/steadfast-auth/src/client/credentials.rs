@@ -11,7 +11,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde::{Deserialize, Serialize};
 
 use super::dpop::seconds;
-use super::random::{Randomness, random_secret};
+use super::random::{RandomSource, random_secret};
 use super::{Error, Secret};
 
 /// The type of a client assertion.
@@ -67,7 +67,7 @@ impl ClientKey {
         client: &str,
         audience: &str,
         now: SystemTime,
-        random: &dyn Randomness,
+        random: &dyn RandomSource,
     ) -> Result<Secret, Error> {
         #[derive(Serialize)]
         struct Claims<'a> {
@@ -154,7 +154,7 @@ impl Client {
         &self,
         issuer: &str,
         now: SystemTime,
-        random: &dyn Randomness,
+        random: &dyn RandomSource,
     ) -> Result<ClientAuthentication, Error> {
         let id = ("client_id", Secret::new(self.id.as_str()));
         let bare = |parameters| Ok(ClientAuthentication { header: None, parameters });

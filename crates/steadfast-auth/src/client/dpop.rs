@@ -11,7 +11,7 @@ use serde::Serialize;
 use url::Url;
 
 use super::pkce::digest;
-use super::random::{Randomness, random_secret};
+use super::random::{RandomSource, random_secret};
 use super::{Error, Secret};
 
 /// The header that carries a proof.
@@ -83,7 +83,7 @@ pub(super) struct Proof<'a> {
 }
 
 impl ProofKey {
-    pub(super) fn draw(random: &dyn Randomness) -> Result<Self, Error> {
+    pub(super) fn draw(random: &dyn RandomSource) -> Result<Self, Error> {
         // Almost every number is a valid key: about one in 2^32 is not.
         for _ in 0..8 {
             if let Ok(key) = SigningKey::from_slice(&random.draw()?) {
@@ -111,7 +111,7 @@ impl ProofKey {
     }
 
     /// Creates a proof for one request.
-    pub(super) fn prove(&self, proof: &Proof<'_>, now: SystemTime, random: &dyn Randomness) -> Result<String, Error> {
+    pub(super) fn prove(&self, proof: &Proof<'_>, now: SystemTime, random: &dyn RandomSource) -> Result<String, Error> {
         let mut url = proof.url.clone();
         url.set_query(None);
         url.set_fragment(None);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::random::NoRandomness;
-use super::store::StoreError;
+use super::random::RandomUnavailable;
+use super::store::TokenStoreError;
 use crate::{HttpError, Scopes};
 
 /// Why no token could be obtained.
@@ -87,9 +87,9 @@ pub enum Error {
     /// The assertion for the user or the workload is not available.
     NoAssertion(String),
     /// The store failed.
-    Store(StoreError),
+    Store(TokenStoreError),
     /// The source of randomness failed.
-    Randomness(NoRandomness),
+    RandomSource(RandomUnavailable),
     /// The API was used wrongly, for example a [`Flow`](super::Flow) got an event that it did not expect.
     Misuse(&'static str),
 }
@@ -179,7 +179,7 @@ impl fmt::Display for Error {
             Self::UnusableKey(problem) => write!(formatter, "unusable key: {problem}"),
             Self::NoAssertion(problem) => write!(formatter, "no assertion available: {problem}"),
             Self::Store(error) => write!(formatter, "token store failed: {error}"),
-            Self::Randomness(error) => error.fmt(formatter),
+            Self::RandomSource(error) => error.fmt(formatter),
             Self::Misuse(problem) => formatter.write_str(problem),
         }
     }
@@ -190,20 +190,20 @@ impl std::error::Error for Error {
         match self {
             Self::Unreachable { cause, .. } => Some(cause),
             Self::Store(error) => Some(error),
-            Self::Randomness(error) => Some(error),
+            Self::RandomSource(error) => Some(error),
             _ => None,
         }
     }
 }
 
-impl From<NoRandomness> for Error {
-    fn from(error: NoRandomness) -> Self {
-        Self::Randomness(error)
+impl From<RandomUnavailable> for Error {
+    fn from(error: RandomUnavailable) -> Self {
+        Self::RandomSource(error)
     }
 }
 
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Self {
+impl From<TokenStoreError> for Error {
+    fn from(error: TokenStoreError) -> Self {
         Self::Store(error)
     }
 }

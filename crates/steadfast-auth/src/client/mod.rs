@@ -1,6 +1,6 @@
 //! An OAuth 2.1 client: obtains access tokens for a server, stores them and adds them to requests.
 //!
-//! A [`Profile`] describes the application. An [`Authorizer`] provides tokens for one server to all requests: it discovers the
+//! A [`ClientSettings`] describes the application. An [`Authorizer`] provides tokens for one server to all requests: it discovers the
 //! authorization server, registers the client if necessary, asks the user, stores tokens in a [`TokenStore`], refreshes them
 //! once for all waiting requests, and requests new tokens when the server rejects one or requires more scopes.
 //!
@@ -8,10 +8,10 @@
 //! # #[cfg(feature = "reqwest")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use steadfast_auth::ReqwestClient;
-//! use steadfast_auth::client::{Authorizer, FileStore, Loopback, Profile, ResponseAction};
+//! use steadfast_auth::client::{Authorizer, FileStore, Loopback, ClientSettings, ResponseAction};
 //!
 //! let server = "https://mcp.example.com/mcp";
-//! let profile = Profile::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
+//! let profile = ClientSettings::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
 //! let authorizer = Authorizer::builder(server, profile, ReqwestClient::new()?)?
 //!     .store(FileStore::open("/home/me/.config/editor/tokens")?)
 //!     .user_agent(Loopback::new())
@@ -65,10 +65,10 @@ pub use driver::{
 };
 pub use error::{Error, ErrorResponse};
 pub use flow::{Authorization, Command, Event, Flow, FlowInput, Invalidation};
-pub use profile::{Grant, IdentityProvider, PreRegistered, Profile};
-pub use random::{NoRandomness, Randomness, SystemRandomness};
+pub use profile::{ClientSettings, Grant, IdentityProvider, PreRegisteredClient};
+pub use random::{RandomSource, RandomUnavailable, SystemRandomness};
 pub use registration::Registration;
 pub use secret::Secret;
-pub use store::{BoxFuture, FileStore, Key, Lock, MemoryStore, StoreError, TokenStore};
+pub use store::{BoxFuture, FileStore, Lock, MemoryStore, StoreKey, TokenStore, TokenStoreError};
 pub use token::Tokens;
 pub use url::Url;

@@ -5,13 +5,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
 use super::Secret;
-use super::random::{NoRandomness, Randomness, random_secret};
+use super::random::{RandomSource, RandomUnavailable, random_secret};
 
 /// The code verifier: a secret of the client that started the authorization.
 pub(super) struct Verifier(Secret);
 
 impl Verifier {
-    pub(super) fn draw(random: &dyn Randomness) -> Result<Self, NoRandomness> {
+    pub(super) fn draw(random: &dyn RandomSource) -> Result<Self, RandomUnavailable> {
         random_secret(random).map(Self)
     }
 

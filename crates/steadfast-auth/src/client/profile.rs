@@ -13,20 +13,20 @@ use crate::Scopes;
 /// Describes the client and how it obtains tokens.
 ///
 /// ```
-/// use steadfast_auth::client::Profile;
+/// use steadfast_auth::client::ClientSettings;
 ///
 /// # fn main() -> Result<(), steadfast_auth::client::Error> {
-/// let profile = Profile::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
+/// let profile = ClientSettings::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
 /// # let _ = profile;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Profile {
+pub struct ClientSettings {
     pub(super) name: String,
     pub(super) uri: Option<String>,
     pub(super) document: Option<(String, Credential)>,
-    pub(super) registered: Option<PreRegistered>,
+    pub(super) registered: Option<PreRegisteredClient>,
     pub(super) grant: Grant,
     pub(super) scopes: Option<Scopes>,
     pub(super) dpop: Dpop,
@@ -36,13 +36,13 @@ pub struct Profile {
 
 /// A client that is registered at an authorization server already.
 #[derive(Clone, Debug)]
-pub struct PreRegistered {
+pub struct PreRegisteredClient {
     pub(super) issuer: Option<String>,
     pub(super) id: String,
     pub(super) credential: Credential,
 }
 
-impl PreRegistered {
+impl PreRegisteredClient {
     /// The client with this id and credential.
     pub fn new(id: impl Into<String>, credential: Credential) -> Self {
         Self { issuer: None, id: id.into(), credential }
@@ -120,7 +120,7 @@ impl IdentityProvider {
     }
 }
 
-impl Profile {
+impl ClientSettings {
     /// A client with this display name that asks its user, registers itself where necessary, and uses DPoP where required.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -170,7 +170,7 @@ impl Profile {
     }
 
     /// Sets the pre-registered client.
-    pub fn registered(mut self, registered: PreRegistered) -> Self {
+    pub fn registered(mut self, registered: PreRegisteredClient) -> Self {
         self.registered = Some(registered);
         self
     }
@@ -215,7 +215,7 @@ fn encrypted(text: &str) -> Result<Url, Error> {
 }
 
 /// Shorthand for a client with a secret.
-impl From<(&str, &str)> for PreRegistered {
+impl From<(&str, &str)> for PreRegisteredClient {
     fn from((id, secret): (&str, &str)) -> Self {
         Self::new(id, Credential::Secret(Secret::new(secret)))
     }
@@ -227,17 +227,17 @@ mod tests {
 
     #[test]
     fn a_client_document_has_an_encrypted_url_with_a_path() {
-        assert!(Profile::new("x").document("https://example.com/client.json").is_ok());
+        assert!(ClientSettings::new("x").document("https://example.com/client.json").is_ok());
         for bad in
             ["http://example.com/c", "https://example.com", "https://example.com/", "https://u:p@example.com/c", "c"]
         {
-            assert!(Profile::new("x").document(bad).is_err(), "{bad}");
+            assert!(ClientSettings::new("x").document(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn no_secret_is_in_the_debug_form() {
-        let profile = Profile::new("x").registered(("me", "s3cr3t").into());
+        let profile = ClientSettings::new("x").registered(("me", "s3cr3t").into());
         assert!(!format!("{profile:?}").contains("s3cr3t"));
     }
 }

@@ -8,37 +8,37 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::Secret;
 
 /// A cryptographically secure source of randomness.
-pub trait Randomness: Send + Sync + 'static {
+pub trait RandomSource: Send + Sync + 'static {
     /// Returns 32 new random bytes.
-    fn draw(&self) -> Result<[u8; 32], NoRandomness>;
+    fn draw(&self) -> Result<[u8; 32], RandomUnavailable>;
 }
 
 /// The randomness of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemRandomness;
 
-impl Randomness for SystemRandomness {
-    fn draw(&self) -> Result<[u8; 32], NoRandomness> {
+impl RandomSource for SystemRandomness {
+    fn draw(&self) -> Result<[u8; 32], RandomUnavailable> {
         let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(|_| NoRandomness)?;
+        getrandom::fill(&mut bytes).map_err(|_| RandomUnavailable)?;
         Ok(bytes)
     }
 }
 
 /// The source of randomness failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRandomness;
+pub struct RandomUnavailable;
 
-impl fmt::Display for NoRandomness {
+impl fmt::Display for RandomUnavailable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("the source of randomness failed")
     }
 }
 
-impl std::error::Error for NoRandomness {}
+impl std::error::Error for RandomUnavailable {}
 
 /// 43 random characters that need no escaping in a URL.
-pub(super) fn random_secret(random: &dyn Randomness) -> Result<Secret, NoRandomness> {
+pub(super) fn random_secret(random: &dyn RandomSource) -> Result<Secret, RandomUnavailable> {
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(random.draw()?)))
 }
 
@@ -48,8 +48,8 @@ pub(super) fn random_secret(random: &dyn Randomness) -> Result<Secret, NoRandomn
 pub(super) struct CountingRandomness(std::sync::atomic::AtomicU8);
 
 #[cfg(test)]
-impl Randomness for CountingRandomness {
-    fn draw(&self) -> Result<[u8; 32], NoRandomness> {
+impl RandomSource for CountingRandomness {
+    fn draw(&self) -> Result<[u8; 32], RandomUnavailable> {
         Ok([self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed).wrapping_add(1); 32])
     }
 }

@@ -13,7 +13,7 @@ use super::credentials::{Client, Credential, Method};
 use super::discovery::{AuthorizationServer, or_default};
 use super::dpop::seconds;
 use super::error::ErrorResponse;
-use super::profile::Profile;
+use super::profile::ClientSettings;
 use super::scope::is_step_up;
 use super::secret::reveal_option;
 use super::token::scopes_text;
@@ -66,7 +66,7 @@ impl Registration {
 ///
 /// `bound` is the issuer in this server's metadata the last time.
 pub(super) fn known_client(
-    profile: &Profile,
+    profile: &ClientSettings,
     server: &AuthorizationServer,
     bound: Option<&str>,
 ) -> Result<Option<Client>, Error> {
@@ -88,7 +88,7 @@ fn client(id: &str, credential: &Credential, server: &AuthorizationServer) -> Cl
 
 /// The registration request.
 pub(super) fn request(
-    profile: &Profile,
+    profile: &ClientSettings,
     server: &AuthorizationServer,
     parameters: &RegistrationParameters<'_>,
     bound_to_key: bool,
@@ -189,7 +189,7 @@ pub(super) fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::profile::PreRegistered;
+    use crate::client::profile::PreRegisteredClient;
 
     const CALLBACK: &str = "http://127.0.0.1:1/callback";
 
@@ -212,32 +212,33 @@ mod tests {
     #[test]
     fn a_given_name_comes_before_a_document_and_a_document_before_registration() {
         let mut server = server(&["none"]);
-        let profile = Profile::new("x").document("https://example.com/c").unwrap();
+        let profile = ClientSettings::new("x").document("https://example.com/c").unwrap();
         assert!(known_client(&profile, &server, None).unwrap().is_none());
         server.reads_client_documents = true;
         assert_eq!(known_client(&profile, &server, None).unwrap().unwrap().id, "https://example.com/c");
-        let profile = profile.registered(PreRegistered::new("me", Credential::None));
+        let profile = profile.registered(PreRegisteredClient::new("me", Credential::None));
         assert_eq!(known_client(&profile, &server, None).unwrap().unwrap().id, "me");
     }
 
     #[test]
     fn a_given_name_is_not_shown_to_another_issuer() {
-        let registered = PreRegistered::new("me", Credential::None);
+        let registered = PreRegisteredClient::new("me", Credential::None);
         let server = server(&["none"]);
-        let profile = Profile::new("x").registered(registered.clone());
+        let profile = ClientSettings::new("x").registered(registered.clone());
         assert!(matches!(
             known_client(&profile, &server, Some("https://old.example")),
             Err(Error::IssuerChanged { .. })
         ));
         assert!(known_client(&profile, &server, Some("https://auth.example.com")).is_ok());
-        let profile = Profile::new("x").registered(registered.with_issuer("https://auth.example.com/"));
+        let profile = ClientSettings::new("x").registered(registered.with_issuer("https://auth.example.com/"));
         assert!(matches!(known_client(&profile, &server, None), Err(Error::IssuerChanged { .. })));
     }
 
     #[test]
     fn the_request_says_what_kind_of_client_it_is() {
         let body = |redirect: &str, methods: &[&str]| -> serde_json::Value {
-            let request = request(&Profile::new("Test"), &server(methods), &wanted(redirect, None), false).unwrap();
+            let request =
+                request(&ClientSettings::new("Test"), &server(methods), &wanted(redirect, None), false).unwrap();
             serde_json::from_slice(request.body().as_bytes()).unwrap()
         };
         let native = body(CALLBACK, &["client_secret_basic", "none"]);

@@ -12,7 +12,7 @@ use super::challenge::Scheme;
 use super::credentials::{Client, Method};
 use super::dpop::{NONCE, PROOF, Proof, ProofKey, USE_NONCE, seconds};
 use super::error::ErrorResponse;
-use super::random::Randomness;
+use super::random::RandomSource;
 use super::secret::{reveal, reveal_option};
 use super::url_policy::redact_url;
 use super::{Error, Secret};
@@ -157,7 +157,7 @@ pub(super) struct GrantedTokens {
 }
 
 impl TokenRequest {
-    pub(super) fn request(&mut self, now: SystemTime, random: &dyn Randomness) -> Result<Request<Payload>, Error> {
+    pub(super) fn request(&mut self, now: SystemTime, random: &dyn RandomSource) -> Result<Request<Payload>, Error> {
         let shown = self.client.authenticate(&self.issuer, now, random)?;
         let parameters = self.parameters.iter().chain(&shown.parameters);
         let mut sent: Vec<_> = parameters.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.clone()).collect();

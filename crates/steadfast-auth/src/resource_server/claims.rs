@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 
-use super::{Principal, Rejection, Scopes, audience};
+use super::{Principal, Scopes, TokenRejection, audience};
 
 /// The clock that expiry is checked with.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ pub(super) struct Expectations {
 
 impl Expectations {
     /// Checks the claims, and returns their principal.
-    pub(super) fn check(&self, claims: Map<String, Value>) -> Result<Principal, Rejection> {
+    pub(super) fn check(&self, claims: Map<String, Value>) -> Result<Principal, TokenRejection> {
         self.check_issuer(&claims)?;
         self.check_audience(&claims)?;
         let expires = self.check_times(&claims)?;
@@ -69,16 +69,16 @@ impl Expectations {
     }
 
     /// Compared as text: two spellings of one URL are two issuers.
-    fn check_issuer(&self, claims: &Map<String, Value>) -> Result<(), Rejection> {
+    fn check_issuer(&self, claims: &Map<String, Value>) -> Result<(), TokenRejection> {
         match &self.issuer {
             Some(issuer) if text(claims, "iss") != Some(issuer) => {
-                Err(Rejection::Invalid("the token is from another issuer"))
+                Err(TokenRejection::Invalid("the token is from another issuer"))
             }
             _ => Ok(()),
         }
     }
 
-    fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), Rejection> {
+    fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), TokenRejection> {
         let is_ours = |value: &Value| {
             value.as_str().is_some_and(|name| self.audiences.iter().any(|ours| audience::is_same(ours, name)))
         };
@@ -87,10 +87,10 @@ impl Expectations {
             Some(Value::Array(several)) => several.iter().any(is_ours),
             Some(one) => is_ours(one),
         };
-        if accepted { Ok(()) } else { Err(Rejection::WrongAudience) }
+        if accepted { Ok(()) } else { Err(TokenRejection::WrongAudience) }
     }
 
-    fn check_times(&self, claims: &Map<String, Value>) -> Result<Option<SystemTime>, Rejection> {
+    fn check_times(&self, claims: &Map<String, Value>) -> Result<Option<SystemTime>, TokenRejection> {
         let now = self.clock.now();
         self.check_begun(claims, now)?;
         let expires = moment(claims, "exp")?;
@@ -98,19 +98,19 @@ impl Expectations {
             return if self.expiry_may_be_absent {
                 Ok(None)
             } else {
-                Err(Rejection::Invalid("the token has no expiry"))
+                Err(TokenRejection::Invalid("the token has no expiry"))
             };
         };
         if until.checked_add(self.leeway).is_some_and(|until| until <= now) {
-            return Err(Rejection::Expired);
+            return Err(TokenRejection::Expired);
         }
         Ok(expires)
     }
 
-    fn check_begun(&self, claims: &Map<String, Value>, now: SystemTime) -> Result<(), Rejection> {
+    fn check_begun(&self, claims: &Map<String, Value>, now: SystemTime) -> Result<(), TokenRejection> {
         match moment(claims, "nbf")? {
             Some(from) if now.checked_add(self.leeway).is_none_or(|now| now < from) => {
-                Err(Rejection::Invalid("the token is not valid yet"))
+                Err(TokenRejection::Invalid("the token is not valid yet"))
             }
             _ => Ok(()),
         }
@@ -118,13 +118,13 @@ impl Expectations {
 }
 
 /// The principal. Claims without a subject or client are rejected, since all such tokens would be one principal.
-fn principal(claims: &Map<String, Value>) -> Result<Principal, Rejection> {
+fn principal(claims: &Map<String, Value>) -> Result<Principal, TokenRejection> {
     let client = text(claims, "client_id").or_else(|| text(claims, "azp"));
     match (text(claims, "sub"), client) {
         (Some(subject), Some(client)) => Ok(Principal::new(subject).with_client(client)),
         (Some(subject), None) => Ok(Principal::new(subject)),
         (None, Some(client)) => Ok(Principal::client_only(client)),
-        (None, None) => Err(Rejection::Invalid("the token has neither a subject nor a client")),
+        (None, None) => Err(TokenRejection::Invalid("the token has neither a subject nor a client")),
     }
 }
 
@@ -143,8 +143,8 @@ fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 }
 
 /// A time in seconds, perhaps with a fraction. A malformed one is an error, not absent.
-fn moment(claims: &Map<String, Value>, name: &str) -> Result<Option<SystemTime>, Rejection> {
-    let unreadable = Rejection::Invalid("the token has a time that cannot be read");
+fn moment(claims: &Map<String, Value>, name: &str) -> Result<Option<SystemTime>, TokenRejection> {
+    let unreadable = TokenRejection::Invalid("the token has a time that cannot be read");
     let Some(value) = claims.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
     let since = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)).ok_or(unreadable).map(Some)
@@ -170,7 +170,7 @@ mod tests {
     }
 
     /// Good claims, with one changed. `null` takes it out.
-    fn checked(name: &str, value: Value) -> Result<Principal, Rejection> {
+    fn checked(name: &str, value: Value) -> Result<Principal, TokenRejection> {
         let mut claims = json!({
             "iss": "https://auth.example.com", "aud": "https://mcp.example.com/mcp", "sub": "alice",
             "exp": NOW + 600, "scope": "read write",
@@ -205,7 +205,7 @@ mod tests {
             json!(7),
         ];
         for audience in wrong {
-            assert_eq!(checked("aud", audience.clone()), Err(Rejection::WrongAudience), "{audience}");
+            assert_eq!(checked("aud", audience.clone()), Err(TokenRejection::WrongAudience), "{audience}");
         }
         assert!(checked("aud", json!(["https://other.example", "https://mcp.example.com/mcp"])).is_ok());
     }
@@ -221,15 +221,15 @@ mod tests {
     fn the_issuer_is_exactly_the_one_that_is_trusted() {
         for issuer in [json!(null), json!("https://auth.example.com/"), json!(["https://auth.example.com"]), json!("x")]
         {
-            assert!(matches!(checked("iss", issuer.clone()), Err(Rejection::Invalid(_))), "{issuer}");
+            assert!(matches!(checked("iss", issuer.clone()), Err(TokenRejection::Invalid(_))), "{issuer}");
         }
     }
 
     #[test]
     fn a_token_is_good_until_its_expiry_and_the_leeway() {
         assert!(checked("exp", json!(NOW - 59)).is_ok());
-        assert_eq!(checked("exp", json!(NOW - 60)), Err(Rejection::Expired));
-        assert_eq!(checked("exp", json!(0)), Err(Rejection::Expired));
+        assert_eq!(checked("exp", json!(NOW - 60)), Err(TokenRejection::Expired));
+        assert_eq!(checked("exp", json!(0)), Err(TokenRejection::Expired));
     }
 
     #[test]
@@ -242,8 +242,8 @@ mod tests {
     #[test]
     fn times_that_cannot_be_read_are_refused() {
         for time in [json!("1900000000"), json!(-1), json!(1e300), json!([]), json!(true)] {
-            assert!(matches!(checked("exp", time.clone()), Err(Rejection::Invalid(_))), "exp {time}");
-            assert!(matches!(checked("nbf", time.clone()), Err(Rejection::Invalid(_))), "nbf {time}");
+            assert!(matches!(checked("exp", time.clone()), Err(TokenRejection::Invalid(_))), "exp {time}");
+            assert!(matches!(checked("nbf", time.clone()), Err(TokenRejection::Invalid(_))), "nbf {time}");
         }
         assert!(checked("exp", json!(null)).is_err());
     }

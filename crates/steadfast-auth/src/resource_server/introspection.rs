@@ -10,7 +10,7 @@ use http::{Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value};
 
 use super::claims::{Clock, Expectations};
-use super::{HttpClient, InsecureEndpoint, Payload, Principal, Rejection, Token, Verifier, VerifyFuture};
+use super::{HttpClient, InsecureEndpoint, Payload, Principal, Token, TokenRejection, Verifier, VerifyFuture};
 use crate::http_client::endpoint;
 use crate::redact::redact_url;
 
@@ -72,7 +72,7 @@ impl Introspection {
     }
 
     /// Adds another identifier of this resource that tokens may be issued for.
-    pub fn also_known_as(mut self, audience: impl Into<String>) -> Self {
+    pub fn allow_audience(mut self, audience: impl Into<String>) -> Self {
         self.expectations.audiences.push(audience.into());
         self
     }
@@ -83,15 +83,15 @@ impl Introspection {
         self
     }
 
-    async fn check(&self, token: &Token) -> Result<Principal, Rejection> {
+    async fn check(&self, token: &Token) -> Result<Principal, TokenRejection> {
         let asked = tokio::time::timeout(REQUEST_TIMEOUT, self.ask(token)).await;
         let claims = asked.unwrap_or_else(|_| Err("request timed out".to_owned())).map_err(|reason| {
             tracing::warn!(uri = redact_url(&self.uri.to_string()), reason, "token introspection failed");
-            Rejection::Unavailable("the authorization server is unavailable")
+            TokenRejection::Unavailable("the authorization server is unavailable")
         })?;
         match claims.get("active") {
             Some(Value::Bool(true)) => self.expectations.check(claims),
-            _ => Err(Rejection::Invalid("the token is not active")),
+            _ => Err(TokenRejection::Invalid("the token is not active")),
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
         introspection.unwrap().clock(|| SystemTime::UNIX_EPOCH + Duration::from_secs(NOW))
     }
 
-    async fn verified(introspection: &Introspection) -> Result<Principal, Rejection> {
+    async fn verified(introspection: &Introspection) -> Result<Principal, TokenRejection> {
         introspection.verify(&Token::parse("a+b/c==").unwrap()).await
     }
 
@@ -219,7 +219,7 @@ mod tests {
             [json!({ "active": false }), json!({}), active("active", json!("true")), active("active", json!(1))]
         {
             let found = verified(&introspection(&answering(200, &answer))).await;
-            assert_eq!(found, Err(Rejection::Invalid("the token is not active")), "{answer}");
+            assert_eq!(found, Err(TokenRejection::Invalid("the token is not active")), "{answer}");
         }
     }
 
@@ -227,16 +227,19 @@ mod tests {
     async fn the_audience_is_checked_though_the_token_is_active() {
         let elsewhere = active("aud", json!("https://other.example"));
         let nowhere = active("aud", Value::Null);
-        assert_eq!(verified(&introspection(&answering(200, &elsewhere))).await, Err(Rejection::WrongAudience));
-        assert_eq!(verified(&introspection(&answering(200, &nowhere))).await, Err(Rejection::WrongAudience));
+        assert_eq!(verified(&introspection(&answering(200, &elsewhere))).await, Err(TokenRejection::WrongAudience));
+        assert_eq!(verified(&introspection(&answering(200, &nowhere))).await, Err(TokenRejection::WrongAudience));
         let trusting = |answer| introspection(&answering(200, answer)).server_checks_audience();
-        assert_eq!(verified(&trusting(&elsewhere)).await, Err(Rejection::WrongAudience));
+        assert_eq!(verified(&trusting(&elsewhere)).await, Err(TokenRejection::WrongAudience));
         assert!(verified(&trusting(&nowhere)).await.is_ok());
     }
 
     #[tokio::test]
     async fn times_and_issuer_are_checked_when_they_are_there() {
-        assert_eq!(verified(&introspection(&answering(200, active("exp", json!(NOW))))).await, Err(Rejection::Expired));
+        assert_eq!(
+            verified(&introspection(&answering(200, active("exp", json!(NOW))))).await,
+            Err(TokenRejection::Expired)
+        );
         assert!(verified(&introspection(&answering(200, active("nbf", json!(NOW + 1))))).await.is_err());
         let strict = |answer| introspection(&answering(200, answer)).issuer("https://auth.example.com");
         assert!(verified(&strict(active("iss", json!("https://auth.example.com")))).await.is_ok());
@@ -245,7 +248,7 @@ mod tests {
 
     #[tokio::test]
     async fn tokens_are_rejected_while_introspection_is_unavailable() {
-        let unavailable = Err(Rejection::Unavailable("the authorization server is unavailable"));
+        let unavailable = Err(TokenRejection::Unavailable("the authorization server is unavailable"));
         for (status, body) in
             [(401, "{\"active\":true}"), (500, ""), (302, ""), (200, "<html>"), (200, "[]"), (200, "")]
         {
@@ -266,6 +269,6 @@ mod tests {
         }
 
         let introspection = Introspection::new(Silent, "https://auth.example.com/introspect", "x").unwrap();
-        assert!(matches!(verified(&introspection).await, Err(Rejection::Unavailable(_))));
+        assert!(matches!(verified(&introspection).await, Err(TokenRejection::Unavailable(_))));
     }
 }

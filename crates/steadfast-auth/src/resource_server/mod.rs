@@ -1,6 +1,6 @@
 //! An OAuth 2.1 resource server: rejects requests without a valid access token.
 //!
-//! [`RequireBearer`] is a tower layer that verifies the token of each request with a [`Verifier`] and replaces it with a
+//! [`BearerLayer`] is a tower layer that verifies the token of each request with a [`Verifier`] and replaces it with a
 //! [`Principal`]. [`ResourceMetadata`] refers clients to the authorization server.
 //!
 //! Verifiers:
@@ -26,11 +26,11 @@ mod verifier;
 #[cfg(feature = "reqwest")]
 pub use crate::ReqwestClient;
 pub use crate::{HttpClient, HttpError, InsecureEndpoint, InvalidScope, Payload, ResponseFuture, Scopes};
-pub use bearer::{Bearer, MethodScopes, RequireBearer};
+pub use bearer::{BearerLayer, BearerService, MethodScopes};
 pub use introspection::Introspection;
 #[cfg(feature = "jwt")]
 pub use jwt::{Algorithm, FetchedKeys, InvalidKeySet, JwtVerifier, KeySet, KeySource, KeysFuture, KeysUnavailable};
-pub use metadata::{InvalidMetadata, ResourceMetadata, ServeMetadata, WithMetadata};
+pub use metadata::{InvalidMetadata, MetadataLayer, MetadataService, ResourceMetadata};
 pub use steadfast_model::Principal;
 pub use token::Token;
-pub use verifier::{Rejection, Verifier, VerifyFuture, verify_with};
+pub use verifier::{TokenRejection, Verifier, VerifyFuture, verify_with};

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use super::{Principal, Scopes, Token};
 
 /// The future of a verification, returned by [`Verifier::verify`].
-pub type VerifyFuture<'a> = Pin<Box<dyn Future<Output = Result<Principal, Rejection>> + Send + 'a>>;
+pub type VerifyFuture<'a> = Pin<Box<dyn Future<Output = Result<Principal, TokenRejection>> + Send + 'a>>;
 
 /// Verifies a token, and returns its principal.
 ///
@@ -29,7 +29,7 @@ impl<V: Verifier + ?Sized> Verifier for std::sync::Arc<V> {
 /// Reasons are static texts, so they cannot contain a part of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Rejection {
+pub enum TokenRejection {
     /// The token is malformed, unknown, revoked, or has a wrong signature.
     Invalid(&'static str),
     /// The token has expired.
@@ -42,7 +42,7 @@ pub enum Rejection {
     Unavailable(&'static str),
 }
 
-impl Rejection {
+impl TokenRejection {
     /// The reason, for the client and the log.
     pub fn reason(&self) -> &'static str {
         match self {
@@ -54,35 +54,35 @@ impl Rejection {
     }
 }
 
-impl fmt::Display for Rejection {
+impl fmt::Display for TokenRejection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.reason())
     }
 }
 
-impl std::error::Error for Rejection {}
+impl std::error::Error for TokenRejection {}
 
 /// A verifier from an async closure, or from a function that returns a future.
 ///
 /// ```
-/// use steadfast_auth::resource_server::{Principal, Rejection, Token, verify_with};
+/// use steadfast_auth::resource_server::{Principal, TokenRejection, Token, verify_with};
 ///
 /// let verifier = verify_with(async |token: Token| {
-///     if token.expose() == "the-only-token" { Ok(Principal::new("me")) } else { Err(Rejection::Invalid("unknown token")) }
+///     if token.expose() == "the-only-token" { Ok(Principal::new("me")) } else { Err(TokenRejection::Invalid("unknown token")) }
 /// });
 /// # let _ = verifier;
 /// ```
 pub fn verify_with<F, O>(function: F) -> impl Verifier
 where
     F: Fn(Token) -> O + Send + Sync + 'static,
-    O: Future<Output = Result<Principal, Rejection>> + Send + 'static,
+    O: Future<Output = Result<Principal, TokenRejection>> + Send + 'static,
 {
     struct Function<F>(F);
 
     impl<F, O> Verifier for Function<F>
     where
         F: Fn(Token) -> O + Send + Sync + 'static,
-        O: Future<Output = Result<Principal, Rejection>> + Send + 'static,
+        O: Future<Output = Result<Principal, TokenRejection>> + Send + 'static,
     {
         fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a> {
             Box::pin((self.0)(token.duplicate()))

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, BoxFuture, Credential, Error, Grant, Key, Lock, MemoryStore, PreRegistered, Profile, Secret,
-    StoreError, TokenStore, Url, UserAgent, Visit,
+    Authorizer, BoxFuture, ClientSettings, Credential, Error, Grant, Lock, MemoryStore, PreRegisteredClient, Secret,
+    StoreKey, TokenStore, TokenStoreError, Url, UserAgent, Visit,
 };
 use steadfast_auth::{HttpClient, Payload, ResponseFuture};
 
@@ -20,48 +20,51 @@ use crate::wire::MinimalHttpClient;
 pub(crate) struct RecordingStore {
     kept: MemoryStore,
     /// The keys whose locks were requested, in order.
-    pub(crate) locked: Arc<Mutex<Vec<Key>>>,
+    pub(crate) locked: Arc<Mutex<Vec<StoreKey>>>,
     pub(crate) is_full: Arc<AtomicBool>,
 }
 
 impl TokenStore for RecordingStore {
-    fn load<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Secret>, StoreError>> {
+    fn load<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>> {
         self.kept.load(key)
     }
 
-    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn save<'a>(&'a self, key: &'a StoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         if self.is_full.load(Ordering::Relaxed) {
-            return Box::pin(async { Err(StoreError::new("there is no room")) });
+            return Box::pin(async { Err(TokenStoreError::new("there is no room")) });
         }
         self.kept.save(key, value)
     }
 
-    fn remove<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn remove<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         self.kept.remove(key)
     }
 
-    fn lock<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Lock, StoreError>> {
+    fn lock<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Lock, TokenStoreError>> {
         self.locked.lock().unwrap().push(key.clone());
         self.kept.lock(key)
     }
 }
 
-pub(crate) fn tokens_of(site: &Site) -> Key {
-    Key::Tokens { issuer: site.origin.clone(), resource: site.url() }
+pub(crate) fn tokens_of(site: &Site) -> StoreKey {
+    StoreKey::Tokens { issuer: site.origin.clone(), resource: site.url() }
 }
 
 /// A site whose first tokens expire at once, and an authorizer that has them, with a user agent at a fixed redirect URI.
 async fn stale(store: &RecordingStore, lifetimes: Vec<u64>) -> (Site, Authorizer) {
     let site = Site::start(SiteOptions { lifetimes, ..SiteOptions::default() }).await;
-    let authorizer = site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(DirectUserAgent).build();
+    let authorizer =
+        site.authorizer(ClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent).build();
     authorize(&authorizer, &site).await;
     (site, authorizer)
 }
 
 /// An authorizer that loaded the store while it was empty.
 async fn early(site: &Site, store: &RecordingStore) -> Authorizer {
-    let early =
-        Authorizer::builder(&site.url(), Profile::new("Test"), MinimalHttpClient).unwrap().store(store.clone()).build();
+    let early = Authorizer::builder(&site.url(), ClientSettings::new("Test"), MinimalHttpClient)
+        .unwrap()
+        .store(store.clone())
+        .build();
     let mut headers = HeaderMap::new();
     early.attempt(Method::POST, &site.url()).unwrap().sign(&mut headers).await.unwrap();
     assert!(headers.is_empty());
@@ -73,7 +76,7 @@ async fn what_others_got_meanwhile_is_refreshed_under_its_lock() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
     let early = early(&site, &store).await;
-    authorize(&site.authorizer(Profile::new("Test")).store(store.clone()).build(), &site).await;
+    authorize(&site.authorizer(ClientSettings::new("Test")).store(store.clone()).build(), &site).await;
     store.locked.lock().unwrap().clear();
     assert_eq!(call(&early, &site.url()).await.unwrap().0, 200);
     assert_eq!((site.count("/authorize"), site.refreshed()), (1, 1));
@@ -85,7 +88,7 @@ async fn signing_out_forgets_what_others_got_meanwhile() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions::default()).await;
     let early = early(&site, &store).await;
-    authorize(&site.authorizer(Profile::new("Test")).store(store.clone()).build(), &site).await;
+    authorize(&site.authorizer(ClientSettings::new("Test")).store(store.clone()).build(), &site).await;
     store.locked.lock().unwrap().clear();
     early.sign_out().await.unwrap();
     assert!(store.load(&tokens_of(&site)).await.unwrap().is_none());
@@ -96,7 +99,7 @@ async fn signing_out_forgets_what_others_got_meanwhile() {
 #[tokio::test]
 async fn a_client_that_is_not_known_any_more_registers_again() {
     let site = Site::start(SiteOptions { lifetimes: vec![0, 0], ..SiteOptions::default() }).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(DirectUserAgent).build();
+    let authorizer = site.authorizer(ClientSettings::new("Test")).user_agent(DirectUserAgent).build();
     assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
     assert_eq!((site.count("/authorize"), site.count("/register")), (1, 1));
     site.refuse_refreshes(Some((401, "invalid_client")));
@@ -133,9 +136,10 @@ impl Visit for AbsentUser {
 async fn a_registration_is_not_reused_after_a_login_without_redirect() {
     let store = MemoryStore::new();
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(OneLogin::default()).build();
+    let authorizer =
+        site.authorizer(ClientSettings::new("Test")).store(store.clone()).user_agent(OneLogin::default()).build();
     assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
-    let client = Key::Client { issuer: site.origin.clone() };
+    let client = StoreKey::Client { issuer: site.origin.clone() };
     assert!(store.load(&client).await.unwrap().is_some());
     authorizer.sign_out().await.unwrap();
     assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::UserUnavailable(_))));
@@ -145,7 +149,7 @@ async fn a_registration_is_not_reused_after_a_login_without_redirect() {
 #[tokio::test]
 async fn a_server_that_always_wants_more_scopes_is_followed_a_few_times_only() {
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).build();
+    let authorizer = site.authorizer(ClientSettings::new("Test")).build();
     call(&authorizer, &site.url()).await.unwrap();
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     let mut ended = None;
@@ -169,7 +173,8 @@ async fn a_refresh_token_that_was_refused_is_not_shown_again() {
     let (site, _) = stale(&store, Vec::new()).await;
     site.forget_access_tokens();
     site.forget_refresh_tokens();
-    let alone = Authorizer::builder(&site.url(), Profile::new("Test"), MinimalHttpClient).unwrap().store(store).build();
+    let alone =
+        Authorizer::builder(&site.url(), ClientSettings::new("Test"), MinimalHttpClient).unwrap().store(store).build();
     for _ in 0..3 {
         assert!(matches!(call(&alone, &site.url()).await, Err(Error::UserUnavailable(_))));
     }
@@ -180,8 +185,10 @@ async fn a_refresh_token_that_was_refused_is_not_shown_again() {
 async fn a_refresh_token_that_was_refused_to_another_is_not_missed() {
     let store = RecordingStore::default();
     let (site, one) = stale(&store, vec![0]).await;
-    let other =
-        Authorizer::builder(&site.url(), Profile::new("Test"), MinimalHttpClient).unwrap().store(store.clone()).build();
+    let other = Authorizer::builder(&site.url(), ClientSettings::new("Test"), MinimalHttpClient)
+        .unwrap()
+        .store(store.clone())
+        .build();
     // It has the same tokens, and has to find out that they are invalid.
     site.forget_refresh_tokens();
     assert!(matches!(call(&other, &site.url()).await, Err(Error::UserUnavailable(_))));
@@ -206,13 +213,14 @@ async fn a_refresh_token_outlives_an_authorization_server_that_is_busy() {
 async fn a_token_endpoint_that_has_moved_is_found_again() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions { lifetimes: vec![0, 0], ..SiteOptions::default() }).await;
-    let before = site.authorizer(Profile::new("Test")).store(store.clone()).build();
+    let before = site.authorizer(ClientSettings::new("Test")).store(store.clone()).build();
     assert_eq!(call(&before, &site.url()).await.unwrap().0, 200);
     let mut tokens: serde_json::Value =
         serde_json::from_str(store.load(&tokens_of(&site)).await.unwrap().unwrap().expose()).unwrap();
     tokens["token_endpoint"] = format!("{}/token-before", site.origin).into();
     store.save(&tokens_of(&site), &Secret::new(tokens.to_string())).await.unwrap();
-    let later = Authorizer::builder(&site.url(), Profile::new("Test"), MinimalHttpClient).unwrap().store(store).build();
+    let later =
+        Authorizer::builder(&site.url(), ClientSettings::new("Test"), MinimalHttpClient).unwrap().store(store).build();
     assert_eq!(call(&later, &site.url()).await.unwrap().0, 200);
     assert_eq!((site.count("/authorize"), site.count("/token-before"), site.refreshed()), (1, 1, 2));
 }
@@ -221,10 +229,10 @@ async fn a_token_endpoint_that_has_moved_is_found_again() {
 async fn the_tokens_of_another_client_are_left_to_it() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions { lifetimes: vec![0, 0], ..SiteOptions::default() }).await;
-    let registered = Profile::new("Test").registered(PreRegistered::new("me", Credential::None));
+    let registered = ClientSettings::new("Test").registered(PreRegisteredClient::new("me", Credential::None));
     let its = site.authorizer(registered).store(store.clone()).build();
     assert_eq!(call(&its, &site.url()).await.unwrap().0, 200);
-    let other = Authorizer::builder(&site.url(), Profile::new("Other"), MinimalHttpClient)
+    let other = Authorizer::builder(&site.url(), ClientSettings::new("Other"), MinimalHttpClient)
         .unwrap()
         .store(store.clone())
         .build();
@@ -254,7 +262,7 @@ async fn tokens_that_could_not_be_saved_are_not_lost() {
 async fn a_code_is_redeemed_though_its_caller_is_gone() {
     let site = Site::start(SiteOptions::default()).await;
     site.redemptions.forget_permits(1000);
-    let authorizer = site.authorizer(Profile::new("Test")).build();
+    let authorizer = site.authorizer(ClientSettings::new("Test")).build();
     let caller = tokio::spawn({
         let (authorizer, url) = (authorizer.clone(), site.url());
         async move { call(&authorizer, &url).await }
@@ -273,7 +281,7 @@ async fn a_code_is_redeemed_though_its_caller_is_gone() {
 async fn a_token_that_is_said_to_be_over_at_once_is_tried() {
     let options = SiteOptions { lifetimes: vec![0], gives_no_refresh_token: true, ..SiteOptions::default() };
     let site = Site::start(options).await;
-    let authorizer = site.authorizer(Profile::new("Test")).build();
+    let authorizer = site.authorizer(ClientSettings::new("Test")).build();
     for _ in 0..2 {
         assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
     }
@@ -295,7 +303,7 @@ impl HttpClient for SlowRedirects {
 #[tokio::test(start_paused = true)]
 async fn metadata_is_not_looked_for_longer_than_one_request_may_take() {
     let dragging =
-        Authorizer::builder("https://mcp.example.com/mcp", Profile::new("Test"), SlowRedirects).unwrap().build();
+        Authorizer::builder("https://mcp.example.com/mcp", ClientSettings::new("Test"), SlowRedirects).unwrap().build();
     let mut attempt = dragging.attempt(Method::POST, "https://mcp.example.com/mcp").unwrap();
     let headers = HeaderMap::new();
     let answered = attempt.answered(StatusCode::UNAUTHORIZED, &headers);
@@ -328,8 +336,8 @@ impl HttpClient for MetadataServer {
 
 #[tokio::test(start_paused = true)]
 async fn an_assertion_that_does_not_come_is_not_waited_for_for_ever() {
-    let registered = PreRegistered::new("me", Credential::None);
-    let profile = Profile::new("Test").grant(Grant::WorkloadIdentity).registered(registered);
+    let registered = PreRegisteredClient::new("me", Credential::None);
+    let profile = ClientSettings::new("Test").grant(Grant::WorkloadIdentity).registered(registered);
     let builder = Authorizer::builder("https://mcp.example.com/mcp", profile, MetadataServer).unwrap();
     let waiting = builder.assertions(PendingAssertions).build();
     let mut attempt = waiting.attempt(Method::POST, "https://mcp.example.com/mcp").unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use steadfast_auth::client::{
-    Authorizer, Credential, Grant, IdentityProvider, PreRegistered, Profile, ResponseAction, Secret,
+    Authorizer, ClientSettings, Credential, Grant, IdentityProvider, PreRegisteredClient, ResponseAction, Secret,
 };
 use steadfast_auth::{HttpClient, Payload, ReferrerHost, ResponseFuture};
 
@@ -41,7 +41,7 @@ impl HttpClient for AllServers {
 }
 
 /// The requests for a token, with this profile.
-async fn asked(profile: Profile) -> RequestedHosts {
+async fn asked(profile: ClientSettings) -> RequestedHosts {
     let everybody = AllServers::default();
     let builder = Authorizer::builder(SERVER, profile, everybody.clone()).unwrap();
     let authorizer = builder.assertions(Secret::new("c")).build();
@@ -54,8 +54,8 @@ async fn asked(profile: Profile) -> RequestedHosts {
 async fn what_the_server_names_is_said_to_be_named_by_it_and_what_the_program_chose_is_not() {
     let (named, chosen) = (Some(String::from("mcp.example.com")), None);
     let provider = IdentityProvider::new("https://idp.example.com", "https://idp.example.com/token", "me").unwrap();
-    let profile = Profile::new("Test").grant(Grant::EnterpriseManaged(provider));
-    let client = || PreRegistered::new("me", Credential::None);
+    let profile = ClientSettings::new("Test").grant(Grant::EnterpriseManaged(provider));
+    let client = || PreRegisteredClient::new("me", Credential::None);
     let expected = |at_issuer: &Option<String>| {
         let hosts = ["mcp.example.com", "auth.example.com", "idp.example.com", "auth.example.com"].map(String::from);
         let by = [named.clone(), at_issuer.clone(), chosen.clone(), at_issuer.clone()];

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, BoxFuture, Error, FileStore, Key, MemoryStore, Profile, ResponseAction, TokenStore as _, Url,
-    UserAgent, Visit,
+    Authorizer, BoxFuture, ClientSettings, Error, FileStore, MemoryStore, ResponseAction, StoreKey, TokenStore as _,
+    Url, UserAgent, Visit,
 };
 use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 
@@ -20,7 +20,7 @@ const CHILD: &str = "STEADFAST_AUTH_TEST_CHILD";
 /// A site whose first token expires at once, and an authorizer for it.
 async fn stale(store: MemoryStore) -> (Site, Authorizer) {
     let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
-    let authorizer = site.authorizer(Profile::new("Test")).store(store).build();
+    let authorizer = site.authorizer(ClientSettings::new("Test")).store(store).build();
     (site, authorizer)
 }
 
@@ -62,7 +62,7 @@ async fn those_who_share_a_directory_refresh_once() {
     let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
     let authorizer = |site: &Site| {
         let store = FileStore::open(&scratch.0).unwrap();
-        site.authorizer(Profile::new("Test")).store(store).build()
+        site.authorizer(ClientSettings::new("Test")).store(store).build()
     };
     // Has an expired token, and starts to refresh it.
     site.refreshes.forget_permits(1000);
@@ -99,7 +99,7 @@ async fn processes_that_share_a_directory_refresh_once() {
     let scratch = TempFolder::new("processes");
     let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
     let store = FileStore::open(&scratch.0).unwrap();
-    authorize(&site.authorizer(Profile::new("Test")).store(store).build(), &site).await;
+    authorize(&site.authorizer(ClientSettings::new("Test")).store(store).build(), &site).await;
     let children: Vec<_> = (0..3)
         .map(|_| {
             let told = format!("{} {}", site.url(), scratch.0.display());
@@ -122,15 +122,19 @@ async fn a_child_process_takes_its_turn() {
     let Ok(told) = std::env::var(CHILD) else { return };
     let (url, directory) = told.split_once(' ').unwrap();
     let store = FileStore::open(directory).unwrap();
-    let authorizer = Authorizer::builder(url, Profile::new("Test"), MinimalHttpClient).unwrap().store(store).build();
+    let authorizer =
+        Authorizer::builder(url, ClientSettings::new("Test"), MinimalHttpClient).unwrap().store(store).build();
     assert_eq!(call(&authorizer, url).await.unwrap().0, 200);
 }
 
 /// The environment variable of another child process: the directory.
 const HOLDER: &str = "STEADFAST_AUTH_TEST_HOLDER";
 
-fn locked() -> Key {
-    Key::Tokens { issuer: String::from("https://auth.example.com"), resource: String::from("https://mcp.example.com") }
+fn locked() -> StoreKey {
+    StoreKey::Tokens {
+        issuer: String::from("https://auth.example.com"),
+        resource: String::from("https://mcp.example.com"),
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,7 +184,8 @@ async fn those_who_wait_for_a_refresh_that_fails_do_not_try_it_again() {
     let (site, authorizer) = stale(store.clone()).await;
     authorize(&authorizer, &site).await;
     let silence = FailingHttpClient::default();
-    let cut_off = Authorizer::builder(&site.url(), Profile::new("Test"), silence.clone()).unwrap().store(store).build();
+    let cut_off =
+        Authorizer::builder(&site.url(), ClientSettings::new("Test"), silence.clone()).unwrap().store(store).build();
     let attempt = || cut_off.attempt(Method::POST, &site.url()).unwrap();
     let (mut one, mut two, mut headers, mut others) = (attempt(), attempt(), HeaderMap::new(), HeaderMap::new());
     let (one, two) = tokio::join!(one.sign(&mut headers), two.sign(&mut others));
@@ -217,7 +222,7 @@ async fn tokens_are_found_again_after_a_restart() {
     let site = Site::start(SiteOptions::default()).await;
     for _ in 0..2 {
         let store = FileStore::open(&scratch.0).unwrap();
-        let authorizer = site.authorizer(Profile::new("Test")).store(store).build();
+        let authorizer = site.authorizer(ClientSettings::new("Test")).store(store).build();
         assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
     }
     assert_eq!((site.count("/authorize"), site.count("/token")), (1, 1));
@@ -252,7 +257,7 @@ impl Visit for DirectUserAgent {
 #[tokio::test]
 async fn signing_out_forgets_the_tokens_and_keeps_the_registration() {
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(DirectUserAgent).build();
+    let authorizer = site.authorizer(ClientSettings::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     authorizer.sign_out().await.unwrap();
     call(&authorizer, &site.url()).await.unwrap();
@@ -263,7 +268,8 @@ async fn signing_out_forgets_the_tokens_and_keeps_the_registration() {
 async fn forgetting_a_server_forgets_the_registration_too() {
     let store = MemoryStore::new();
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(DirectUserAgent).store(store.clone()).build();
+    let authorizer =
+        site.authorizer(ClientSettings::new("Test")).user_agent(DirectUserAgent).store(store.clone()).build();
     call(&authorizer, &site.url()).await.unwrap();
     assert_eq!(authorizer.forget().await, Ok(true));
     assert_eq!(format!("{store:?}"), "MemoryStore(0 values)");
@@ -275,6 +281,6 @@ async fn forgetting_a_server_forgets_the_registration_too() {
 #[tokio::test]
 async fn nobody_to_ask_is_an_error() {
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = Authorizer::builder(&site.url(), Profile::new("Test"), MinimalHttpClient).unwrap().build();
+    let authorizer = Authorizer::builder(&site.url(), ClientSettings::new("Test"), MinimalHttpClient).unwrap().build();
     assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::UserUnavailable(_))));
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use steadfast_auth::client::{Authorizer, MemoryStore, Profile};
+use steadfast_auth::client::{Authorizer, ClientSettings, MemoryStore};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::site::{Site, SiteOptions, call};
@@ -49,7 +49,7 @@ async fn no_token_code_or_secret_is_logged_or_printed() {
         SiteOptions { more, client_secret: secret, lifetimes: vec![0, 0], revokes: true, ..SiteOptions::default() };
     let site = Site::start(options).await;
     let store = MemoryStore::new();
-    let builder = site.authorizer(Profile::new("Test").registered(("me", "s3cr3t").into())).store(store.clone());
+    let builder = site.authorizer(ClientSettings::new("Test").registered(("me", "s3cr3t").into())).store(store.clone());
     let mut said = format!("{builder:?}");
     let authorizer: Authorizer = builder.build();
     call(&authorizer, &site.url()).await.unwrap();

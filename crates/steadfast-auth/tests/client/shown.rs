@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::{HeaderMap, Method, Response};
 use serde_json::json;
 use steadfast_auth::client::{
-    Authorization, Authorizer, Challenge, ClientKey, Command, Credential, Error, Event, Flow, FlowInput, Grant,
-    IdentityProvider, Key, Loopback, MemoryStore, PreRegistered, Profile, Registration, Scheme, Secret,
-    SystemRandomness, TokenStore as _, Tokens, Url,
+    Authorization, Authorizer, Challenge, ClientKey, ClientSettings, Command, Credential, Error, Event, Flow,
+    FlowInput, Grant, IdentityProvider, Loopback, MemoryStore, PreRegisteredClient, Registration, Scheme, Secret,
+    StoreKey, SystemRandomness, TokenStore as _, Tokens, Url,
 };
 use steadfast_auth::{HttpError, Payload};
 
@@ -43,12 +43,12 @@ fn registration() -> Registration {
     serde_json::from_value(registration).unwrap()
 }
 
-fn profile() -> Profile {
+fn profile() -> ClientSettings {
     let token_endpoint = "https://idp.example.com/token?key=s3cr3t";
     let provider = IdentityProvider::new("https://idp.example.com", token_endpoint, "me").unwrap();
     let provider = provider.credential(Credential::Secret(Secret::new(SECRET)));
     let document = "https://app.example.com/client.json";
-    let profile = Profile::new("Test").document_with(document, Credential::Secret(Secret::new(SECRET))).unwrap();
+    let profile = ClientSettings::new("Test").document_with(document, Credential::Secret(Secret::new(SECRET))).unwrap();
     profile.grant(Grant::EnterpriseManaged(provider)).registered(("me", SECRET).into())
 }
 
@@ -74,7 +74,7 @@ macro_rules! nothing_secret_in {
 #[tokio::test]
 async fn no_public_type_prints_a_secret() {
     let store = MemoryStore::new();
-    store.save(&Key::Server { url: SERVER.to_owned() }, &Secret::new(SECRET)).await.unwrap();
+    store.save(&StoreKey::Server { url: SERVER.to_owned() }, &Secret::new(SECRET)).await.unwrap();
     let input = FlowInput {
         challenge: Some(challenge()),
         tokens: Some(tokens()),
@@ -87,7 +87,7 @@ async fn no_public_type_prints_a_secret() {
     nothing_secret_in![
         Secret::new(SECRET),
         Credential::Secret(Secret::new(SECRET)),
-        PreRegistered::from(("me", SECRET)),
+        PreRegisteredClient::from(("me", SECRET)),
         profile(),
         tokens(),
         registration(),
@@ -113,8 +113,8 @@ async fn no_public_type_prints_a_secret() {
         Event::Redirected(String::from("code=s3cr3t")),
         Event::Assertion(Secret::new(SECRET)),
         Event::Unreachable(HttpError::new("nobody is there")),
-        Key::Server { url: SERVER.to_owned() },
-        Key::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
+        StoreKey::Server { url: SERVER.to_owned() },
+        StoreKey::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
         Authorizer::builder(SERVER, profile(), MinimalHttpClient).unwrap(),
         Authorizer::builder(SERVER, profile(), MinimalHttpClient).unwrap().build(),
         Authorizer::builder(SERVER, profile(), MinimalHttpClient)
@@ -132,12 +132,13 @@ async fn no_public_type_prints_a_secret() {
 async fn a_token_in_a_header_is_not_printed() {
     let store = MemoryStore::new();
     let binding = json!({"issuer": "https://auth.example.com", "resource": SERVER}).to_string();
-    store.save(&Key::Server { url: SERVER.to_owned() }, &Secret::new(binding)).await.unwrap();
-    let key = Key::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() };
+    store.save(&StoreKey::Server { url: SERVER.to_owned() }, &Secret::new(binding)).await.unwrap();
+    let key = StoreKey::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() };
     let mut kept = serde_json::to_value(tokens()).unwrap();
     kept["scheme"] = json!("Bearer");
     store.save(&key, &Secret::new(kept.to_string())).await.unwrap();
-    let authorizer = Authorizer::builder(SERVER, Profile::new("Test"), MinimalHttpClient).unwrap().store(store).build();
+    let authorizer =
+        Authorizer::builder(SERVER, ClientSettings::new("Test"), MinimalHttpClient).unwrap().store(store).build();
     let mut headers = HeaderMap::new();
     authorizer.attempt(Method::POST, SERVER).unwrap().sign(&mut headers).await.unwrap();
     assert_eq!(headers["authorization"], "Bearer s3cr3t");
@@ -146,9 +147,10 @@ async fn a_token_in_a_header_is_not_printed() {
 
 #[test]
 fn errors_repeat_no_secret() {
-    let url = Authorizer::builder("ftp://me:s3cr3t@mcp.example.com/s?s3cr3t", Profile::new("x"), MinimalHttpClient)
-        .unwrap_err();
-    let document = Profile::new("x").document("https://me:s3cr3t@app.example.com/c?s3cr3t").unwrap_err();
+    let url =
+        Authorizer::builder("ftp://me:s3cr3t@mcp.example.com/s?s3cr3t", ClientSettings::new("x"), MinimalHttpClient)
+            .unwrap_err();
+    let document = ClientSettings::new("x").document("https://me:s3cr3t@app.example.com/c?s3cr3t").unwrap_err();
     let key = ClientKey::from_pem(&Secret::new(SECRET), "ES256").unwrap_err();
     let errors: [Error; 3] = [url, document, key];
     for error in errors {

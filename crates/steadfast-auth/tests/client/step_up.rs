@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Attempt, Authorizer, BoxFuture, Error, Profile, ResponseAction, TokenStore as _, Tokens, Url, UserAgent, Visit,
+    Attempt, Authorizer, BoxFuture, ClientSettings, Error, ResponseAction, TokenStore as _, Tokens, Url, UserAgent,
+    Visit,
 };
 use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
 use tokio::sync::Semaphore;
@@ -19,7 +20,7 @@ use crate::wire::MinimalHttpClient;
 /// An authorizer with tokens, whose user denies access from now on.
 async fn denied() -> (Site, Authorizer) {
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(DirectUserAgent).build();
+    let authorizer = site.authorizer(ClientSettings::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     site.deny(true);
     (site, authorizer)
@@ -89,7 +90,7 @@ async fn a_user_who_said_no_is_asked_again_after_a_while() {
 #[tokio::test]
 async fn a_user_who_did_not_come_back_is_not_asked_again() {
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = site.authorizer(Profile::new("Test")).user_agent(OneLogin::default()).build();
+    let authorizer = site.authorizer(ClientSettings::new("Test")).user_agent(OneLogin::default()).build();
     call(&authorizer, &site.url()).await.unwrap();
     let asked = || site.count("/.well-known/oauth-protected-resource/mcp");
     for _ in 0..3 {
@@ -115,7 +116,7 @@ impl HttpClient for SwitchableHttpClient {
 async fn more_scopes_that_nobody_was_asked_for_are_asked_for_at_the_next_call() {
     let site = Site::start(SiteOptions::default()).await;
     let http = SwitchableHttpClient::default();
-    let builder = Authorizer::builder(&site.url(), Profile::new("Test"), http.clone()).unwrap();
+    let builder = Authorizer::builder(&site.url(), ClientSettings::new("Test"), http.clone()).unwrap();
     let authorizer = builder.user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     http.0.store(true, Ordering::Relaxed);
@@ -135,7 +136,7 @@ async fn kept(store: &RecordingStore, site: &Site) -> String {
 async fn more_scopes_are_not_lost_to_a_refresh_elsewhere() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
-    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
+    let builder = || site.authorizer(ClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
     let (one, other) = (builder().build(), builder().build());
     authorize(&one, &site).await;
     store.locked.lock().unwrap().clear();
@@ -183,7 +184,7 @@ impl Visit for PausedUserAgent {
 async fn fewer_scopes_do_not_take_the_place_of_more_that_somebody_got_meanwhile() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions::default()).await;
-    let builder = || site.authorizer(Profile::new("Test")).store(store.clone());
+    let builder = || site.authorizer(ClientSettings::new("Test")).store(store.clone());
     let thought = Arc::new(Semaphore::new(1));
     let one = builder().user_agent(PausedUserAgent(Arc::clone(&thought))).build();
     let other = builder().user_agent(DirectUserAgent).build();
@@ -208,7 +209,7 @@ async fn fewer_scopes_do_not_take_the_place_of_more_that_somebody_got_meanwhile(
 async fn what_a_user_granted_elsewhere_is_not_asked_for_again() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions::default()).await;
-    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
+    let builder = || site.authorizer(ClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
     let (one, other) = (builder().build(), builder().build());
     for authorizer in [&one, &other] {
         call(authorizer, &site.url()).await.unwrap();
@@ -226,7 +227,7 @@ async fn what_a_user_granted_elsewhere_is_not_asked_for_again() {
 async fn what_a_user_refused_here_and_granted_elsewhere_is_taken_up() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions::default()).await;
-    let builder = || site.authorizer(Profile::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
+    let builder = || site.authorizer(ClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
     let (one, other) = (builder().build(), builder().build());
     call(&one, &site.url()).await.unwrap();
     site.deny(true);

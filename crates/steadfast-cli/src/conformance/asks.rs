@@ -52,7 +52,7 @@ async fn test_elicitation(
 #[derive(Deserialize, JsonSchema)]
 #[serde(default)]
 #[allow(dead_code, reason = "the input is returned as received")]
-struct Profile {
+struct ClientSettings {
     /// User name
     name: String,
     /// User age
@@ -65,7 +65,7 @@ struct Profile {
     verified: bool,
 }
 
-impl Default for Profile {
+impl Default for ClientSettings {
     fn default() -> Self {
         Self { name: "John Doe".to_owned(), age: 30, score: 95.5, status: AccountStatus::Active, verified: true }
     }
@@ -83,7 +83,7 @@ enum AccountStatus {
 #[tool(read_only)]
 async fn test_elicitation_sep1034_defaults(ctx: Context) -> steadfast::Result<String> {
     let message = "Please review and update the form fields with defaults";
-    filled_in("Elicitation completed", &ctx, message, Profile::form()?).await
+    filled_in("Elicitation completed", &ctx, message, ClientSettings::form()?).await
 }
 
 /// Asks the user with a form that has every kind of choice.

@@ -38,7 +38,7 @@ impl Reference {
 
     /// Closes the response stream, so that the client has to reconnect to get the result (only over HTTP in revision 2025-11-25).
     #[tool(read_only)]
-    async fn let_go(&self, #[arg(default = 100)] ms: u64, ctx: Context) -> &'static str {
+    async fn release_connection(&self, #[arg(default = 100)] ms: u64, ctx: Context) -> &'static str {
         ctx.release_connection();
         tokio::time::sleep(Duration::from_millis(ms)).await;
         "welcome back"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use steadfast::prelude::*;
 use steadfast::server::Need;
 use steadfast::{
-    Annotations, Cache, CacheScope, Reference, ResourceContents, ServerResource, ServerResourceTemplate,
+    Annotations, CacheHints, CacheScope, Reference, ResourceContents, ServerResource, ServerResourceTemplate,
     model::{CompleteParams, code, request},
 };
 
@@ -20,7 +20,7 @@ fn words(#[state] all: Arc<Vec<String>>) -> steadfast::Result<String> {
     Ok(all.first().ok_or("there are no words")?.clone())
 }
 
-const DAY: Cache = Cache::new(86_400_000, CacheScope::Public);
+const DAY: CacheHints = CacheHints::new(86_400_000, CacheScope::Public);
 
 #[resource(
     "image://dot",

@@ -14,7 +14,7 @@ use crate::Scopes;
 /// The authenticated sender of a request: what the authorization server says about the holder of the token. It does not contain
 /// the token itself.
 ///
-/// A layer that checks tokens, such as `RequireBearer` of `steadfast-auth`, puts it into the extensions of an HTTP request.
+/// A layer that checks tokens, such as `BearerLayer` of `steadfast-auth`, puts it into the extensions of an HTTP request.
 /// The HTTP service reads it from there, and handlers get it from `Context::principal`. Clones share their contents.
 ///
 /// ```

@@ -124,7 +124,7 @@ impl<C: Into<Content>> From<(Role, C)> for PromptMessage {
 }
 
 /// A message of the user.
-macro_rules! said_by_the_user {
+macro_rules! impl_user_message {
     ($($type:ty),+) => {$(
         impl From<$type> for PromptMessage {
             fn from(content: $type) -> Self {
@@ -134,7 +134,7 @@ macro_rules! said_by_the_user {
     )+};
 }
 
-said_by_the_user!(Content, String, &str);
+impl_user_message!(Content, String, &str);
 
 /// The result of `prompts/list`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

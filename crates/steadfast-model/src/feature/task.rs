@@ -1,7 +1,7 @@
 //! Tasks: requests whose result is fetched later.
 //!
 //! They are experimental in 2025-11-25, and an extension with other messages since 2026-07-28. The types here hold either;
-//! [`crate::era`] encodes the one that the revision has.
+//! [`crate::wire`] encodes the one that the revision has.
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};

@@ -17,19 +17,19 @@ pub enum CacheScope {
 /// How long a result may be cached, and for whom. By default it is not cached.
 ///
 /// ```
-/// use steadfast_model::{Cache, CacheScope, ListToolsResult};
-/// let list = ListToolsResult::default().with_cache(Cache::new(60_000, CacheScope::Public));
-/// assert_eq!(list.cache(), Some(Cache::new(60_000, CacheScope::Public)));
+/// use steadfast_model::{CacheHints, CacheScope, ListToolsResult};
+/// let list = ListToolsResult::default().with_cache(CacheHints::new(60_000, CacheScope::Public));
+/// assert_eq!(list.cache(), Some(CacheHints::new(60_000, CacheScope::Public)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Cache {
+pub struct CacheHints {
     /// How many milliseconds it stays fresh. Zero: do not cache it.
     pub ttl_ms: u64,
     /// Who may be served the cached copy.
     pub scope: CacheScope,
 }
 
-impl Cache {
+impl CacheHints {
     /// That many milliseconds, for those readers.
     pub const fn new(ttl_ms: u64, scope: CacheScope) -> Self {
         Self { ttl_ms, scope }
@@ -53,12 +53,12 @@ macro_rules! cacheable {
     ($($type:ident),+ $(,)?) => {$(
         impl $type {
             /// How long this may be cached, if the result says so.
-            pub fn cache(&self) -> Option<$crate::message::cache::Cache> {
-                self.ttl_ms.map(|ttl_ms| $crate::message::cache::Cache::new(ttl_ms, self.cache_scope.unwrap_or_default()))
+            pub fn cache(&self) -> Option<$crate::message::cache::CacheHints> {
+                self.ttl_ms.map(|ttl_ms| $crate::message::cache::CacheHints::new(ttl_ms, self.cache_scope.unwrap_or_default()))
             }
 
             /// This value, to be cached that long.
-            pub fn with_cache(mut self, cache: $crate::message::cache::Cache) -> Self {
+            pub fn with_cache(mut self, cache: $crate::message::cache::CacheHints) -> Self {
                 self.ttl_ms = Some(cache.ttl_ms);
                 self.cache_scope = Some(cache.scope);
                 self
@@ -77,9 +77,9 @@ mod tests {
     #[test]
     fn invalid_cache_hints_mean_private_and_not_cached() {
         for (said, cache) in [
-            (r#""ttlMs":-1,"cacheScope":"public""#, Some(Cache::new(0, CacheScope::Public))),
-            (r#""ttlMs":7,"cacheScope":"everyone""#, Some(Cache::new(7, CacheScope::Private))),
-            (r#""ttlMs":"long""#, Some(Cache::new(0, CacheScope::Private))),
+            (r#""ttlMs":-1,"cacheScope":"public""#, Some(CacheHints::new(0, CacheScope::Public))),
+            (r#""ttlMs":7,"cacheScope":"everyone""#, Some(CacheHints::new(7, CacheScope::Private))),
+            (r#""ttlMs":"long""#, Some(CacheHints::new(0, CacheScope::Private))),
             (r#""ttlMs":null,"cacheScope":null"#, None),
         ] {
             let list: ListToolsResult = serde_json::from_str(&format!(r#"{{"tools":[],{said}}}"#)).unwrap();

@@ -91,7 +91,7 @@ impl ErrorObject {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// No such resource. [`crate::era::write_error`] replaces its code where the revision has another.
+    /// No such resource. [`crate::wire::write_error`] replaces its code where the revision has another.
     pub fn resource_not_found(uri: &str) -> Self {
         Self::new(code::RESOURCE_NOT_FOUND, format!("resource not found: {}", excerpt(uri)))
             .with_data(json!({ "uri": uri }))

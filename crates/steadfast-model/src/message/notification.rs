@@ -9,12 +9,12 @@ use super::cancel::CancelledParams;
 use super::page::EmptyParams;
 use super::progress::ProgressParams;
 use super::subscription::SubscriptionParams;
-use crate::era::Encode;
 use crate::feature::elicit::ElicitationCompleteParams;
 use crate::feature::logging::LoggingMessageParams;
 use crate::feature::resource::ResourceParams;
 use crate::feature::task::DetailedTask;
 use crate::method::Method;
+use crate::wire::Encode;
 
 /// A notification: its method and its parameters.
 pub trait Notification {

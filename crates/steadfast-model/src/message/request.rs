@@ -15,7 +15,6 @@ use super::discover::DiscoverResult;
 use super::initialize::{InitializeParams, InitializeResult};
 use super::page::{EmptyParams, EmptyResult, PaginatedParams};
 use super::subscription::{ListenResult, SubscriptionParams};
-use crate::era::{Encode, ResultShape};
 use crate::feature::completion::{CompleteParams, CompleteResult};
 use crate::feature::elicit::{ElicitParams, ElicitResult};
 use crate::feature::logging::SetLevelParams;
@@ -29,6 +28,7 @@ use crate::feature::task::{CancelTaskResult, DetailedTask, ListTasksResult, Task
 use crate::feature::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool};
 use crate::json::JsonObject;
 use crate::method::Method;
+use crate::wire::{Encode, ResultShape};
 
 /// A request: its method, its parameters and its result.
 pub trait Request: 'static {
@@ -40,8 +40,8 @@ pub trait Request: 'static {
     type Result: ResultShape + Serialize + DeserializeOwned + Send + Sync + 'static;
 
     /// The tool, resource or page that these parameters name.
-    fn subject(_params: &Self::Params) -> Subject<'_> {
-        Subject::Unnamed
+    fn subject(_params: &Self::Params) -> RequestSubject<'_> {
+        RequestSubject::Unnamed
     }
 
     /// What this result contains about tools.
@@ -53,7 +53,7 @@ pub trait Request: 'static {
 /// What a request is about, as far as a client has to know to cache and check its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Subject<'a> {
+pub enum RequestSubject<'a> {
     /// Nothing that has a name.
     Unnamed,
     /// A page of a list: the one at this cursor, or the first.
@@ -87,8 +87,8 @@ pub enum ToolData<'a> {
 }
 
 /// The page that the parameters name.
-fn page(params: &PaginatedParams) -> Subject<'_> {
-    Subject::Page(params.cursor.as_deref())
+fn page(params: &PaginatedParams) -> RequestSubject<'_> {
+    RequestSubject::Page(params.cursor.as_deref())
 }
 
 /// The result of a tool call.
@@ -107,8 +107,8 @@ macro_rules! requests {
             type Params = $params;
             type Result = $result;
 
-            $(fn subject(params: &$params) -> Subject<'_> {
-                let subject: fn(&$params) -> Subject<'_> = $subject;
+            $(fn subject(params: &$params) -> RequestSubject<'_> {
+                let subject: fn(&$params) -> RequestSubject<'_> = $subject;
                 subject(params)
             })?
 
@@ -135,7 +135,7 @@ requests! {
     /// `tools/list`
     ListTools: PaginatedParams => ListToolsResult, about page, says |result| ToolData::List(&result.tools);
     /// `tools/call`
-    CallTool: CallToolParams => CallToolResult, about |params| Subject::Tool {
+    CallTool: CallToolParams => CallToolResult, about |params| RequestSubject::Tool {
         name: &params.name,
         as_task: params.task.is_some(),
     }, says called;
@@ -148,7 +148,7 @@ requests! {
     /// `resources/templates/list`
     ListResourceTemplates: PaginatedParams => ListResourceTemplatesResult, about page;
     /// `resources/read`
-    ReadResource: ReadResourceParams => ReadResourceResult, about |params| Subject::Resource {
+    ReadResource: ReadResourceParams => ReadResourceResult, about |params| RequestSubject::Resource {
         uri: &params.uri,
         answers: params.input_responses.is_some() || params.request_state.is_some(),
     };

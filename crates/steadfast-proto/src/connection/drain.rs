@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::call::LateAnswers;
+use super::call::LateResponses;
 use super::stage::{Drain, Stage};
 use super::{CancelReason, CloseCause, Connection, Event};
 use crate::Moment;
@@ -127,7 +127,7 @@ impl Connection {
             cause,
             window: Some(window),
             quiet: false,
-            last_words: now + deadline.saturating_sub(for_cleanups / 2),
+            release_output_at: now + deadline.saturating_sub(for_cleanups / 2),
             deadline: now + deadline,
         });
         self.end_subscriptions(cause);
@@ -185,7 +185,7 @@ impl Connection {
         self.outbox.shut();
         self.batches.clear();
         self.queued_notifications.clear();
-        self.late = LateAnswers::default();
+        self.late = LateResponses::default();
         self.timers.clear_all();
         self.events.push_back(Event::Closed(cause));
     }

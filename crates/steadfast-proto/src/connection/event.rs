@@ -7,8 +7,8 @@ use steadfast_model::{
     Revision, ServerCapabilities,
 };
 
-use super::call::CallRefused;
-use super::key::{CallKey, Key};
+use super::call::NotSentReason;
+use super::key::{CallKey, RequestKey};
 use crate::envelope::OwnedParams;
 
 /// What the driver has to do, in order.
@@ -19,7 +19,7 @@ pub enum Event {
     /// Stop this execution: its result is not needed any more. It stays live until `handle_execution_ended`.
     Stop {
         /// Which.
-        key: Key,
+        key: RequestKey,
         /// Why.
         reason: CancelReason,
     },
@@ -31,7 +31,7 @@ pub enum Event {
         outcome: CallEnd,
     },
     /// The result of a call that was cancelled, for calls with
-    /// [`Call::expects_late_answer`](super::Call::expects_late_answer): its JSON text.
+    /// [`Call::expects_late_response`](super::Call::expects_late_response): its JSON text.
     LateResult(Box<str>),
     /// The peer reports progress on a call of ours.
     CallProgress {
@@ -61,7 +61,7 @@ pub enum Event {
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Identifies the request and its execution.
-    pub key: Key,
+    pub key: RequestKey,
     /// The id that the peer gave it.
     pub id: RequestId,
     /// Its method.
@@ -131,7 +131,7 @@ impl std::fmt::Display for CancelReason {
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallEnd {
     /// It was refused before it was sent.
-    NotMade(CallRefused),
+    NotSent(NotSentReason),
     /// With a result: its JSON text.
     Answered(Box<str>),
     /// With an error of the peer.
@@ -213,7 +213,7 @@ pub enum ProtocolWarning {
     /// A cancellation that names no request.
     MalformedCancel,
     /// The result of a handler whose request had already ended.
-    LateAnswer(Key),
+    LateAnswer(RequestKey),
     /// A response with an unknown id.
     UnknownResponse(Option<RequestId>),
     /// A notification that this revision does not have, or that cannot be read.

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use super::call::SendState;
-use super::key::{CallKey, Key};
+use super::key::{CallKey, RequestKey};
 use super::timer::Purpose;
 use super::{Connection, Stage};
 use crate::Moment;
@@ -17,7 +17,7 @@ impl Connection {
     /// The fingerprint at `now`.
     pub fn fingerprint(&self, now: Moment) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let requests: BTreeMap<Key, usize> =
+        let requests: BTreeMap<RequestKey, usize> =
             self.executions.keys().enumerate().map(|(rank, key)| (*key, rank)).collect();
         let calls: BTreeMap<CallKey, usize> =
             self.outbound.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();
@@ -68,7 +68,7 @@ impl Connection {
                 Purpose::Progress(key) => (1, requests.get(&key)),
                 Purpose::Call(call) => (2, calls.get(&call)),
                 Purpose::CallTotal(call) => (3, calls.get(&call)),
-                Purpose::LateAnswers(call) => (4, late.get(&call)),
+                Purpose::LateResponses(call) => (4, late.get(&call)),
             };
             (until(when, now), rank).hash(&mut hasher);
         }
@@ -80,7 +80,7 @@ impl Connection {
         match self.stage {
             Stage::Draining(drain) => {
                 let window = drain.window.map(|window| until(window, now));
-                let quiet = drain.quiet.then(|| until(drain.last_words, now));
+                let quiet = drain.quiet.then(|| until(drain.release_output_at, now));
                 (drain.cause, window, quiet, until(drain.deadline, now)).hash(hasher);
             }
             other => other.hash(hasher),

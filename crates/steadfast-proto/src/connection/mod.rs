@@ -38,10 +38,10 @@ use std::sync::Arc;
 
 use steadfast_model::{LoggingLevel, Method, RequestId};
 
-pub use call::{Call, CallRefused};
+pub use call::{Call, NotSentReason};
 pub use event::{CallEnd, CancelReason, CloseCause, Event, Peer, ProtocolWarning, Request};
 pub use handshake::{ClientHello, Hello, ServerHello};
-pub use key::{CallKey, Key};
+pub use key::{CallKey, RequestKey};
 pub use limits::Limits;
 pub use outbox::{Transmit, TransmitKind};
 pub use request::Progress;
@@ -49,7 +49,7 @@ pub use statistics::Statistics;
 
 use crate::Moment;
 use crate::coverage::{self, Input};
-use call::{LateAnswers, OutboundCalls};
+use call::{LateResponses, OutboundCalls};
 use handshake::StatelessClient;
 use outbox::{Outbox, Ticket};
 use request::{Batches, InboundRequest};
@@ -75,14 +75,14 @@ pub struct Connection {
     /// Open requests of the peer, by id.
     inbound: BTreeMap<RequestId, Box<InboundRequest>>,
     /// Executions that have not ended; their request may have ended already.
-    executions: BTreeMap<Key, Execution>,
+    executions: BTreeMap<RequestKey, Execution>,
     /// Bytes of the parameters of these executions.
     held_bytes: usize,
     batches: Batches,
     /// Calls of ours that wait for a response.
     outbound: OutboundCalls,
     /// Cancelled calls of ours whose results are still needed.
-    late: LateAnswers,
+    late: LateResponses,
     outbox: Outbox,
     /// Queued notifications that belong to no request, so that none is queued twice.
     queued_notifications: BTreeMap<(Method, Option<Box<str>>), Ticket>,
@@ -124,7 +124,7 @@ impl Connection {
             held_bytes: 0,
             batches: Batches::default(),
             outbound: OutboundCalls::default(),
-            late: LateAnswers::default(),
+            late: LateResponses::default(),
             outbox: Outbox::default(),
             queued_notifications: BTreeMap::new(),
             events: VecDeque::new(),
@@ -205,7 +205,7 @@ impl Connection {
                 Purpose::Handler(key) => self.end_timed_out(key),
                 Purpose::Progress(key) => self.release_progress(now, key),
                 Purpose::Call(call) | Purpose::CallTotal(call) => self.end_timed_out_call(now, call),
-                Purpose::LateAnswers(call) => self.forget_late(call),
+                Purpose::LateResponses(call) => self.forget_late(call),
             }
         }
         if let Some(drain) = self.stage.drain().filter(|drain| drain.window.is_some_and(|window| window <= now)) {
@@ -213,7 +213,7 @@ impl Connection {
         }
         // If this call is late, the silence that has just begun may be over already.
         if let Some(drain) = self.stage.drain() {
-            if drain.quiet && drain.last_words <= now {
+            if drain.quiet && drain.release_output_at <= now {
                 self.stage = Stage::Draining(Drain { quiet: false, ..drain });
             }
             if drain.deadline <= now && !crate::mutant!(DrainForever) {
@@ -237,7 +237,7 @@ impl Connection {
     }
 
     /// An execution has ended: its future is dropped, its thread is free, its shields and cleanups are done.
-    pub fn handle_execution_ended(&mut self, now: Moment, key: Key) {
+    pub fn handle_execution_ended(&mut self, now: Moment, key: RequestKey) {
         self.count_input(Input::ExecutionEnded);
         self.end_execution(now, key);
         self.close_if_done();

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use steadfast_model::{Method, RequestId};
 
-use super::key::{CallKey, Key};
+use super::key::{CallKey, RequestKey};
 
 /// Identifies one queued frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,7 +23,7 @@ pub struct Transmit {
     /// The inbound request that the message belongs to: its response, progress or log message, or a call of its handler.
     /// For a batch, the request that ended last. `None` for the response to a message that was refused when it was
     /// received; that response is queued when `handle_message` returns.
-    pub about: Option<Key>,
+    pub about: Option<RequestKey>,
 }
 
 impl Transmit {
@@ -87,7 +87,7 @@ pub(super) struct Outbox {
     /// The ticket of the first entry.
     first: u64,
     /// How many entries are withdrawn, and how many of these were caused by the peer.
-    taken_back: usize,
+    withdrawn: usize,
     taken_back_counted: usize,
     bytes: usize,
     /// The bytes of calls and their cancellations.
@@ -118,7 +118,7 @@ impl Outbox {
     }
 
     /// Queues a message.
-    pub(super) fn push(&mut self, kind: TransmitKind, body: Vec<u8>, about: Option<Key>) -> Ticket {
+    pub(super) fn push(&mut self, kind: TransmitKind, body: Vec<u8>, about: Option<RequestKey>) -> Ticket {
         let transmit = Transmit { body, kind, about };
         let ticket = Ticket(self.first + self.queue.len() as u64);
         if self.shut {
@@ -167,12 +167,12 @@ impl Outbox {
         let Some(slot) = self.slot(ticket) else { return false };
         let Some(transmit) = slot.take() else { return false };
         self.forget_bytes(&transmit);
-        self.taken_back += 1;
+        self.withdrawn += 1;
         self.taken_back_counted += usize::from(!transmit.is_ours());
-        if self.taken_back == self.queue.len() {
+        if self.withdrawn == self.queue.len() {
             self.first += self.queue.len() as u64;
             self.queue.clear();
-            (self.taken_back, self.taken_back_counted) = (0, 0);
+            (self.withdrawn, self.taken_back_counted) = (0, 0);
         }
         true
     }
@@ -181,9 +181,9 @@ impl Outbox {
         while let Some(entry) = self.queue.pop_front() {
             self.first += 1;
             let Some(transmit) = entry else {
-                self.taken_back -= 1;
+                self.withdrawn -= 1;
                 // The kind of a withdrawn entry is not stored: the count is exact when the last one is reached.
-                self.taken_back_counted = self.taken_back_counted.min(self.taken_back);
+                self.taken_back_counted = self.taken_back_counted.min(self.withdrawn);
                 continue;
             };
             self.forget_bytes(&transmit);
@@ -214,7 +214,7 @@ impl Outbox {
         self.first += self.queue.len() as u64;
         self.queue = VecDeque::new();
         (self.bytes, self.our_bytes) = (0, 0);
-        (self.taken_back, self.taken_back_counted) = (0, 0);
+        (self.withdrawn, self.taken_back_counted) = (0, 0);
         self.in_transit = false;
     }
 

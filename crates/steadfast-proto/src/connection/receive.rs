@@ -3,11 +3,11 @@
 use super::handshake::Hello;
 use super::outbox::TransmitKind;
 use super::request::BatchKey;
-use super::{CloseCause, Connection, Key, ProtocolWarning};
+use super::{CloseCause, Connection, ProtocolWarning, RequestKey};
 use crate::Moment;
 use crate::coverage::{self, Effect, Input};
 use crate::encode;
-use crate::envelope::{self, Envelope, Message, Refusal, RefusalKind};
+use crate::envelope::{self, Envelope, MalformedMessage, Message, RefusalKind};
 use crate::salvage::{SalvagedFields, Shape};
 
 /// Inputs.
@@ -28,7 +28,7 @@ impl Connection {
         self.handle_parsed(now, envelope.message());
     }
 
-    fn handle_parsed(&mut self, now: Moment, parsed: Result<Message<'_>, Refusal>) {
+    fn handle_parsed(&mut self, now: Moment, parsed: Result<Message<'_>, MalformedMessage>) {
         match parsed {
             Ok(message) => return self.handle_read(now, message),
             Err(_) if crate::mutant!(CloseOnBadBytes) => self.close(CloseCause::PeerClosed),
@@ -77,7 +77,7 @@ impl Connection {
             return;
         }
         self.statistics.messages_in += 1;
-        self.refuse(Refusal { kind: RefusalKind::TooLong(self.limits.message_bytes), salvaged }, None);
+        self.refuse(MalformedMessage { kind: RefusalKind::TooLong(self.limits.message_bytes), salvaged }, None);
         self.close_if_done();
     }
 }
@@ -95,7 +95,7 @@ impl Connection {
             Message::Notification { method, params } => self.receive_notification(now, &method, &params),
             Message::Response { id, body } => self.receive_response(id, body),
             Message::Batch(_) => self.refuse(
-                Refusal {
+                MalformedMessage {
                     kind: RefusalKind::NotAMessage("a batch inside a batch"),
                     salvaged: SalvagedFields::default(),
                 },
@@ -105,7 +105,7 @@ impl Connection {
     }
 
     /// Refuses a message: it is answered with an error if it may be a request.
-    pub(in crate::connection) fn refuse(&mut self, refusal: Refusal, batch: Option<BatchKey>) {
+    pub(in crate::connection) fn refuse(&mut self, refusal: MalformedMessage, batch: Option<BatchKey>) {
         self.statistics.refused += 1;
         self.count_input(Input::Unreadable);
         coverage::effect(&refusal.kind);
@@ -138,7 +138,7 @@ impl Connection {
                 if (shape == Shape::Call || crate::mutant!(RefuseUnderAnyId)) && !self.inbound.contains_key(&id) =>
             {
                 coverage::effect(Effect::RefusedWithId);
-                self.queue_response(encode::Answer::error(&id, &error).into_bytes(), batch, None);
+                self.queue_response(encode::EncodedResponse::error(&id, &error).into_bytes(), batch, None);
             }
             Some(id) => self.refuse_without_id(id, error, batch),
             None => self.queue_response(encode::error_without_id(&error, self.writes_null_id()), batch, None),
@@ -146,7 +146,12 @@ impl Connection {
     }
 
     /// Queues a response, or an error without an id, in the outbox or with the other responses of its batch.
-    pub(in crate::connection) fn queue_response(&mut self, body: Vec<u8>, batch: Option<BatchKey>, about: Option<Key>) {
+    pub(in crate::connection) fn queue_response(
+        &mut self,
+        body: Vec<u8>,
+        batch: Option<BatchKey>,
+        about: Option<RequestKey>,
+    ) {
         if self.ignores_requests() {
             return;
         }

@@ -10,7 +10,7 @@
 //!                         v
 //!                     Draining   handlers may still answer ............. until `window`
 //!                         |      then they fail and are stopped;
-//!                         |      cleanups, while output is held back ... until `last_words`
+//!                         |      cleanups, while output is held back ... until `release_output_at`
 //!                         |      cleanups and the last writes ......... until `deadline`
 //!                         v
 //!                      Closed    nothing is left
@@ -42,10 +42,10 @@ pub(super) struct Drain {
     pub(super) cause: CloseCause,
     /// Until when handlers may still answer; `None` after they were stopped.
     pub(super) window: Option<Moment>,
-    /// Output is held back until cleanups have run, or `last_words` has passed.
+    /// Output is held back until cleanups have run, or `release_output_at` has passed.
     pub(super) quiet: bool,
     /// When output is released at the latest.
-    pub(super) last_words: Moment,
+    pub(super) release_output_at: Moment,
     /// When the connection closes at the latest.
     pub(super) deadline: Moment,
 }
@@ -53,7 +53,7 @@ pub(super) struct Drain {
 impl Drain {
     /// This drain with handlers stopped now, before their window is over: output is held back for half of the time that is left.
     pub(super) fn stopped_at(self, now: Moment) -> Self {
-        Self { last_words: self.last_words.min(now + self.deadline.since(now) / 2), ..self }
+        Self { release_output_at: self.release_output_at.min(now + self.deadline.since(now) / 2), ..self }
     }
 }
 
@@ -76,7 +76,7 @@ impl Stage {
     /// The next deadline of the stage itself.
     pub(super) fn next_deadline(self) -> Option<Moment> {
         self.drain().map(|drain| {
-            let quiet = drain.quiet.then_some(drain.last_words);
+            let quiet = drain.quiet.then_some(drain.release_output_at);
             drain.window.or(quiet).map_or(drain.deadline, |sooner| sooner.min(drain.deadline))
         })
     }

@@ -8,14 +8,14 @@ use steadfast_model::{
 };
 
 use super::*;
-use crate::encode::Answer;
+use crate::encode::EncodedResponse;
 
 /// A connection with a virtual clock, and a record of its events.
 struct World {
     connection: Connection,
     now: Moment,
     started: Vec<Request>,
-    stopped: Vec<(Key, CancelReason)>,
+    stopped: Vec<(RequestKey, CancelReason)>,
     ended: Vec<(CallKey, CallEnd)>,
     late: Vec<Box<str>>,
     warnings: Vec<ProtocolWarning>,
@@ -93,12 +93,12 @@ impl World {
         messages
     }
 
-    fn call(&mut self, id: impl Into<Value>) -> Key {
+    fn call(&mut self, id: impl Into<Value>) -> RequestKey {
         self.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":{"name":"t","_meta":{"progressToken":"p"}}}));
         self.started.last().unwrap().key
     }
 
-    fn call_stateless(&mut self, id: impl Into<Value>) -> Key {
+    fn call_stateless(&mut self, id: impl Into<Value>) -> RequestKey {
         let params = json!({"name":"t","_meta":stateless_meta()});
         self.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":params}));
         self.started.last().unwrap().key
@@ -108,13 +108,13 @@ impl World {
         self.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":id.into()}}));
     }
 
-    fn respond(&mut self, key: Key) {
+    fn respond(&mut self, key: RequestKey) {
         let id = self.started.iter().find(|request| request.key == key).unwrap().id.clone();
-        self.connection.respond(self.now, key, Answer::serialized(&id, &json!({})));
+        self.connection.respond(self.now, key, EncodedResponse::serialized(&id, &json!({})));
         self.listen();
     }
 
-    fn end(&mut self, key: Key) {
+    fn end(&mut self, key: RequestKey) {
         self.connection.handle_execution_ended(self.now, key);
         self.listen();
     }
@@ -351,7 +351,7 @@ fn after_a_failed_write_nothing_waits_for_a_reader_and_only_cleanups_delay_the_e
     world.say(&json!({"jsonrpc":"2.0","id":2,"method":"ping"}));
     world.connection.notify_once(Method::ToolListChanged);
     let refused = world.connection.call(world.now, CallKey::new(0), Call::new(Method::Ping, None));
-    assert_eq!((world.connection.waiting_bytes(), refused), (0, Err(CallRefused::Closed)));
+    assert_eq!((world.connection.waiting_bytes(), refused), (0, Err(NotSentReason::Closed)));
     world.end(key);
     assert_eq!(world.closed, Some(CloseCause::OutputFailed));
 }
@@ -363,7 +363,7 @@ fn nothing_happens_after_the_end() {
     world.connection.shut_down_now(world.now);
     world.wait(Duration::from_secs(2));
     assert_eq!(world.closed, Some(CloseCause::Shutdown));
-    world.connection.respond(world.now, key, Answer::serialized(&1.into(), &json!({})));
+    world.connection.respond(world.now, key, EncodedResponse::serialized(&1.into(), &json!({})));
     world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.handle_execution_ended(world.now, key);
     assert!(world.connection.poll_event().is_none());
@@ -389,7 +389,7 @@ fn output_after_a_failed_write_does_not_delay_the_end() {
     world.say(&json!({"jsonrpc":"2.0","id":2,"method":"ping"}));
     world.connection.notify_once(Method::ToolListChanged);
     let refused = world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None));
-    assert_eq!((refused, world.connection.waiting_bytes()), (Err(CallRefused::Closed), 0));
+    assert_eq!((refused, world.connection.waiting_bytes()), (Err(NotSentReason::Closed), 0));
     world.end(key);
     assert_eq!(world.closed, Some(CloseCause::OutputFailed));
 }
@@ -645,7 +645,7 @@ fn cancelling_a_sent_call_notifies_the_peer() {
 /// Sends a call whose late result is expected after its cancellation.
 fn heeded(world: &mut World, number: u64, cancellable: bool) {
     let mut call = Call::new(Method::ListRoots, None);
-    (call.expects_late_answer, call.cancellable, call.timeout) = (true, cancellable, Some(Duration::from_secs(3)));
+    (call.expects_late_response, call.cancellable, call.timeout) = (true, cancellable, Some(Duration::from_secs(3)));
     world.connection.call(world.now, CallKey::new(number), call).unwrap();
     world.wire();
 }
@@ -674,12 +674,12 @@ fn a_late_result_is_reported_once() {
 fn a_call_cancelled_without_notification_is_read_until_its_response() {
     let mut world = World::opened(Revision::V2025_11_25);
     heeded(&mut world, 0, false);
-    assert!(!world.connection.expects_late_answer(CallKey::new(0)), "it waits as any call");
+    assert!(!world.connection.expects_late_response(CallKey::new(0)), "it waits as any call");
     world.connection.cancel_call(world.now, CallKey::new(0), None);
     assert_eq!(world.wire(), Vec::<Value>::new());
-    assert!(world.connection.expects_late_answer(CallKey::new(0)));
+    assert!(world.connection.expects_late_response(CallKey::new(0)));
     world.say(&json!({"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}));
-    assert!(!world.connection.expects_late_answer(CallKey::new(0)));
+    assert!(!world.connection.expects_late_response(CallKey::new(0)));
     assert_eq!((world.late.len(), world.warnings.len()), (0, 0));
 }
 
@@ -690,10 +690,11 @@ fn late_results_are_limited_in_time_and_number() {
         heeded(&mut world, number, false);
         world.connection.cancel_call(world.now, CallKey::new(number), None);
     }
-    let heeded =
-        |world: &World| (0..2_000).filter(|number| world.connection.expects_late_answer(CallKey::new(*number))).count();
+    let heeded = |world: &World| {
+        (0..2_000).filter(|number| world.connection.expects_late_response(CallKey::new(*number))).count()
+    };
     assert_eq!(heeded(&world), 1_024);
-    assert!(world.connection.expects_late_answer(CallKey::new(1_999)), "the oldest make room");
+    assert!(world.connection.expects_late_response(CallKey::new(1_999)), "the oldest make room");
     world.wait(Duration::from_secs(60));
     assert_eq!((heeded(&world), world.connection.poll_timeout()), (0, None));
 }
@@ -712,8 +713,8 @@ fn late_results_are_dropped_by_time_of_cancellation_not_by_key() {
     for number in (1..1_025).chain([0, 1_025]) {
         give_up(&mut world, number);
     }
-    assert!(world.connection.expects_late_answer(CallKey::new(0)));
-    assert!(!world.connection.expects_late_answer(CallKey::new(1)));
+    assert!(world.connection.expects_late_response(CallKey::new(0)));
+    assert!(!world.connection.expects_late_response(CallKey::new(1)));
 }
 
 /// The transport knows that no response will come.
@@ -723,7 +724,7 @@ fn a_late_result_is_not_expected_after_the_transport_reports_the_end() {
     heeded(&mut world, 0, false);
     world.connection.cancel_call(world.now, CallKey::new(0), None);
     world.connection.handle_call_ended(CallKey::new(0), CallEnd::Lost { sent: true, why: "it broke off".to_owned() });
-    assert!(!world.connection.expects_late_answer(CallKey::new(0)));
+    assert!(!world.connection.expects_late_response(CallKey::new(0)));
     assert_eq!(world.connection.poll_timeout(), None);
     world.listen();
     assert_eq!(world.ended, [(CallKey::new(0), CallEnd::Cancelled { sent: true })], "it has ended once");
@@ -736,9 +737,9 @@ fn teardown_calls_are_sent_when_the_call_limit_is_reached() {
     let mut world = World::with(hello, Limits { calls: 2, ..Limits::default() });
     let mut made = |number, method| world.connection.call(world.now, CallKey::new(number), Call::new(method, None));
     assert_eq!((made(0, Method::CallTool), made(1, Method::CallTool)), (Ok(()), Ok(())));
-    assert_eq!(made(2, Method::CallTool), Err(CallRefused::TooMany));
+    assert_eq!(made(2, Method::CallTool), Err(NotSentReason::TooMany));
     assert_eq!((made(3, Method::CancelTask), made(4, Method::CancelTask)), (Ok(()), Ok(())));
-    assert_eq!(made(5, Method::CancelTask), Err(CallRefused::TooMany), "and that is bounded too");
+    assert_eq!(made(5, Method::CancelTask), Err(NotSentReason::TooMany), "and that is bounded too");
 }
 
 #[test]
@@ -757,11 +758,15 @@ fn each_teardown_method_has_its_own_limit() {
     assert_eq!((made(2, Method::Unsubscribe), made(3, Method::Unsubscribe)), (Ok(()), Ok(())));
     assert_eq!((made(4, Method::CallTool), made(5, Method::CallTool)), (Ok(()), Ok(())));
     for method in [Method::CallTool, Method::CancelTask, Method::Unsubscribe] {
-        assert_eq!(made(6, method), Err(CallRefused::TooMany), "{method:?}");
+        assert_eq!(made(6, method), Err(NotSentReason::TooMany), "{method:?}");
     }
     world.connection.cancel_call(world.now, CallKey::new(4), None);
     let mut made = |number, method| world.connection.call(world.now, CallKey::new(number), Call::new(method, None));
-    assert_eq!(made(7, Method::CancelTask), Err(CallRefused::TooMany), "the end of another call makes no room for it");
+    assert_eq!(
+        made(7, Method::CancelTask),
+        Err(NotSentReason::TooMany),
+        "the end of another call makes no room for it"
+    );
     assert_eq!(made(8, Method::CallTool), Ok(()));
 }
 
@@ -799,7 +804,7 @@ fn calls_wait_until_the_client_is_ready() {
     let mut world = World::new(Limits::default());
     assert_eq!(
         world.connection.call(world.now, CallKey::new(0), Call::new(Method::ListRoots, None)),
-        Err(CallRefused::NotInRevision)
+        Err(NotSentReason::NotInRevision)
     );
     world.say(&json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{
         "protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}));
@@ -810,7 +815,7 @@ fn calls_wait_until_the_client_is_ready() {
     world.say(&json!({"jsonrpc":"2.0","method":"notifications/initialized"}));
     assert_eq!(world.wire()[0]["method"], "roots/list");
     let refused = world.connection.call(world.now, CallKey::new(3), Call::new(Method::CreateMessage, None));
-    assert!(matches!(refused, Err(CallRefused::MissingCapability(_))));
+    assert!(matches!(refused, Err(NotSentReason::MissingCapability(_))));
 }
 
 #[test]
@@ -1187,7 +1192,7 @@ fn a_stateless_server_can_cancel_only_subscriptions() {
     world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
     let refused = world.connection.call(world.now, CallKey::new(1), Call::new(Method::ListTools, None));
-    assert!(matches!(refused, Err(CallRefused::MissingCapability(_))));
+    assert!(matches!(refused, Err(NotSentReason::MissingCapability(_))));
     world.connection.call(world.now, CallKey::new(2), Call::new(Method::Discover, None)).unwrap();
     world.wire();
     world.cancel(1);
@@ -1292,14 +1297,14 @@ fn an_array_of_answers_belongs_to_the_request_that_ended_last() {
 }
 
 /// Opens a stream of notifications.
-fn listen(world: &mut World, id: impl Into<Value>) -> Key {
+fn listen(world: &mut World, id: impl Into<Value>) -> RequestKey {
     world.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"subscriptions/listen",
         "params":{"notifications":{},"_meta":stateless_meta()}}));
     world.started.last().unwrap().key
 }
 
 /// A subscription that was acknowledged.
-fn acknowledged(world: &mut World, id: impl Into<Value>) -> Key {
+fn acknowledged(world: &mut World, id: impl Into<Value>) -> RequestKey {
     let key = listen(world, id);
     assert!(world.connection.notify_about(key, Method::SubscriptionAcknowledged, r#"{"notifications":{}}"#));
     world.wire();
@@ -1660,7 +1665,7 @@ fn drains_end_and_stop_everything_once_whatever_the_limits() {
                         steps += 1;
                     }
                     assert!(world.closed.is_some());
-                    let mut stopped: Vec<Key> = world.stopped.iter().map(|(key, _)| *key).collect();
+                    let mut stopped: Vec<RequestKey> = world.stopped.iter().map(|(key, _)| *key).collect();
                     stopped.sort_unstable();
                     assert_eq!(stopped, [key, lingering, subscription], "{window:?} {deadline:?} {how}");
                     for key in [key, lingering, subscription] {

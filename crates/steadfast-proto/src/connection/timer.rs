@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::key::{CallKey, Key};
+use super::key::{CallKey, RequestKey};
 use crate::Moment;
 
 /// What a timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Purpose {
     /// A handler's deadline.
-    Handler(Key),
+    Handler(RequestKey),
     /// Progress that was held back may be sent.
-    Progress(Key),
+    Progress(RequestKey),
     /// A call has had neither a response nor progress.
     Call(CallKey),
     /// A call has had no response, whatever progress was reported.
     CallTotal(CallKey),
     /// A cancelled call has had no late response.
-    LateAnswers(CallKey),
+    LateResponses(CallKey),
 }
 
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,6 @@
 //! A message that owns its bytes, for a transport that parses it in one task and handles it in another.
 
-use super::{Layout, Message, Refusal, RefusalKind, salvaging, scan};
+use super::{Layout, MalformedMessage, Message, RefusalKind, salvaging, scan};
 
 /// The bytes of one message, and where its members are.
 ///
@@ -14,7 +14,7 @@ use super::{Layout, Message, Refusal, RefusalKind, salvaging, scan};
 #[derive(Debug, Clone)]
 pub struct Envelope {
     text: String,
-    layout: Result<Layout, Refusal>,
+    layout: Result<Layout, MalformedMessage>,
 }
 
 impl Envelope {
@@ -34,7 +34,7 @@ impl Envelope {
     /// # Errors
     ///
     /// If the bytes are not a JSON-RPC message.
-    pub fn message(&self) -> Result<Message<'_>, Refusal> {
+    pub fn message(&self) -> Result<Message<'_>, MalformedMessage> {
         self.layout.clone()?.classify(&self.text)
     }
 

@@ -115,7 +115,7 @@ fn batches_are_walked_lazily() {
     batch.each(|member| members.push(member));
     assert_eq!((batch.len(), members), (3, vec![r#"{"a":1}"#, "2", "[3]"]));
     assert!(matches!(read_text("[]", 16), Ok(Message::Batch(batch)) if batch.is_empty()));
-    assert!(matches!(read_text("[1,]", 16), Err(Refusal { kind: RefusalKind::NotJson(_), .. })));
+    assert!(matches!(read_text("[1,]", 16), Err(MalformedMessage { kind: RefusalKind::NotJson(_), .. })));
 }
 
 #[test]

@@ -18,14 +18,14 @@ use crate::json;
 
 /// The rules that apply to a POST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Era {
+pub enum HttpMode {
     /// Sessions that begin with `initialize`: up to 2025-11-25.
-    Legacy,
+    Session,
     /// Stateless revisions, without sessions: since 2026-07-28.
-    Modern,
+    Stateless,
 }
 
-impl Era {
+impl HttpMode {
     /// The era of a POST.
     ///
     /// It is modern if the body names its revision in `_meta`, or the header names a stateless revision. An `initialize` without
@@ -39,13 +39,13 @@ impl Era {
             Message::Response { .. } | Message::Batch(_) => return Self::from_header(modern_header),
         };
         if version_in_body(params).is_some() {
-            return Self::Modern;
+            return Self::Stateless;
         }
         Self::from_header(modern_header && *method != Method::Initialize.name())
     }
 
     const fn from_header(modern: bool) -> Self {
-        if modern { Self::Modern } else { Self::Legacy }
+        if modern { Self::Stateless } else { Self::Session }
     }
 }
 
@@ -283,8 +283,8 @@ mod tests {
         check(headers, &method, &params)
     }
 
-    fn era(headers: &[(&str, &str)], body: &str) -> Era {
-        Era::of(headers, &envelope::read_text(body, 64).unwrap())
+    fn mode(headers: &[(&str, &str)], body: &str) -> HttpMode {
+        HttpMode::of(headers, &envelope::read_text(body, 64).unwrap())
     }
 
     fn refusal(headers: &[(&str, &str)], body: &str) -> i64 {
@@ -400,14 +400,14 @@ mod tests {
         let bare = request("tools/list", "");
         let modern = request("tools/list", META);
         let legacy_version = (name::PROTOCOL_VERSION, "2025-11-25");
-        assert_eq!(era(&[], &bare), Era::Legacy);
-        assert_eq!(era(&[legacy_version], &bare), Era::Legacy);
-        assert_eq!(era(&[VERSION], &bare), Era::Modern);
-        assert_eq!(era(&[], &modern), Era::Modern);
-        assert_eq!(era(&[legacy_version], &modern), Era::Modern);
-        assert_eq!(era(&[VERSION], &request("initialize", "")), Era::Legacy);
-        assert_eq!(era(&[VERSION], &request("initialize", META)), Era::Modern);
-        assert_eq!(era(&[VERSION], r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Era::Modern);
-        assert_eq!(era(&[], "[]"), Era::Legacy);
+        assert_eq!(mode(&[], &bare), HttpMode::Session);
+        assert_eq!(mode(&[legacy_version], &bare), HttpMode::Session);
+        assert_eq!(mode(&[VERSION], &bare), HttpMode::Stateless);
+        assert_eq!(mode(&[], &modern), HttpMode::Stateless);
+        assert_eq!(mode(&[legacy_version], &modern), HttpMode::Stateless);
+        assert_eq!(mode(&[VERSION], &request("initialize", "")), HttpMode::Session);
+        assert_eq!(mode(&[VERSION], &request("initialize", META)), HttpMode::Stateless);
+        assert_eq!(mode(&[VERSION], r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), HttpMode::Stateless);
+        assert_eq!(mode(&[], "[]"), HttpMode::Session);
     }
 }

@@ -10,9 +10,9 @@
 //! - [`status`]: the HTTP status of a response;
 //! - [`resume`]: the events of a session, stored so that a client can resume a stream after a disconnect.
 
-pub mod guard;
 pub mod headers;
 pub mod media;
+pub mod origin_policy;
 pub mod params;
 pub mod resume;
 pub mod status;

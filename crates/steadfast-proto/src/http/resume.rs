@@ -50,7 +50,7 @@ impl fmt::Display for EventId {
 /// How many events are stored, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct LogLimits {
+pub struct EventLogLimits {
     /// How many events. 4,096: a few calls that constantly report progress.
     pub events: usize,
     /// How many bytes. Events that were read are dropped first; the newest event is stored whatever its size.
@@ -62,7 +62,7 @@ pub struct LogLimits {
     pub age: Duration,
 }
 
-impl Default for LogLimits {
+impl Default for EventLogLimits {
     fn default() -> Self {
         Self { events: 4_096, bytes: 4 << 20, unread_bytes: 64 << 20, age: Duration::from_secs(300) }
     }
@@ -71,7 +71,7 @@ impl Default for LogLimits {
 /// The events of one session. `B` is the bytes of one event, cheap to clone.
 #[derive(Debug, Clone)]
 pub struct EventLog<B> {
-    limits: LogLimits,
+    limits: EventLogLimits,
     streams: BTreeMap<StreamKey, Stream<B>>,
     /// When each stored event was appended, and to which stream, oldest first. The first event of a stream is its oldest.
     order: VecDeque<(Moment, StreamKey)>,
@@ -144,7 +144,7 @@ impl std::error::Error for UnknownEvent {}
 
 impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     /// An empty log.
-    pub fn new(limits: LogLimits) -> Self {
+    pub fn new(limits: EventLogLimits) -> Self {
         Self { limits, streams: BTreeMap::new(), order: VecDeque::new(), bytes: 0, next_stream: 0 }
     }
 
@@ -328,11 +328,11 @@ mod tests {
     }
 
     fn log() -> EventLog<Vec<u8>> {
-        EventLog::new(LogLimits::default())
+        EventLog::new(EventLogLimits::default())
     }
 
     fn limited(events: usize, bytes: usize) -> EventLog<Vec<u8>> {
-        EventLog::new(LogLimits { events, bytes, ..LogLimits::default() })
+        EventLog::new(EventLogLimits { events, bytes, ..EventLogLimits::default() })
     }
 
     fn append(log: &mut EventLog<Vec<u8>>, stream: StreamKey, body: &str) -> String {
@@ -526,7 +526,7 @@ mod tests {
 
     #[test]
     fn unread_events_are_not_dropped_for_other_streams() {
-        let mut log = EventLog::new(LogLimits { bytes: 8, unread_bytes: 30, ..LogLimits::default() });
+        let mut log = EventLog::new(EventLogLimits { bytes: 8, unread_bytes: 30, ..EventLogLimits::default() });
         let (one, two) = (log.open(), log.open());
         let (mut first, mut second) = (log.attach(one).unwrap(), log.attach(two).unwrap());
         append(&mut log, one, "a long answer");

@@ -62,12 +62,12 @@ mod tests {
 
     #[test]
     fn an_error_response_has_the_status_of_its_code() {
-        use crate::encode::{Answer, error_without_id};
+        use crate::encode::{EncodedResponse, error_without_id};
         use steadfast_model::{ErrorObject, RequestId};
         for id in [RequestId::from(7), RequestId::from("a\"},\"error\":{\"code\":1"), RequestId::from("")] {
-            let error = Answer::error(&id, &ErrorObject::method_not_found("x"));
+            let error = EncodedResponse::error(&id, &ErrorObject::method_not_found("x"));
             assert_eq!(of_answer(&error.into_bytes()), 404);
-            assert_eq!(of_answer(&Answer::serialized(&id, &"x".repeat(9000)).into_bytes()), 200);
+            assert_eq!(of_answer(&EncodedResponse::serialized(&id, &"x".repeat(9000)).into_bytes()), 200);
         }
         assert_eq!(of_answer(&error_without_id(&ErrorObject::parse_error("x"), true)), 400);
         assert_eq!(of_answer(&error_without_id(&ErrorObject::parse_error("x"), false)), 400);

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use steadfast_model::{Implementation, Method, ServerCapabilities};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, Connection, Event, Hello, Key, Limits, Progress, ServerHello};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::connection::{Call, CallKey, Connection, Event, Hello, Limits, Progress, RequestKey, ServerHello};
+use steadfast_proto::encode::EncodedResponse;
 
 fn opened(revision: &str, limits: Limits) -> Connection {
     let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
@@ -22,12 +22,12 @@ fn opened(revision: &str, limits: Limits) -> Connection {
     connection
 }
 
-fn say(connection: &mut Connection, message: &Value) -> Vec<Key> {
+fn say(connection: &mut Connection, message: &Value) -> Vec<RequestKey> {
     connection.handle_message(Moment::ORIGIN, message.to_string().as_bytes());
     started(connection)
 }
 
-fn started(connection: &mut Connection) -> Vec<Key> {
+fn started(connection: &mut Connection) -> Vec<RequestKey> {
     let mut keys = Vec::new();
     while let Some(event) = connection.poll_event() {
         if let Event::Start(request) = event {
@@ -81,7 +81,7 @@ fn an_open_batch_does_not_stop_the_input() {
     let limits = Limits::default();
     let mut connection = opened("2025-03-26", limits.clone());
     let keys = say(&mut connection, &json!([call(1), call(2)]));
-    let large = Answer::serialized(&1.into(), &json!({"text": "x".repeat(limits.outbox_bytes)}));
+    let large = EncodedResponse::serialized(&1.into(), &json!({"text": "x".repeat(limits.outbox_bytes)}));
     connection.respond(Moment::ORIGIN, keys[0], large);
     connection.handle_execution_ended(Moment::ORIGIN, keys[0]);
     assert!(wire(&mut connection).is_empty());

@@ -3,14 +3,14 @@
 //! These tests know no revision by its date. With `--cfg future_revision` there are two stateless revisions.
 
 use serde_json::{Value, json};
-use steadfast_model::era::{Decoration, params_text};
+use steadfast_model::wire::{CommonMembers, params_text};
 use steadfast_model::{
     ClientCapabilities, EmptyParams, Implementation, Method, Revision, ServerCapabilities, code, meta,
 };
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{Call, CallKey, ClientHello, Connection, Event, Hello, Limits, Peer, ServerHello};
 use steadfast_proto::envelope::{self, Message};
-use steadfast_proto::http::headers::{self, Era};
+use steadfast_proto::http::headers::{self, HttpMode};
 use steadfast_proto::http::name;
 
 fn server() -> Connection {
@@ -21,10 +21,10 @@ fn server() -> Connection {
     )
 }
 
-fn client() -> (Connection, Decoration) {
+fn client() -> (Connection, CommonMembers) {
     let (info, capabilities) = (Implementation::new("client", "1"), ClientCapabilities::new());
-    let decoration = Decoration::of_client(&info, &capabilities);
-    (Connection::new(Hello::Client(ClientHello::new(info, capabilities)), Limits::default()), decoration)
+    let common_members = CommonMembers::of_client(&info, &capabilities);
+    (Connection::new(Hello::Client(ClientHello::new(info, capabilities)), Limits::default()), common_members)
 }
 
 fn request(method: Method, version: &str) -> Value {
@@ -99,11 +99,11 @@ fn a_stateless_revision_is_not_negotiated_in_a_handshake() {
 #[test]
 fn a_client_calls_in_the_revision_that_it_opened() {
     for &revision in Revision::stateless() {
-        let (mut connection, decoration) = client();
+        let (mut connection, common_members) = client();
         let mut peer = Peer::new(revision);
         peer.server_capabilities = ServerCapabilities::new().with_tools(true);
         connection.open_stateless(peer);
-        let params = params_text(revision, &EmptyParams::default(), &decoration).ok();
+        let params = params_text(revision, &EmptyParams::default(), &common_members).ok();
         connection.call(Moment::ORIGIN, CallKey::new(1), Call::new(Method::ListTools, params)).unwrap();
         let sent: Value = serde_json::from_slice(&connection.poll_transmit().unwrap().body).unwrap();
         assert_eq!(sent["params"]["_meta"][meta::key::PROTOCOL_VERSION], revision.as_str());
@@ -118,7 +118,7 @@ fn headers_of_every_stateless_revision_are_compared_with_the_body() {
         let message = envelope::read_text(&body, 64).unwrap();
         let version = (name::PROTOCOL_VERSION, revision.as_str());
         let all = [version, (name::METHOD, "tools/call"), (name::NAME, "add")];
-        assert_eq!(Era::of(&all[..], &message), Era::Modern);
+        assert_eq!(HttpMode::of(&all[..], &message), HttpMode::Stateless);
         let Message::Request { method, params, .. } = message else { panic!("{body}") };
         assert_eq!(headers::check(&all[..], &method, &params), Ok(()));
         for missing in 0..all.len() {

@@ -42,8 +42,8 @@ pub use call::canceller::Canceller;
 pub use call::outcome::{CallOutcome, UnknownOutcome};
 pub use call::pending::PendingResult;
 pub use call::progress::{Progress, RunningCall};
-pub use connection::connect::Connecting;
-pub use connection::opening::Era;
+pub use connection::connect::ConnectBuilder;
+pub use connection::opening::NegotiationMode;
 pub use connection::reconnect::Reconnect;
 #[cfg(feature = "http-client")]
 pub use connection::target::ViaHttp;
@@ -63,7 +63,7 @@ use connection::reconnecting::ReconnectingConnection;
 
 /// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
 ///
-/// If [reconnecting](Connecting::reconnect) is enabled, the client replaces a lost connection when a call needs one.
+/// If [reconnecting](ConnectBuilder::reconnect) is enabled, the client replaces a lost connection when a call needs one.
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -130,8 +130,8 @@ impl Client {
     /// a function that opens a transport, or a URL (feature `http-client`).
     ///
     /// [`transport::child::Command`]: crate::transport::child::Command
-    pub fn connect<Via>(target: impl Target<Via>) -> Connecting {
-        Connecting::new(target)
+    pub fn connect<Via>(target: impl Target<Via>) -> ConnectBuilder {
+        ConnectBuilder::new(target)
     }
 
     /// The protocol revision of the current or last connection.

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A handler returned this error as the response to its request.
-    Answer,
+    Handler,
     /// The peer answered a call with a JSON-RPC error.
     Refused,
     /// The connection was closed.

@@ -70,11 +70,11 @@ impl Error {
     pub fn fault(&self) -> Fault {
         match self.0.kind {
             _ if self.0.peer_fault => Fault::Peer,
-            ErrorKind::Answer if self.0.object.code == code::INTERNAL_ERROR => Fault::Local,
+            ErrorKind::Handler if self.0.object.code == code::INTERNAL_ERROR => Fault::Local,
             ErrorKind::Limit | ErrorKind::Encode | ErrorKind::Unsendable | ErrorKind::Usage | ErrorKind::Unanswered => {
                 Fault::Local
             }
-            ErrorKind::Answer
+            ErrorKind::Handler
             | ErrorKind::Refused
             | ErrorKind::Unsupported
             | ErrorKind::Incompatible
@@ -111,7 +111,7 @@ impl Error {
 /// An error that a handler returns as its response.
 impl From<ErrorObject> for Error {
     fn from(object: ErrorObject) -> Self {
-        let (kind, outcome) = (ErrorKind::Answer, Outcome::NotSent);
+        let (kind, outcome) = (ErrorKind::Handler, Outcome::NotSent);
         Self(Box::new(Inner { kind, outcome, peer_fault: false, object, source: None }))
     }
 }
@@ -119,7 +119,7 @@ impl From<ErrorObject> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.kind {
-            ErrorKind::Answer => self.0.object.fmt(formatter),
+            ErrorKind::Handler => self.0.object.fmt(formatter),
             _ => formatter.write_str(&self.0.object.message),
         }
     }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn an_error_of_a_handler_goes_on_the_wire_as_it_is() {
         let error = Error::new(7, "seven").with_data(8);
-        assert_eq!(error.kind(), ErrorKind::Answer);
+        assert_eq!(error.kind(), ErrorKind::Handler);
         assert_eq!(error.object(), &ErrorObject::new(7, "seven").with_data(8));
     }
 

@@ -44,7 +44,7 @@ impl<T> BoundedQueue<T> {
 }
 
 /// A [`BoundedQueue`] that wakes its reader and can be closed.
-pub(crate) struct Backlog<T> {
+pub(crate) struct LossyChannel<T> {
     state: Mutex<BacklogState<T>>,
 }
 
@@ -54,7 +54,7 @@ struct BacklogState<T> {
     reader: Option<Waker>,
 }
 
-impl<T> Backlog<T> {
+impl<T> LossyChannel<T> {
     /// A queue of at most `max_items` items with at most `max_bytes` bytes in total.
     pub(crate) const fn new(max_items: usize, max_bytes: usize) -> Self {
         let queue = BoundedQueue::new(max_items, max_bytes);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn items_from_before_the_close_are_read_and_none_from_after_it() {
-        let backlog = Backlog::new(10, 10);
+        let backlog = LossyChannel::new(10, 10);
         let mut cx = Context::from_waker(Waker::noop());
         assert_eq!(backlog.poll(&mut cx), Poll::Pending);
         backlog.push(1, 1);

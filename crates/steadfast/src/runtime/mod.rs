@@ -35,7 +35,7 @@ use steadfast_proto::Moment;
 pub use crate::runtime::tokio::TokioRuntime;
 pub use connection::engine::ConnectionEnd;
 
-pub(crate) use bounded_queue::Backlog;
+pub(crate) use bounded_queue::LossyChannel;
 pub(crate) use connection::calls::{CallOptions, CallSlot, OnProgress, PendingCall, progress_bytes};
 pub(crate) use connection::driver::{Driver, ExitReason};
 pub(crate) use connection::engine::{DispatchResult, Engine, Service};

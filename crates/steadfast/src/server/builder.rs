@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use steadfast_model::{Cache, Icon, Implementation, JsonObject};
+use steadfast_model::{CacheHints, Icon, Implementation, JsonObject};
 use steadfast_proto::connection::Limits;
 
 use super::input::seal::StateKeys;
@@ -12,7 +12,7 @@ use super::resource::ServerResource;
 use super::resource::template::ServerResourceTemplate;
 use super::tasks::TaskSettings;
 use super::tool::ServerTool;
-use super::{IntoServer, Item, Server, ServerItems, ServerSettings};
+use super::{CatalogItem, IntoServer, Server, ServerItems, ServerSettings};
 use crate::error::Error;
 
 /// The default number of items in a page of a list. Few servers have more, and few clients fetch a second page.
@@ -32,7 +32,7 @@ impl ServerBuilder {
         let settings = ServerSettings {
             info,
             instructions: None,
-            cache: Cache::default(),
+            cache: CacheHints::default(),
             page_size: PAGE_SIZE,
             expects_prompts: false,
             expects_resources: false,
@@ -78,10 +78,10 @@ impl ServerBuilder {
     /// caching by default.
     ///
     /// ```
-    /// use steadfast::{Cache, CacheScope, Server};
-    /// let server = Server::builder("steady", "1.0.0").cache(Cache::new(60_000, CacheScope::Public)).build();
+    /// use steadfast::{CacheHints, CacheScope, Server};
+    /// let server = Server::builder("steady", "1.0.0").cache(CacheHints::new(60_000, CacheScope::Public)).build();
     /// ```
-    pub fn cache(mut self, cache: Cache) -> Self {
+    pub fn cache(mut self, cache: CacheHints) -> Self {
         self.settings.cache = cache;
         self
     }
@@ -251,8 +251,8 @@ impl ServerBuilder {
 }
 
 /// An error if two items have the same key, because only one of them could be found.
-fn check_distinct<T: Item>(kind: &str, items: &[T]) -> Result<(), Error> {
-    let mut keys: Vec<&str> = items.iter().map(Item::key).collect();
+fn check_distinct<T: CatalogItem>(kind: &str, items: &[T]) -> Result<(), Error> {
+    let mut keys: Vec<&str> = items.iter().map(CatalogItem::key).collect();
     keys.sort_unstable();
     match keys.iter().zip(keys.iter().skip(1)).find(|(left, right)| left == right) {
         Some((twice, _)) => Err(Error::usage(format!("there are two {kind} `{twice}`"))),

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use steadfast_model::{CompleteContext, Completion};
 
 use super::context::Context;
-use super::tool::error::{Failure, ToolError};
+use super::tool::error::{HandlerError, ToolError};
 
 /// The end of a completion: the values, or a failure.
-pub type CompletionReply = Result<Completion, Failure>;
+pub type CompletionReply = Result<Completion, HandlerError>;
 
 /// A running completion.
 pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>>;
@@ -106,11 +106,11 @@ pub struct TakesRequest;
 #[derive(Debug)]
 pub struct ByPrefix<S>(PhantomData<S>);
 
-impl<Function, Answer> Completer<TakesTyped> for Function
+impl<Function, EncodedResponse> Completer<TakesTyped> for Function
 where
-    Function: Fn(String) -> Answer + Send + Sync + 'static,
-    Answer: Future + Send + 'static,
-    Answer::Output: IntoCompletion,
+    Function: Fn(String) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: Future + Send + 'static,
+    EncodedResponse::Output: IntoCompletion,
 {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         let answer = self(typed);
@@ -118,11 +118,11 @@ where
     }
 }
 
-impl<Function, Answer> Completer<TakesTypedAndContext> for Function
+impl<Function, EncodedResponse> Completer<TakesTypedAndContext> for Function
 where
-    Function: Fn(String, CompleteContext) -> Answer + Send + Sync + 'static,
-    Answer: Future + Send + 'static,
-    Answer::Output: IntoCompletion,
+    Function: Fn(String, CompleteContext) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: Future + Send + 'static,
+    EncodedResponse::Output: IntoCompletion,
 {
     fn complete(&self, typed: String, filled: CompleteContext, _: Context) -> CompletionFuture {
         let answer = self(typed, filled);
@@ -130,11 +130,11 @@ where
     }
 }
 
-impl<Function, Answer> Completer<TakesRequest> for Function
+impl<Function, EncodedResponse> Completer<TakesRequest> for Function
 where
-    Function: Fn(String, CompleteContext, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future + Send + 'static,
-    Answer::Output: IntoCompletion,
+    Function: Fn(String, CompleteContext, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: Future + Send + 'static,
+    EncodedResponse::Output: IntoCompletion,
 {
     fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture {
         let answer = self(typed, filled, ctx);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steadfast_model::request::Request;
 use steadfast_model::{
-    ClientCapabilities, EmptyParams, Implementation, LoggingLevel, Principal, RequestId, Revision, era, request,
+    ClientCapabilities, EmptyParams, Implementation, LoggingLevel, Principal, RequestId, Revision, request, wire,
 };
 use steadfast_proto::connection::{CancelReason, Progress};
 
@@ -64,7 +64,7 @@ impl Context {
     }
 
     /// The authenticated sender of the request: the result of `HttpOptions::identify`, or what a layer in front of the
-    /// HTTP service, such as `RequireBearer` of `steadfast-auth`, left in the extensions of the HTTP request. `None` on
+    /// HTTP service, such as `BearerLayer` of `steadfast-auth`, left in the extensions of the HTTP request. `None` on
     /// stdio.
     ///
     /// It is the principal of this request: in a session that outlives a token, the scopes are those of the token that
@@ -280,14 +280,18 @@ impl Context {
     /// If the client has not declared the capability or its revision has no such request, if it answers with an error,
     /// if the call times out, and if the connection closes.
     pub async fn call<R: Request>(&self, params: R::Params) -> Result<R::Result, Error> {
-        self.call_within::<R>(params, CALL_TIMEOUT).await
+        self.call_with_timeout::<R>(params, CALL_TIMEOUT).await
     }
 
     /// [`Context::call`] with another timeout.
-    pub async fn call_within<R: Request>(&self, params: R::Params, timeout: Duration) -> Result<R::Result, Error> {
+    pub async fn call_with_timeout<R: Request>(
+        &self,
+        params: R::Params,
+        timeout: Duration,
+    ) -> Result<R::Result, Error> {
         let Some(execution) = &self.execution else { return Err(Error::closed(Outcome::NotSent)) };
-        let none = era::Decoration::none();
-        let text = era::params_text(execution.peer.revision, &params, &none).map_err(Error::encode)?;
+        let none = wire::CommonMembers::none();
+        let text = wire::params_text(execution.peer.revision, &params, &none).map_err(Error::encode)?;
         let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
         let end = PendingCall::new(&execution.mailbox, R::METHOD, Some(text), options).await;
         crate::runtime::connection::call_result::result_of::<R>(end)

@@ -22,8 +22,8 @@ mod tool;
 use std::fmt;
 use std::sync::Arc;
 
-use steadfast_model::era::Decoration;
-use steadfast_model::{Cache, Implementation, JsonObject, ServerCapabilities, TASKS_EXTENSION};
+use steadfast_model::wire::CommonMembers;
+use steadfast_model::{CacheHints, Implementation, JsonObject, ServerCapabilities, TASKS_EXTENSION};
 
 use steadfast_proto::connection::Limits;
 
@@ -40,23 +40,23 @@ pub use prompt::{PromptBuilder, ServerPrompt};
 pub use resource::reply::{IntoResource, ResourceReply};
 pub use resource::template::{ResourceTemplateBuilder, ServerResourceTemplate};
 pub use resource::{ResourceBuilder, ServerResource};
-pub use serve::{Serve, Serving};
-pub use tool::error::{Failure, Reply, ToolError};
+pub use serve::{Serve, ServeBuilder};
+pub use tool::error::{HandlerError, ToolError, ToolReply};
 pub use tool::handler::{BlockingHandler, Handler};
 pub use tool::media::{Audio, Image};
-pub use tool::reply::{IntoReply, Structured};
+pub use tool::reply::{IntoToolReply, Structured};
 pub use tool::{ServerTool, ToolBuilder};
 
 pub use crate::validation::limits as schema_limits;
 
 #[cfg(feature = "http")]
 pub(crate) use dispatch::ServerService;
-pub(crate) use registry::{Catalog, Item, LiveCatalog};
+pub(crate) use registry::{Catalog, CatalogItem, LiveCatalog};
 #[cfg(feature = "http")]
 pub(crate) use serve::signals::listen as listen_for_signals;
 #[cfg(feature = "http")]
 pub(crate) use serve::start_failed;
-pub(crate) use subscriptions::watch::{Change, Watcher};
+pub(crate) use subscriptions::watch::{ServerChange, Watcher};
 pub(crate) use tool::arguments::Arguments;
 pub(crate) use tool::handler::Run;
 
@@ -87,7 +87,7 @@ pub struct Server {
 
 struct Inner {
     settings: ServerSettings,
-    decoration: Decoration,
+    common_members: CommonMembers,
     tools: LiveCatalog<ServerTool>,
     prompts: LiveCatalog<ServerPrompt>,
     resources: LiveCatalog<ServerResource>,
@@ -113,7 +113,7 @@ struct ServerSettings {
     info: Implementation,
     instructions: Option<String>,
     /// How long clients may cache its lists.
-    cache: Cache,
+    cache: CacheHints,
     /// How many items a page of a list has.
     page_size: usize,
     /// Declare the prompts capability even if there are no prompts yet.
@@ -186,8 +186,8 @@ impl Server {
     }
 
     /// The members that are added to each result, for revisions that have them.
-    pub(crate) fn decoration(&self) -> &Decoration {
-        &self.inner.decoration
+    pub(crate) fn common_members(&self) -> &CommonMembers {
+        &self.inner.common_members
     }
 
     /// The limits of each connection.
@@ -230,7 +230,7 @@ impl Server {
             tracing::error!(tool = tool.name(), problem, "added a tool that cannot be called");
         }
         let replaced = self.inner.tools.add(tool);
-        self.inner.watchers.tell(&Change::Tools);
+        self.inner.watchers.notify(&ServerChange::Tools);
         replaced
     }
 
@@ -238,7 +238,7 @@ impl Server {
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.inner.tools.remove(name);
         if removed {
-            self.inner.watchers.tell(&Change::Tools);
+            self.inner.watchers.notify(&ServerChange::Tools);
         }
         removed
     }
@@ -283,7 +283,7 @@ impl Server {
     }
 
     fn assemble(settings: ServerSettings, items: ServerItems) -> Self {
-        let decoration = Decoration::of_server(&settings.info).with_cache(settings.cache);
+        let common_members = CommonMembers::of_server(&settings.info).with_cache(settings.cache);
         let page_size = settings.page_size;
         let watchers: Arc<Watchers> = Arc::default();
         let inner = Inner {
@@ -294,7 +294,7 @@ impl Server {
             tasks: Arc::new(Tasks::new(settings.tasks.clone(), Arc::clone(&watchers))),
             watchers,
             layers: vec![Arc::new(RequireTasksExtension)],
-            decoration,
+            common_members,
             settings,
         };
         Self { inner: Arc::new(inner) }
@@ -302,7 +302,7 @@ impl Server {
 }
 
 /// Adds the items of another server; an error if a key is in both.
-fn join<T: Item>(kind: &str, here: &mut Vec<T>, there: Vec<T>) -> Result<(), Error> {
+fn join<T: CatalogItem>(kind: &str, here: &mut Vec<T>, there: Vec<T>) -> Result<(), Error> {
     if let Some(both) = there.iter().find(|item| here.iter().any(|present| present.key() == item.key())) {
         return Err(Error::usage(format!("both servers have a {kind} named `{}`", both.key())));
     }
@@ -320,7 +320,7 @@ impl fmt::Debug for Server {
     }
 }
 
-fn keys<T: Item>(catalog: &Catalog<T>) -> Vec<String> {
+fn keys<T: CatalogItem>(catalog: &Catalog<T>) -> Vec<String> {
     catalog.iter().map(|item| item.key().to_owned()).collect()
 }
 

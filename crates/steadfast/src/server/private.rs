@@ -18,13 +18,13 @@ use super::resource::template::{ResourceTemplateBuilder, ServerResourceTemplate}
 use super::resource::{ResourceBuilder, ServerResource};
 pub use super::tool::parameters::Parameters;
 use super::tool::parameters::may_be_absent;
-use super::tool::reply::IntoReply;
+use super::tool::reply::IntoToolReply;
 pub use super::tool::schema::Properties;
 use super::tool::{ServerTool, ToolBuilder};
 pub use super::{Server, ServerBuilder, ServerType};
 
 /// Completes a tool whose parameters are decoded by name, with an `async` handler.
-pub fn on_workers<P, F, Answer>(
+pub fn async_handler<P, F, EncodedResponse>(
     tool: ToolBuilder,
     properties: Properties,
     names: &'static [&'static str],
@@ -32,15 +32,15 @@ pub fn on_workers<P, F, Answer>(
 ) -> ServerTool
 where
     P: Parameters,
-    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future + Send + 'static,
-    Answer::Output: IntoReply,
+    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: Future + Send + 'static,
+    EncodedResponse::Output: IntoToolReply,
 {
     tool.typed_input_schema(properties.finish()).parameters_handler(names, function)
 }
 
 /// Completes a tool whose parameters are decoded by name, with a blocking handler.
-pub fn on_threads<P, F, Answer>(
+pub fn blocking_handler_of<P, F, EncodedResponse>(
     tool: ToolBuilder,
     properties: Properties,
     names: &'static [&'static str],
@@ -48,95 +48,95 @@ pub fn on_threads<P, F, Answer>(
 ) -> ServerTool
 where
     P: Parameters,
-    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-    Answer: IntoReply + 'static,
+    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: IntoToolReply + 'static,
 {
     tool.typed_input_schema(properties.finish()).blocking_parameters_handler(names, function)
 }
 
 /// Completes a prompt whose parameters are decoded by name, with an `async` handler.
-pub fn prompt_on_workers<P, F, Answer>(
+pub fn prompt_on_workers<P, F, EncodedResponse>(
     prompt: PromptBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerPrompt
 where
     P: Parameters,
-    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future + Send + 'static,
-    Answer::Output: IntoPrompt,
+    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: Future + Send + 'static,
+    EncodedResponse::Output: IntoPrompt,
 {
     prompt.parameters_handler(names, function)
 }
 
 /// Completes a prompt whose parameters are decoded by name, with a blocking handler.
-pub fn prompt_on_threads<P, F, Answer>(
+pub fn prompt_on_threads<P, F, EncodedResponse>(
     prompt: PromptBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerPrompt
 where
     P: Parameters,
-    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-    Answer: IntoPrompt,
+    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: IntoPrompt,
 {
     prompt.blocking_parameters_handler(names, function)
 }
 
 /// Completes a resource whose parameters are decoded by name, with an `async` handler.
-pub fn resource_on_workers<P, F, Answer>(
+pub fn resource_on_workers<P, F, EncodedResponse>(
     resource: ResourceBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResource
 where
     P: Parameters,
-    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future + Send + 'static,
-    Answer::Output: IntoResource,
+    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: Future + Send + 'static,
+    EncodedResponse::Output: IntoResource,
 {
     resource.parameters_handler(names, function)
 }
 
 /// Completes a resource whose parameters are decoded by name, with a blocking handler.
-pub fn resource_on_threads<P, F, Answer>(
+pub fn resource_on_threads<P, F, EncodedResponse>(
     resource: ResourceBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResource
 where
     P: Parameters,
-    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-    Answer: IntoResource,
+    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: IntoResource,
 {
     resource.blocking_parameters_handler(names, function)
 }
 
 /// Completes a resource template whose variables are decoded by name, with an `async` handler.
-pub fn template_on_workers<P, F, Answer>(
+pub fn template_on_workers<P, F, EncodedResponse>(
     template: ResourceTemplateBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResourceTemplate
 where
     P: Parameters,
-    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future + Send + 'static,
-    Answer::Output: IntoResource,
+    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: Future + Send + 'static,
+    EncodedResponse::Output: IntoResource,
 {
     template.parameters_handler(names, function)
 }
 
 /// Completes a resource template whose variables are decoded by name, with a blocking handler.
-pub fn template_on_threads<P, F, Answer>(
+pub fn template_on_threads<P, F, EncodedResponse>(
     template: ResourceTemplateBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResourceTemplate
 where
     P: Parameters,
-    F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-    Answer: IntoResource,
+    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: IntoResource,
 {
     template.blocking_parameters_handler(names, function)
 }

@@ -290,7 +290,7 @@ fn watchers_are_called_after_each_change_until_they_are_dropped() {
     let watcher: Arc<Watcher> = {
         let (count, server) = (Arc::clone(&count), server.clone());
         Arc::new(move |change| {
-            assert!(matches!(change, Change::Tools), "{change:?}");
+            assert!(matches!(change, ServerChange::Tools), "{change:?}");
             // A watcher may call methods of the server.
             let _ = server.tools();
             count.fetch_add(1, Ordering::Relaxed);
@@ -305,7 +305,7 @@ fn watchers_are_called_after_each_change_until_they_are_dropped() {
     drop(watcher);
     server.add_tool(ready("b"));
     assert_eq!(count.load(Ordering::Relaxed), 3);
-    server.watch(&(Arc::new(|_: &Change| ()) as Arc<Watcher>));
+    server.watch(&(Arc::new(|_: &ServerChange| ()) as Arc<Watcher>));
     assert_eq!(server.inner.watchers.len(), 1, "dead watchers are forgotten");
 }
 

@@ -5,7 +5,7 @@
 //!
 //! - [`stdio::Stdio`]: the standard input and output of this process, for a server that an MCP client has started;
 //! - [`child::Child`]: the counterpart for clients, a server process that this process starts, supervises and ends;
-//! - [`stream::Stream`]: a TCP or Unix socket, or any pair of `AsyncRead` and `AsyncWrite`;
+//! - [`stream::StreamTransport`]: a TCP or Unix socket, or any pair of `AsyncRead` and `AsyncWrite`;
 //! - [`memory::pair`]: two ends connected in memory, for tests, for the simulator, and for a client and server in one process.
 //!
 //! HTTP is not a byte stream: each message is a request or response of its own. The module `http` has its servers and clients.

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use steadfast_model::{CancelledParams, Method, RequestId, Revision};
-use steadfast_proto::connection::{CallEnd, CallKey, CancelReason, Connection, Event, Key, Request};
-use steadfast_proto::envelope::{self, Batch, Message, Refusal, RefusalKind};
+use steadfast_proto::connection::{CallEnd, CallKey, CancelReason, Connection, Event, RequestKey, Request};
+use steadfast_proto::envelope::{self, Batch, Message, MalformedMessage, RefusalKind};
 use steadfast_proto::salvage::Shape;
 
 use super::calls::Calls;
@@ -37,7 +37,7 @@ impl Hearing {
     /// as they were before it.
     pub(super) fn enter(&self, bytes: &[u8], events: &[Event], calls: &Calls, ledger: &mut Ledger) {
         let mut made = Made::of(events);
-        let mut enter_one = |message: Result<Message<'_>, Refusal>| {
+        let mut enter_one = |message: Result<Message<'_>, MalformedMessage>| {
             let awaited = self.answers(&message).and_then(|id| calls.awaited(id));
             if !awaited.is_some_and(|call| made.take_answered(call)) {
                 self.enter_one(message, &mut made, ledger);
@@ -67,10 +67,10 @@ impl Hearing {
 
     /// The id of the call that a message is the answer to, if that waits for one. What a server says under the id of a call
     /// is taken for its answer if it is broken before it says what it is: otherwise its caller would wait until the deadline.
-    fn answers<'a>(&self, message: &'a Result<Message<'_>, Refusal>) -> Option<&'a RequestId> {
+    fn answers<'a>(&self, message: &'a Result<Message<'_>, MalformedMessage>) -> Option<&'a RequestId> {
         match message {
             Ok(Message::Response { id, .. }) => id.as_ref(),
-            Err(Refusal { salvaged, .. }) => {
+            Err(MalformedMessage { salvaged, .. }) => {
                 let may_answer = salvaged.shape == Shape::Response
                     || (salvaged.shape == Shape::Unknown && self.side == Side::Client);
                 salvaged.id.as_ref().filter(|_| may_answer)
@@ -79,7 +79,7 @@ impl Hearing {
         }
     }
 
-    fn enter_one(&self, message: Result<Message<'_>, Refusal>, made: &mut Made<'_>, ledger: &mut Ledger) {
+    fn enter_one(&self, message: Result<Message<'_>, MalformedMessage>, made: &mut Made<'_>, ledger: &mut Ledger) {
         if !self.is_answered() {
             return;
         }
@@ -107,7 +107,7 @@ impl Hearing {
     }
 
     /// A cancellation silences a request.
-    fn may_cancel(&self, key: Key, made: &Made<'_>) -> bool {
+    fn may_cancel(&self, key: RequestKey, made: &Made<'_>) -> bool {
         match (self.side, self.revision) {
             (Side::Server, _) | (Side::Client, Some(_)) => true,
             // Nobody said yet what is spoken here. Either will do.
@@ -128,7 +128,7 @@ impl Hearing {
 }
 
 /// An answer is not answered, nor is a notification with parameters that are none.
-fn is_never_answered(refusal: &Refusal) -> bool {
+fn is_never_answered(refusal: &MalformedMessage) -> bool {
     let notification = refusal.kind == RefusalKind::BadParams && refusal.salvaged.id.is_none();
     notification || refusal.salvaged.shape == Shape::Response
 }
@@ -137,7 +137,7 @@ fn is_never_answered(refusal: &Refusal) -> bool {
 struct Made<'a> {
     /// In order.
     started: VecDeque<&'a Request>,
-    cancelled: Vec<Key>,
+    cancelled: Vec<RequestKey>,
     /// The calls that ended, and whether it was with an answer that no message has been found for yet.
     ended: BTreeMap<CallKey, bool>,
 }

@@ -50,7 +50,7 @@ pub(super) enum Operation {
     /// A client opens with a revision.
     Initialize { revision: u8 },
     /// A client finds that the server speaks the newest revision.
-    SpeakModern,
+    OpenStateless,
     /// Something changed that the peer should hear of.
     Notify { method: u8 },
     /// The writer takes so many messages, and tells of the calls among them or not.
@@ -116,7 +116,7 @@ impl Operation {
             b'c' => Self::Call { method: operand(bytes)?, parent: operand(bytes)?, patience: operand(bytes)? },
             b'C' => Self::CancelCall { which: operand(bytes)? },
             b'h' => Self::Initialize { revision: operand(bytes)? },
-            b'm' => Self::SpeakModern,
+            b'm' => Self::OpenStateless,
             b'y' => Self::Notify { method: operand(bytes)? },
             b'w' => Self::Write { messages: u8::MAX, tells: true },
             b'o' => Self::Write { messages: operand(bytes)?, tells: true },

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast_model::{CancelledParams, ErrorObject, LoggingLevel, Method, ProgressToken, RequestId, Revision};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, Connection, Event, Key, Peer, Progress};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::connection::{Call, CallKey, Connection, Event, RequestKey, Peer, Progress};
+use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::salvage::{SalvagedFields, Shape};
 
 use super::calls::Calls;
@@ -76,7 +76,7 @@ impl World {
                 }
             }
             Operation::Initialize { revision } => self.initialize(*revision),
-            Operation::SpeakModern => {
+            Operation::OpenStateless => {
                 // A client asks before it is asked. What it owes from before that would not be said any more.
                 if self.side == Side::Client && self.ledger.owed() == 0 {
                     let peer = Peer::new(Revision::V2026_07_28);
@@ -165,16 +165,16 @@ impl World {
     fn respond(&mut self, which: u8, fails: bool) {
         let Some((place, key, id)) = self.ledger.pick(which) else { return };
         let answer = if fails {
-            Answer::error(&id, &ErrorObject::new(1, "no"))
+            EncodedResponse::error(&id, &ErrorObject::new(1, "no"))
         } else {
-            Answer::serialized(&id, &Tag { request: place })
+            EncodedResponse::serialized(&id, &Tag { request: place })
         };
         self.ledger.answer(key);
         // Progress that was held back goes before the answer, and the answer may complete a batch.
         self.step(self.endings(), |connection, now| connection.respond(now, key, answer));
     }
 
-    fn end(&mut self, key: Key) {
+    fn end(&mut self, key: RequestKey) {
         self.ledger.end(key);
         self.step(self.endings(), |connection, now| connection.handle_execution_ended(now, key));
     }

@@ -2,7 +2,7 @@
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use steadfast::transport::http::{Attempt, Authorize, Authorizing};
+use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture};
 
 #[derive(Clone)]
 pub(crate) struct Again {
@@ -22,14 +22,14 @@ impl Authorize for Again {
 }
 
 impl Attempt for Again {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             headers.insert(AUTHORIZATION, HeaderValue::try_from(&self.token)?);
             Ok(())
         })
     }
 
-    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> AuthorizeFuture<'a, bool> {
         Box::pin(async { Ok(true) })
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use steadfast::Client;
-use steadfast::client::{Connecting, Era, Reconnect};
+use steadfast::client::{ConnectBuilder, NegotiationMode, Reconnect};
 use steadfast::transport::child::Command;
 use steadfast::transport::http::HttpTarget;
 use steadfast::{Error, Implementation, Revision};
@@ -129,7 +129,7 @@ impl Subject {
     }
 }
 
-fn connecting(opening: Opening) -> Connecting {
+fn connecting(opening: Opening) -> ConnectBuilder {
     let connecting = match opening.to {
         Place::Command(words) => Client::connect(command(&words, opening.errors)),
         Place::Url(url) => {
@@ -155,13 +155,13 @@ fn connecting(opening: Opening) -> Connecting {
         ),
     };
     let era = match Revision::parse(&opening.revision) {
-        Some(revision) if revision.is_stateless() => Era::Modern,
-        Some(revision) => Era::Handshake(revision),
-        None => Era::Any,
+        Some(revision) if revision.is_stateless() => NegotiationMode::Stateless,
+        Some(revision) => NegotiationMode::Handshake(revision),
+        None => NegotiationMode::Auto,
     };
     connecting
         .info(Implementation::new("subject", "1"))
-        .era(era)
+        .negotiation(era)
         .opening_timeout(Duration::from_millis(opening.within_ms))
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::client::{Connecting, Era};
+use steadfast::client::{ConnectBuilder, NegotiationMode};
 use steadfast::transport::child::Child;
 use steadfast::{
     CallToolResult, Client, Content, CreateMessageResult, ElicitParams, ElicitResult, Error, JsonObject,
@@ -38,11 +38,11 @@ impl Session {
     pub(crate) async fn open(host: &Host<'_>, revision: &str) -> Result<Self> {
         let spoken = Revision::parse(revision).ok_or_else(|| format!("{revision} is no revision"))?;
         let era = if host.peer().is_newest(revision) {
-            Era::Any
+            NegotiationMode::Auto
         } else if spoken.is_stateless() {
-            Era::Modern
+            NegotiationMode::Stateless
         } else {
-            Era::Handshake(spoken)
+            NegotiationMode::Handshake(spoken)
         };
         let (connecting, process, owned) = match host.reached()? {
             Reached::Process(command) => {
@@ -53,7 +53,7 @@ impl Session {
             Reached::Url(url, process) => (Client::connect(url), process, false),
         };
         let declines = Arc::new(AtomicBool::new(false));
-        let connecting = answering(connecting, Arc::clone(&declines)).era(era).opening_timeout(OPENING);
+        let connecting = answering(connecting, Arc::clone(&declines)).negotiation(era).opening_timeout(OPENING);
         let client = connecting.await.map_err(|error| format!("cannot connect: {}", told(&error)))?;
         let process = process.try_into().map_err(|_| "a process without an id".to_owned())?;
         Ok(Self { client, process, owned, cleanup_log: host.cleanup_log(), declines })
@@ -71,7 +71,7 @@ impl Session {
 }
 
 /// A user who is Ada and leaves alone what has a default, a model that knows one city, and one folder.
-fn answering(connecting: Connecting, declines: Arc<AtomicBool>) -> Connecting {
+fn answering(connecting: ConnectBuilder, declines: Arc<AtomicBool>) -> ConnectBuilder {
     connecting
         .on_elicit(move |asked| {
             let declined = declines.load(Ordering::SeqCst) || !matches!(asked, ElicitParams::Form(_));

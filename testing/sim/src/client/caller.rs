@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast::client::{Canceller, Connecting, Reconnect};
+use steadfast::client::{Canceller, ConnectBuilder, Reconnect};
 use steadfast::{CallToolResult, Client, ElicitParams, ElicitResult, Error, ListRootsResult};
 
 use super::journal::{End, Journal};
@@ -48,11 +48,11 @@ impl Caller {
     }
 
     /// With what is the same over every way.
-    pub(super) fn prepare(&self, connecting: Connecting, script: &Script) -> Connecting {
+    pub(super) fn prepare(&self, connecting: ConnectBuilder, script: &Script) -> ConnectBuilder {
         let (executor, random) = (self.executor.clone(), Mutex::new(Random::new(script.seed, 32)));
         let connecting = if script.tasks { connecting.tasks() } else { connecting };
         connecting
-            .era(script.era)
+            .negotiation(script.era)
             .limits(script.limits.clone())
             .reconnect(if script.returns { Reconnect::default() } else { Reconnect::never() })
             .opening_timeout(OPENING)
@@ -74,7 +74,7 @@ impl Caller {
             })
     }
 
-    pub(super) async fn perform(self: Arc<Self>, connecting: Connecting, script: Script) {
+    pub(super) async fn perform(self: Arc<Self>, connecting: ConnectBuilder, script: Script) {
         if let Some(client) = self.open(connecting, &script).await {
             self.state().client = Some(client);
             for step in script.steps {
@@ -99,7 +99,7 @@ impl Caller {
         self.voice.die();
     }
 
-    async fn open(&self, connecting: Connecting, script: &Script) -> Option<Client> {
+    async fn open(&self, connecting: ConnectBuilder, script: &Script) -> Option<Client> {
         let mut opening = connecting.into_future();
         let mut patience = script.give_up.map(|most| self.executor.sleep(most));
         let opened = std::future::poll_fn(|cx| {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::Value;
 use steadfast::transport::http::{
-    Attempt, Authorize, Authorizing, Fetch, FetchError, FetchRequest, FetchResponse, Fetching, HttpTarget,
+    Attempt, Authorize, AuthorizeFuture, Fetch, FetchError, FetchFuture, FetchRequest, FetchResponse, HttpTarget,
 };
 
 use super::checks::LEAVING_HTTP;
@@ -225,7 +225,7 @@ impl HttpServer {
 
     fn fails(&self, id: Option<&Id>, fault: Fault) -> FetchResult {
         self.journal.fault(id, fault);
-        Err(if fault == Fault::Unsent { FetchError::unsent("no way") } else { FetchError::broken("cut") })
+        Err(if fault == Fault::Unsent { FetchError::not_sent("no way") } else { FetchError::interrupted("cut") })
     }
 
     fn status(&self, status: u16, gone: RequestGuard) -> FetchResponse {
@@ -284,11 +284,11 @@ impl Authorize for AlwaysRetry {
 }
 
 impl Attempt for AlwaysRetry {
-    fn sign<'a>(&'a mut self, _: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> AuthorizeFuture<'a, bool> {
         Box::pin(async { Ok(true) })
     }
 }
@@ -297,7 +297,7 @@ impl Attempt for AlwaysRetry {
 struct SimulatedFetch(HttpServer);
 
 impl Fetch for SimulatedFetch {
-    fn fetch(&self, request: FetchRequest) -> Fetching {
+    fn fetch(&self, request: FetchRequest) -> FetchFuture {
         let web = self.0.clone();
         web.journal.note("fetch", 0, request.method.as_str().as_bytes());
         if web.modern && request.method != Method::POST && web.journal.facts().opened == Some(Ok(())) {

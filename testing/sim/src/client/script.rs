@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::{Limits, Revision};
 
 use super::bias;
@@ -18,7 +18,7 @@ pub(super) struct Script {
     pub(super) seed: u64,
     pub(super) over: Over,
     /// What the client tries.
-    pub(super) era: Era,
+    pub(super) era: NegotiationMode,
     /// What the server speaks; `None` for 2026-07-28.
     pub(super) handshake: Option<Revision>,
     pub(super) opening: Opening,
@@ -293,10 +293,10 @@ impl Script {
         let older = [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
         let handshake = random.chance(50).then(|| *random.pick(&older));
         let era = match random.below(10) {
-            0..5 => Era::Any,
-            5 => Era::Modern,
-            6 => Era::Handshake(Revision::V2025_11_25),
-            _ => handshake.map_or(Era::Modern, Era::Handshake),
+            0..5 => NegotiationMode::Auto,
+            5 => NegotiationMode::Stateless,
+            6 => NegotiationMode::Handshake(Revision::V2025_11_25),
+            _ => handshake.map_or(NegotiationMode::Stateless, NegotiationMode::Handshake),
         };
         let opening = match random.below(100) {
             0..80 => Opening::Plain,
@@ -320,7 +320,10 @@ impl Script {
 
     /// Whether the client has to come to terms with the server.
     pub(super) fn is_compatible(&self) -> bool {
-        matches!((self.era, self.handshake), (Era::Any, _) | (Era::Modern, None) | (Era::Handshake(_), Some(_)))
+        matches!(
+            (self.era, self.handshake),
+            (NegotiationMode::Auto, _) | (NegotiationMode::Stateless, None) | (NegotiationMode::Handshake(_), Some(_))
+        )
     }
 }
 

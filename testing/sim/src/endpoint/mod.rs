@@ -13,8 +13,8 @@ use std::sync::Arc;
 use serde_json::json;
 use steadfast_model::{ErrorObject, LoggingLevel, Method, RequestId};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, CancelReason, Connection, Event, Key, Progress, Request};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::connection::{Call, CallKey, CancelReason, Connection, Event, Progress, Request, RequestKey};
+use steadfast_proto::encode::EncodedResponse;
 
 use crate::checkers::{Checkers, LOGS_EACH, Report};
 use crate::law::Violation;
@@ -31,7 +31,7 @@ pub(crate) struct End {
     connection: Connection,
     pub(crate) now: Moment,
     /// The key and the id of each execution.
-    executions: Vec<(Key, RequestId)>,
+    executions: Vec<(RequestKey, RequestId)>,
     calls: u64,
     logs: u64,
     pub(crate) ledger: Ledger,
@@ -187,13 +187,13 @@ impl End {
     pub(crate) fn respond(&mut self, trace: &mut Trace, execution: Execution, reply: Reply) {
         let Some((key, id)) = self.execution(execution) else { return };
         let answer = match reply {
-            Reply::Result { padding: 0 } => Answer::serialized(&id, &json!({ "marker": execution })),
+            Reply::Result { padding: 0 } => EncodedResponse::serialized(&id, &json!({ "marker": execution })),
             Reply::Result { padding } => {
-                Answer::serialized(&id, &json!({ "marker": execution, "padding": "x".repeat(padding) }))
+                EncodedResponse::serialized(&id, &json!({ "marker": execution, "padding": "x".repeat(padding) }))
             }
             Reply::Error => {
                 let error = ErrorObject::new(-1, "the handler says no");
-                Answer::error(&id, &error.with_data(json!({ "marker": execution })))
+                EncodedResponse::error(&id, &error.with_data(json!({ "marker": execution })))
             }
         };
         let now = self.now;
@@ -293,7 +293,7 @@ impl End {
 }
 
 impl End {
-    fn execution(&self, execution: Execution) -> Option<(Key, RequestId)> {
+    fn execution(&self, execution: Execution) -> Option<(RequestKey, RequestId)> {
         self.executions.get(usize::try_from(execution).ok()?).cloned()
     }
 
@@ -365,7 +365,7 @@ impl End {
         }
     }
 
-    fn hear_stop(&mut self, trace: &mut Trace, key: Key, reason: CancelReason) {
+    fn hear_stop(&mut self, trace: &mut Trace, key: RequestKey, reason: CancelReason) {
         let Some(place) = self.executions.iter().position(|(known, _)| *known == key) else { return };
         let execution = place as u64;
         self.note(trace, Observation::Stopped { execution, reason });

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use steadfast::Limits;
-use steadfast::transport::http::{HttpOptions, LogLimits};
+use steadfast::transport::http::{EventLogLimits, HttpOptions};
 
 use super::{bias, changes};
 use crate::script::changes::{Change, Filter};
@@ -36,7 +36,7 @@ pub(super) struct Tuning {
     pub(super) resumable_after: Duration,
     pub(super) keep_alive: Duration,
     pub(super) body_timeout: Duration,
-    pub(super) log: LogLimits,
+    pub(super) log: EventLogLimits,
     /// Events may be dropped before a client resumes.
     pub(super) forgetful: bool,
 }
@@ -280,7 +280,7 @@ fn limits(random: &mut Random) -> Limits {
 }
 
 fn tuning(random: &mut Random) -> Tuning {
-    let mut log = LogLimits::default();
+    let mut log = EventLogLimits::default();
     let forgetful = random.chance(20);
     if forgetful {
         log.events = *random.pick(&[1, 4, 20]);

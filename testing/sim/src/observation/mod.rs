@@ -132,7 +132,7 @@ impl From<CallEnd> for Ended {
             CallEnd::TimedOut { sent } => Self::TimedOut { sent },
             // Streams carry all calls together, so none is lost alone.
             CallEnd::Closed { sent } | CallEnd::Lost { sent, .. } => Self::Closed { sent },
-            CallEnd::SessionLost | CallEnd::Unsendable(_) | CallEnd::NotMade(_) => Self::Closed { sent: false },
+            CallEnd::SessionLost | CallEnd::Unsendable(_) | CallEnd::NotSent(_) => Self::Closed { sent: false },
             CallEnd::Unreadable(_) => Self::Unreadable,
             CallEnd::EndedByPeer => Self::ByPeer,
         }

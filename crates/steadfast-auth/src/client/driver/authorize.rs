@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, Method, StatusCode};
 use steadfast::transport::http as transport;
-use steadfast::transport::http::Authorizing;
+use steadfast::transport::http::AuthorizeFuture;
 
 use super::{Attempt, Authorizer, ResponseAction};
 use crate::client::Error;
@@ -13,10 +13,10 @@ use crate::client::Error;
 /// use steadfast::Client;
 /// use steadfast::transport::http::HttpTarget;
 /// use steadfast_auth::ReqwestClient;
-/// use steadfast_auth::client::{Authorizer, Loopback, Profile};
+/// use steadfast_auth::client::{Authorizer, Loopback, ClientSettings};
 ///
 /// let server = "https://mcp.example.com/mcp";
-/// let authorizer = Authorizer::builder(server, Profile::new("Example editor"), ReqwestClient::new()?)?
+/// let authorizer = Authorizer::builder(server, ClientSettings::new("Example editor"), ReqwestClient::new()?)?
 ///     .user_agent(Loopback::new())
 ///     .build();
 /// let client = Client::connect(HttpTarget::new(server).authorize(authorizer)).await?;
@@ -32,7 +32,7 @@ impl transport::Authorize for Authorizer {
 struct AuthorizedAttempt(Result<Attempt, Option<Error>>);
 
 impl transport::Attempt for AuthorizedAttempt {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async move {
             match &mut self.0 {
                 Ok(attempt) => attempt.sign(headers).await.map_err(Into::into),
@@ -41,7 +41,7 @@ impl transport::Attempt for AuthorizedAttempt {
         })
     }
 
-    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> AuthorizeFuture<'a, bool> {
         Box::pin(async move {
             let Ok(attempt) = &mut self.0 else { return Ok(false) };
             Ok(attempt.answered(status, headers).await? != ResponseAction::Deliver)

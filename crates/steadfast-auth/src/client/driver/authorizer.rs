@@ -15,8 +15,8 @@ use super::persistence::PendingSave;
 use super::{AssertionSource, Attempt, UserAgent};
 use crate::HttpClient;
 use crate::client::Error;
-use crate::client::profile::Profile;
-use crate::client::random::Randomness;
+use crate::client::profile::ClientSettings;
+use crate::client::random::RandomSource;
 use crate::client::store::TokenStore;
 use crate::client::token::Tokens;
 use crate::client::url_policy::redact_url;
@@ -26,14 +26,14 @@ use crate::client::url_policy::redact_url;
 pub struct Authorizer(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
-    pub(super) profile: Arc<Profile>,
+    pub(super) profile: Arc<ClientSettings>,
     pub(super) server: Url,
     pub(super) server_text: String,
     pub(super) http: Arc<dyn HttpClient>,
     pub(super) store: Arc<dyn TokenStore>,
     pub(super) user: Option<Arc<dyn UserAgent>>,
     pub(super) assertions: Option<Arc<dyn AssertionSource>>,
-    pub(super) random: Arc<dyn Randomness>,
+    pub(super) random: Arc<dyn RandomSource>,
     pub(super) state: Mutex<AuthorizerState>,
     /// Held while tokens are obtained or refreshed. Other callers wait for it and use the result.
     pub(super) renewal_lock: Arc<tokio::sync::Mutex<()>>,
@@ -68,7 +68,7 @@ impl Authorizer {
         Ok(Attempt::new(self.clone(), method, url))
     }
 
-    pub(super) fn randomness(&self) -> &dyn Randomness {
+    pub(super) fn randomness(&self) -> &dyn RandomSource {
         &*self.0.random
     }
 

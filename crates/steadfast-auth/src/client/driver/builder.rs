@@ -9,8 +9,8 @@ use super::authorizer::Inner;
 use super::{AssertionSource, Authorizer, UserAgent};
 use crate::HttpClient;
 use crate::client::Error;
-use crate::client::profile::Profile;
-use crate::client::random::{Randomness, SystemRandomness};
+use crate::client::profile::ClientSettings;
+use crate::client::random::{RandomSource, SystemRandomness};
 use crate::client::store::{MemoryStore, TokenStore};
 use crate::client::url_policy::{UrlPolicy, redact_url};
 
@@ -37,7 +37,7 @@ impl AuthorizerBuilder {
     }
 
     /// Uses this source of randomness instead of the operating system's.
-    pub fn randomness(mut self, random: impl Randomness) -> Self {
+    pub fn randomness(mut self, random: impl RandomSource) -> Self {
         self.0.random = Arc::new(random);
         self
     }
@@ -50,7 +50,7 @@ impl AuthorizerBuilder {
 
 impl Authorizer {
     /// An authorizer for the server at this URL, spelled as in the server's metadata.
-    pub fn builder(server: &str, profile: Profile, http: impl HttpClient) -> Result<AuthorizerBuilder, Error> {
+    pub fn builder(server: &str, profile: ClientSettings, http: impl HttpClient) -> Result<AuthorizerBuilder, Error> {
         let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(redact_url(server)))?;
         UrlPolicy::for_server(&url)?;
         Ok(AuthorizerBuilder(Inner {

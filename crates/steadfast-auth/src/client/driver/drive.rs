@@ -11,7 +11,7 @@ use super::persistence::TokenLock;
 use super::{Authorizer, Visit};
 use crate::client::Error;
 use crate::client::flow::{Command, Event, Flow, FlowInput};
-use crate::client::store::Key;
+use crate::client::store::StoreKey;
 use crate::{HttpError, Payload, ReferrerHost};
 
 /// Limit of the length of a response.
@@ -56,7 +56,7 @@ impl Authorizer {
                     }
                 }
                 Command::LoadRegistration { issuer } => {
-                    Event::RegistrationLoaded(self.load_value(&Key::Client { issuer }).await?)
+                    Event::RegistrationLoaded(self.load_value(&StoreKey::Client { issuer }).await?)
                 }
                 Command::PrepareRedirect { .. } | Command::Visit(_) => {
                     return Ok(FlowProgress::NeedsUser(Box::new((flow, command))));

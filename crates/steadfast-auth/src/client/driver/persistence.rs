@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Authorizer;
 use crate::client::flow::{Authorization, Invalidation};
 use crate::client::registration::Registration;
-use crate::client::store::{Key, Lock};
+use crate::client::store::{Lock, StoreKey};
 use crate::client::token::Tokens;
 use crate::client::{Error, Secret};
 
@@ -26,12 +26,12 @@ struct Binding {
 pub(super) struct PendingSave {
     authorization: Authorization,
     /// The key of the tokens that these replace, if it is another one.
-    replaced: Option<Key>,
+    replaced: Option<StoreKey>,
 }
 
 /// The lock of tokens in the store. A process holds at most one: waiting for one while holding another could deadlock.
 pub(super) struct TokenLock {
-    pub(super) key: Key,
+    pub(super) key: StoreKey,
     _lock: Lock,
 }
 
@@ -65,23 +65,23 @@ impl Authorizer {
         let Some(Binding { issuer, resource }) = self.load_value(&self.server_key()).await? else {
             return Ok((None, None));
         };
-        let tokens = self.load_value(&Key::Tokens { issuer: issuer.clone(), resource }).await?;
+        let tokens = self.load_value(&StoreKey::Tokens { issuer: issuer.clone(), resource }).await?;
         Ok((tokens, Some(issuer)))
     }
 
-    pub(super) async fn load_value<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<T>, Error> {
+    pub(super) async fn load_value<T: DeserializeOwned>(&self, key: &StoreKey) -> Result<Option<T>, Error> {
         let text = self.0.store.load(key).await?;
         // A value that cannot be parsed, for example of another version, is ignored.
         Ok(text.and_then(|text| serde_json::from_str(text.expose()).ok()))
     }
 
-    async fn save_value<T: Serialize>(&self, key: &Key, value: &T) -> Result<(), Error> {
+    async fn save_value<T: Serialize>(&self, key: &StoreKey, value: &T) -> Result<(), Error> {
         let text = serde_json::to_string(value).map_err(|_| Error::Misuse("a value could not be serialized"))?;
         Ok(self.0.store.save(key, &Secret::new(text)).await?)
     }
 
-    pub(super) fn server_key(&self) -> Key {
-        Key::Server { url: self.0.server_text.clone() }
+    pub(super) fn server_key(&self) -> StoreKey {
+        StoreKey::Server { url: self.0.server_text.clone() }
     }
 
     /// Stores the result of a flow. In memory first: a used refresh token is invalid, so its successor must not be lost.
@@ -118,7 +118,7 @@ impl Authorizer {
         }
         self.save_value(&key, tokens).await?;
         if let Some(registration) = &pending_save.authorization.registration {
-            self.save_value(&Key::Client { issuer: tokens.issuer.clone() }, registration).await?;
+            self.save_value(&StoreKey::Client { issuer: tokens.issuer.clone() }, registration).await?;
         }
         let binding = Binding { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() };
         self.save_value(&self.server_key(), &binding).await?;
@@ -131,16 +131,16 @@ impl Authorizer {
     }
 
     /// The tokens in the store, if they were requested with more scopes than these and can be refreshed by this client.
-    async fn better_than(&self, tokens: &Tokens, key: &Key) -> Result<Option<Tokens>, Error> {
+    async fn better_than(&self, tokens: &Tokens, key: &StoreKey) -> Result<Option<Tokens>, Error> {
         let stored: Option<Tokens> = self.load_value(key).await?;
         let is_better = |stored: &Tokens| stored.requests_more_than(tokens) && !stored.is_expired(SystemTime::now());
         let Some(stored) = stored.filter(is_better) else { return Ok(None) };
-        let known: Option<Registration> = self.load_value(&Key::Client { issuer: stored.issuer.clone() }).await?;
+        let known: Option<Registration> = self.load_value(&StoreKey::Client { issuer: stored.issuer.clone() }).await?;
         let is_known = known.is_some_and(|known| known.client_id == stored.client_id);
         Ok(Some(stored).filter(|stored| is_known || stored.client_id == tokens.client_id))
     }
 
-    pub(super) async fn lock(&self, key: Key) -> Result<TokenLock, Error> {
+    pub(super) async fn lock(&self, key: StoreKey) -> Result<TokenLock, Error> {
         let lock = self.0.store.lock(&key).await?;
         Ok(TokenLock { key, _lock: lock })
     }
@@ -151,7 +151,7 @@ impl Authorizer {
             self.remove_refresh_token(*tokens).await?;
         }
         if let Some((issuer, client)) = invalidation.client {
-            let key = Key::Client { issuer };
+            let key = StoreKey::Client { issuer };
             let known: Option<Registration> = self.load_value(&key).await?;
             if known.is_some_and(|known| known.client_id == client) {
                 self.0.store.remove(&key).await?;
@@ -170,6 +170,6 @@ impl Authorizer {
 }
 
 /// The key of tokens in the store.
-pub(super) fn key(tokens: &Tokens) -> Key {
-    Key::Tokens { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() }
+pub(super) fn key(tokens: &Tokens) -> StoreKey {
+    StoreKey::Tokens { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() }
 }

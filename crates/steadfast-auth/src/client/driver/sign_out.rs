@@ -10,7 +10,7 @@ use super::persistence::key;
 use crate::Payload;
 use crate::client::Error;
 use crate::client::flow::FlowInput;
-use crate::client::store::Key;
+use crate::client::store::StoreKey;
 use crate::client::token::Tokens;
 
 /// Timeout of the revocation. The tokens are deleted here already.
@@ -40,7 +40,7 @@ impl Authorizer {
         let state = self.state().issuer.take();
         let mut was_registered = false;
         for issuer in [stored.filter(|stored| state.as_ref() != Some(stored)), state].into_iter().flatten() {
-            let key = Key::Client { issuer };
+            let key = StoreKey::Client { issuer };
             was_registered |= self.0.store.load(&key).await?.is_some();
             self.0.store.remove(&key).await?;
         }
@@ -80,7 +80,7 @@ impl Authorizer {
     }
 
     async fn revocation(&self, tokens: Tokens) -> Result<Vec<Request<Payload>>, Error> {
-        let registration = self.load_value(&Key::Client { issuer: tokens.issuer.clone() }).await?;
+        let registration = self.load_value(&StoreKey::Client { issuer: tokens.issuer.clone() }).await?;
         let flow = self.flow(FlowInput { tokens: Some(tokens), ..FlowInput::default() })?;
         Ok(flow.revocation(registration.as_ref(), SystemTime::now()))
     }

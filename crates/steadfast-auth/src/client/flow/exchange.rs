@@ -21,7 +21,7 @@ const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
 /// A token request in flight, and what is known of the tokens.
-pub(super) struct Exchange {
+pub(super) struct TokenExchange {
     call: TokenRequest,
     revocation_endpoint: Option<String>,
     resource: String,
@@ -40,7 +40,7 @@ enum Purpose {
     Assertion { discovery: Box<Discovery>, client: Client },
 }
 
-impl Exchange {
+impl TokenExchange {
     fn new(discovery: &Discovery, client: Client, parameters: Vec<(&'static str, Secret)>) -> Self {
         Self {
             call: TokenRequest {
@@ -199,7 +199,7 @@ impl Flow {
         let client = self.client_of(&tokens, registration);
         let client = client.ok_or_else(|| Error::NoClient { issuer: redact_url(&tokens.issuer) })?;
         let endpoint = self.url_policy.check(&tokens.token_endpoint)?;
-        self.exchange(Exchange::refresh(&tokens, client, endpoint)?, now)
+        self.exchange(TokenExchange::refresh(&tokens, client, endpoint)?, now)
     }
 
     /// The client that the tokens were issued to, if its credentials are still known.
@@ -217,7 +217,7 @@ impl Flow {
     }
 
     /// Sends a token request.
-    pub(super) fn exchange(&mut self, mut exchange: Exchange, now: SystemTime) -> Step {
+    pub(super) fn exchange(&mut self, mut exchange: TokenExchange, now: SystemTime) -> Step {
         let request = exchange.call.request(now, &*self.random)?;
         self.state = State::Exchanging(Box::new(exchange));
         Ok(Command::Send(request))
@@ -225,7 +225,7 @@ impl Flow {
 
     pub(super) fn handle_token_response(
         &mut self,
-        mut exchange: Exchange,
+        mut exchange: TokenExchange,
         response: &Response<Payload>,
         now: SystemTime,
     ) -> Step {
@@ -237,7 +237,7 @@ impl Flow {
                         let problem = "has another token type than the requested assertion";
                         return Err(Error::Invalid { what: "token response", problem });
                     }
-                    self.exchange(Exchange::jwt_bearer(&discovery, client, granted.access_token), now)
+                    self.exchange(TokenExchange::jwt_bearer(&discovery, client, granted.access_token), now)
                 }
                 _ => exchange.finish(granted, now).map(|outcome| Command::Authorized(Box::new(outcome))),
             },
@@ -265,8 +265,8 @@ impl Flow {
         now: SystemTime,
     ) -> Step {
         let exchange = match &self.profile.grant {
-            Grant::EnterpriseManaged(provider) => Exchange::identity(discovery, client, provider, assertion),
-            _ => Exchange::jwt_bearer(&discovery, client, assertion.clone()),
+            Grant::EnterpriseManaged(provider) => TokenExchange::identity(discovery, client, provider, assertion),
+            _ => TokenExchange::jwt_bearer(&discovery, client, assertion.clone()),
         };
         self.exchange(exchange, now)
     }

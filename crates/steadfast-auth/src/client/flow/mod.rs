@@ -44,20 +44,20 @@ use super::discovery::{
     AuthorizationServer, ProtectedResource, own_authorization_server, resource_metadata_urls, server_metadata_urls,
 };
 use super::dpop::{Dpop, ProofKey};
-use super::profile::{Grant, Profile};
-use super::random::Randomness;
+use super::profile::{ClientSettings, Grant};
+use super::random::RandomSource;
 use super::registration::{self, Registration, RegistrationParameters, known_client};
 use super::scope::ScopeSources;
 use super::url_policy::{UrlPolicy, redact_url};
 use crate::{Payload, Scopes};
 pub use command::{Authorization, Command, Event, FlowInput, Invalidation};
-use exchange::Exchange;
+use exchange::TokenExchange;
 use search::{Search, document};
 
 /// The state machine that obtains a token. See the [module docs](super) of the client for the driver around it.
 pub struct Flow {
-    profile: Arc<Profile>,
-    random: Arc<dyn Randomness>,
+    profile: Arc<ClientSettings>,
+    random: Arc<dyn RandomSource>,
     server: Url,
     server_text: String,
     url_policy: UrlPolicy,
@@ -84,7 +84,7 @@ enum State {
     Registering { discovery: Box<Discovery>, redirect_uri: String },
     Visiting(Box<Visit>),
     FetchingAssertion { discovery: Box<Discovery>, client: Client },
-    Exchanging(Box<Exchange>),
+    Exchanging(Box<TokenExchange>),
     Done,
 }
 
@@ -101,10 +101,10 @@ type Step = Result<Command, Error>;
 impl Flow {
     /// A flow for the server at this URL.
     pub fn new(
-        profile: Arc<Profile>,
+        profile: Arc<ClientSettings>,
         server: &str,
         input: FlowInput,
-        random: Arc<dyn Randomness>,
+        random: Arc<dyn RandomSource>,
     ) -> Result<Self, Error> {
         let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(redact_url(server)))?;
         let url_policy = UrlPolicy::for_server(&url)?;
@@ -293,7 +293,7 @@ impl Flow {
         if let Some(tokens) = tokens
             && let Some(client) = self.client_of(&tokens, registration.as_ref())
         {
-            let exchange = Exchange::refresh(&tokens, client, discovery.server.token_endpoint.clone())?;
+            let exchange = TokenExchange::refresh(&tokens, client, discovery.server.token_endpoint.clone())?;
             return self.exchange(exchange.or_else_request(discovery, registration), now);
         }
         self.request_tokens(discovery, registration, now)
@@ -318,7 +318,7 @@ impl Flow {
         }
         let client = known.ok_or_else(|| Error::NoClient { issuer: redact_url(&discovery.server.issuer) })?;
         if matches!(self.profile.grant, Grant::ClientCredentials) {
-            return self.exchange(Exchange::client_credentials(&discovery, client), now);
+            return self.exchange(TokenExchange::client_credentials(&discovery, client), now);
         }
         let command = Command::FetchAssertion {
             issuer: discovery.server.issuer.clone(),
@@ -374,7 +374,7 @@ impl Flow {
                 self.invalidation.client = Some((visit.discovery.server.issuer.clone(), visit.client.id.clone()));
             }
         })?;
-        let exchange = Exchange::code(&visit.discovery, visit.client, code, &visit.redirect_uri);
+        let exchange = TokenExchange::code(&visit.discovery, visit.client, code, &visit.redirect_uri);
         self.exchange(exchange.with_registration(visit.registration), now)
     }
 }

@@ -11,7 +11,7 @@ use super::*;
 use crate::client::Secret;
 use crate::client::challenge::Challenge;
 use crate::client::credentials::{ClientKey, Credential};
-use crate::client::profile::{IdentityProvider, PreRegistered};
+use crate::client::profile::{IdentityProvider, PreRegisteredClient};
 use crate::client::random::CountingRandomness;
 
 const SERVER: &str = "https://mcp.example.com/mcp";
@@ -19,7 +19,7 @@ const CALLBACK: &str = "http://127.0.0.1:7/callback";
 
 /// A flow and its servers: a response for each path, on any host.
 struct World {
-    profile: Profile,
+    profile: ClientSettings,
     input: FlowInput,
     answers: Vec<(&'static str, u16, Value)>,
     registration: Option<Registration>,
@@ -32,7 +32,7 @@ struct World {
 
 fn world() -> World {
     World {
-        profile: Profile::new("Test"),
+        profile: ClientSettings::new("Test"),
         input: FlowInput::default(),
         answers: vec![
             ("mcp.example.com/.well-known/oauth-protected-resource/mcp", 200, resource(SERVER)),
@@ -426,7 +426,7 @@ fn a_client_for_itself_signs() {
     let pem = p256::SecretKey::from_slice(&[7; 32]).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
     let key = ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
     let mut world = world().metadata(json!({"token_endpoint_auth_methods_supported": ["private_key_jwt"]}));
-    let registered = PreRegistered::new("me", Credential::Key(key));
+    let registered = PreRegisteredClient::new("me", Credential::Key(key));
     world.profile = world.profile.grant(Grant::ClientCredentials).registered(registered);
     world.run().unwrap();
     assert_eq!(world.token_form("client_assertion").unwrap().split('.').count(), 3);
@@ -461,7 +461,8 @@ fn an_identity_is_exchanged_for_an_assertion_and_that_for_tokens() {
 #[test]
 fn a_workload_shows_its_assertion_once() {
     let mut world = world();
-    world.profile = world.profile.grant(Grant::WorkloadIdentity).registered(PreRegistered::new("me", Credential::None));
+    world.profile =
+        world.profile.grant(Grant::WorkloadIdentity).registered(PreRegisteredClient::new("me", Credential::None));
     world.run().unwrap();
     assert_eq!(world.token_form("assertion").as_deref(), Some("the-assertion"));
     assert_eq!(world.token_form("client_id").as_deref(), Some("me"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fs4::fs_std::FileExt as _;
 
-use super::{BoxFuture, Key, Lock, StoreError, TokenStore};
+use super::{BoxFuture, Lock, StoreKey, TokenStore, TokenStoreError};
 use crate::client::Secret;
 use crate::client::pkce::digest;
 
@@ -34,7 +34,7 @@ impl FileStore {
         Ok(Self(directory))
     }
 
-    fn path(&self, key: &Key, extension: &str) -> PathBuf {
+    fn path(&self, key: &StoreKey, extension: &str) -> PathBuf {
         // A hash, since a URL may have characters that file systems do not allow.
         let name = digest(&key.to_string());
         self.0.join(format!("{name}.{extension}"))
@@ -42,26 +42,26 @@ impl FileStore {
 
     async fn blocking<T: Send + 'static>(
         action: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T, TokenStoreError> {
         match tokio::task::spawn_blocking(action).await {
-            Ok(done) => done.map_err(|error| StoreError::new(error.to_string())),
-            Err(_) => Err(StoreError::new("the runtime is shutting down")),
+            Ok(done) => done.map_err(|error| TokenStoreError::new(error.to_string())),
+            Err(_) => Err(TokenStoreError::new("the runtime is shutting down")),
         }
     }
 }
 
 impl TokenStore for FileStore {
-    fn load<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Secret>, StoreError>> {
+    fn load<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>> {
         let path = self.path(key, "secret");
         Box::pin(Self::blocking(move || read(&path)))
     }
 
-    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn save<'a>(&'a self, key: &'a StoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         let (path, value) = (self.path(key, "secret"), value.clone());
         Box::pin(Self::blocking(move || write(&path, &value)))
     }
 
-    fn remove<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn remove<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         let path = self.path(key, "secret");
         Box::pin(Self::blocking(move || match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -69,23 +69,23 @@ impl TokenStore for FileStore {
         }))
     }
 
-    fn lock<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Lock, StoreError>> {
+    fn lock<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Lock, TokenStoreError>> {
         let path = self.path(key, "lock");
         Box::pin(async move {
             let file = Self::blocking(move || private().read(true).append(true).create(true).open(path)).await?;
-            let end = tokio::time::Instant::now() + REQUEST_TIMEOUT;
+            let end = tokio::time::Instant::now() + LOCK_TIMEOUT;
             loop {
                 // `try_lock` does not block.
                 match file.try_lock_exclusive() {
                     // Closing the file, at the latest at process exit, releases the lock.
                     Ok(true) => return Ok(Lock::new(file)),
                     Ok(false) => {}
-                    Err(error) => return Err(StoreError::new(error.to_string())),
+                    Err(error) => return Err(TokenStoreError::new(error.to_string())),
                 }
                 if tokio::time::Instant::now() >= end {
-                    return Err(StoreError::new("timed out waiting for the lock of another process"));
+                    return Err(TokenStoreError::new("timed out waiting for the lock of another process"));
                 }
-                tokio::time::sleep(TRY_AGAIN).await;
+                tokio::time::sleep(LOCK_POLL_INTERVAL).await;
             }
         })
     }
@@ -189,8 +189,8 @@ mod tests {
         }
     }
 
-    fn key() -> Key {
-        Key::Tokens { issuer: String::from("https://a/../../x"), resource: String::from("https://b") }
+    fn key() -> StoreKey {
+        StoreKey::Tokens { issuer: String::from("https://a/../../x"), resource: String::from("https://b") }
     }
 
     #[tokio::test]

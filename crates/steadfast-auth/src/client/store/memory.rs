@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{BoxFuture, Key, Lock, StoreError, TokenStore};
+use super::{BoxFuture, Lock, StoreKey, TokenStore, TokenStoreError};
 use crate::client::Secret;
 
 /// Stores secrets in memory. Clones share their entries.
@@ -13,8 +13,8 @@ pub struct MemoryStore(Arc<Mutex<Entries>>);
 
 #[derive(Default)]
 struct Entries {
-    values: HashMap<Key, Secret>,
-    locks: HashMap<Key, Arc<tokio::sync::Mutex<()>>>,
+    values: HashMap<StoreKey, Secret>,
+    locks: HashMap<StoreKey, Arc<tokio::sync::Mutex<()>>>,
 }
 
 impl MemoryStore {
@@ -35,25 +35,25 @@ impl fmt::Debug for MemoryStore {
 }
 
 impl TokenStore for MemoryStore {
-    fn load<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Secret>, StoreError>> {
+    fn load<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>> {
         Box::pin(async move { Ok(self.with(|entries| entries.values.get(key).cloned())) })
     }
 
-    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn save<'a>(&'a self, key: &'a StoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         Box::pin(async move {
             self.with(|entries| entries.values.insert(key.clone(), value.clone()));
             Ok(())
         })
     }
 
-    fn remove<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn remove<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         Box::pin(async move {
             self.with(|entries| entries.values.remove(key));
             Ok(())
         })
     }
 
-    fn lock<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Lock, StoreError>> {
+    fn lock<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Lock, TokenStoreError>> {
         Box::pin(async move {
             let lock = self.with(|entries| Arc::clone(entries.locks.entry(key.clone()).or_default()));
             Ok(Lock::new(lock.lock_owned().await))
@@ -65,8 +65,8 @@ impl TokenStore for MemoryStore {
 mod tests {
     use super::*;
 
-    fn key(issuer: &str) -> Key {
-        Key::Client { issuer: issuer.to_owned() }
+    fn key(issuer: &str) -> StoreKey {
+        StoreKey::Client { issuer: issuer.to_owned() }
     }
 
     #[tokio::test]

@@ -23,7 +23,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The key of an entry. Keys are compared byte by byte.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Key {
+pub enum StoreKey {
     /// The issuer and resource in the metadata of a server the last time.
     Server {
         /// The URL of the server.
@@ -44,7 +44,7 @@ pub enum Key {
 }
 
 /// Without the queries of URLs, which may contain keys.
-impl fmt::Debug for Key {
+impl fmt::Debug for StoreKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server { url } => write!(formatter, "Server({:?})", redact_url(url)),
@@ -56,7 +56,7 @@ impl fmt::Debug for Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for StoreKey {
     /// One line that is unique for each key.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -88,34 +88,34 @@ impl fmt::Debug for Lock {
 /// A reader of the store can act as the user, so an implementation must restrict access to it and log no value.
 pub trait TokenStore: Send + Sync + 'static {
     /// Loads the value of a key.
-    fn load<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Secret>, StoreError>>;
+    fn load<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>>;
 
     /// Saves the value of a key atomically: a concurrent reader sees the old value or the new one.
-    fn save<'a>(&'a self, key: &'a Key, value: &'a Secret) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn save<'a>(&'a self, key: &'a StoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>>;
 
     /// Removes the value of a key, if there is one.
-    fn remove<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn remove<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>>;
 
     /// Waits for the lock of this key, which is exclusive among all processes that share the store. It is held for the duration of
     /// a request, so that a refresh token is used only once.
-    fn lock<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Lock, StoreError>>;
+    fn lock<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Lock, TokenStoreError>>;
 }
 
 /// Why a store failed. Contains no stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreError(String);
+pub struct TokenStoreError(String);
 
-impl StoreError {
+impl TokenStoreError {
     /// An error with this message.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-impl fmt::Display for StoreError {
+impl fmt::Display for TokenStoreError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for StoreError {}
+impl std::error::Error for TokenStoreError {}

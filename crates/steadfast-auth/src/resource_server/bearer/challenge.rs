@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use http::header::{CACHE_CONTROL, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 
-use crate::resource_server::{Rejection, Scopes};
+use crate::resource_server::{Scopes, TokenRejection};
 
 /// Why a request is denied.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) enum RequestDenial {
     /// The token is in a place where it must not be.
     Misplaced(&'static str),
     /// The token was rejected.
-    Rejected(Rejection),
+    Rejected(TokenRejection),
 }
 
 /// How long a client should wait when tokens cannot be verified, in seconds.
@@ -38,8 +38,8 @@ impl RequestDenial {
     fn status(&self) -> StatusCode {
         match self {
             Self::Misplaced(_) => StatusCode::BAD_REQUEST,
-            Self::Rejected(Rejection::InsufficientScope(_)) => StatusCode::FORBIDDEN,
-            Self::Rejected(Rejection::Unavailable(_)) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Rejected(TokenRejection::InsufficientScope(_)) => StatusCode::FORBIDDEN,
+            Self::Rejected(TokenRejection::Unavailable(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoToken | Self::Rejected(_) => StatusCode::UNAUTHORIZED,
         }
     }
@@ -49,8 +49,8 @@ impl RequestDenial {
         let (error, scopes) = match self {
             Self::NoToken => (None, needed),
             Self::Misplaced(reason) => (Some(("invalid_request", *reason)), needed),
-            Self::Rejected(Rejection::Unavailable(_)) => return None,
-            Self::Rejected(rejection @ Rejection::InsufficientScope(scopes)) => {
+            Self::Rejected(TokenRejection::Unavailable(_)) => return None,
+            Self::Rejected(rejection @ TokenRejection::InsufficientScope(scopes)) => {
                 (Some(("insufficient_scope", rejection.reason())), scopes)
             }
             Self::Rejected(rejection) => (Some(("invalid_token", rejection.reason())), needed),
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_bad_token_is_called_invalid() {
-        for rejection in [Rejection::Invalid("no"), Rejection::Expired, Rejection::WrongAudience] {
+        for rejection in [TokenRejection::Invalid("no"), TokenRejection::Expired, TokenRejection::WrongAudience] {
             let reason = rejection.reason();
             let (status, challenge) = refused(RequestDenial::Rejected(rejection), "a");
             assert_eq!(status, 401);
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn too_little_scope_is_forbidden_and_names_all_that_is_needed() {
         let needed: Scopes = "b a".parse().unwrap();
-        let (status, challenge) = refused(RequestDenial::Rejected(Rejection::InsufficientScope(needed)), "");
+        let (status, challenge) = refused(RequestDenial::Rejected(TokenRejection::InsufficientScope(needed)), "");
         assert_eq!(status, 403);
         assert!(challenge.contains("error=\"insufficient_scope\""), "{challenge}");
         assert!(challenge.contains("scope=\"a b\"") && challenge.contains(URL), "{challenge}");
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn if_the_verifier_is_unavailable_the_response_is_503_with_retry_after() {
         let response: Response<()> =
-            RequestDenial::Rejected(Rejection::Unavailable("down")).response(URL, &Scopes::none());
+            RequestDenial::Rejected(TokenRejection::Unavailable("down")).response(URL, &Scopes::none());
         assert_eq!(response.status(), 503);
         assert!(!response.headers().contains_key(WWW_AUTHENTICATE));
         assert!(response.headers().contains_key(RETRY_AFTER));
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_reason_cannot_end_its_quotes() {
-        let (_, challenge) = refused(RequestDenial::Rejected(Rejection::Invalid("a\", scope=\"all\\\n")), "");
+        let (_, challenge) = refused(RequestDenial::Rejected(TokenRejection::Invalid("a\", scope=\"all\\\n")), "");
         assert!(challenge.contains("error_description=\"a, scope=all\""), "{challenge}");
     }
 

@@ -17,7 +17,7 @@ use http::{Request, Response};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::{Principal, Rejection, ResourceMetadata, Scopes, Verifier};
+use super::{Principal, ResourceMetadata, Scopes, TokenRejection, Verifier};
 use challenge::RequestDenial;
 use credentials::Credentials;
 pub use requirement::MethodScopes;
@@ -35,7 +35,7 @@ use requirement::Requirement;
 ///
 /// A browser's CORS preflight has no token: put the layer that answers it outside of this one.
 #[derive(Clone)]
-pub struct RequireBearer {
+pub struct BearerLayer {
     shared: Arc<Shared>,
 }
 
@@ -46,7 +46,7 @@ struct Shared {
     requirement: Requirement,
 }
 
-impl RequireBearer {
+impl BearerLayer {
     /// A layer with this verifier. Its challenges refer clients to the metadata of this resource.
     pub fn new(verifier: impl Verifier, metadata: &ResourceMetadata) -> Self {
         let verifier = Arc::new(verifier);
@@ -79,38 +79,38 @@ impl RequireBearer {
     }
 }
 
-impl fmt::Debug for RequireBearer {
+impl fmt::Debug for BearerLayer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("RequireBearer")
+            .debug_struct("BearerLayer")
             .field("metadata_url", &self.shared.metadata_url)
             .field("requirement", &self.shared.requirement)
             .finish_non_exhaustive()
     }
 }
 
-impl<S> Layer<S> for RequireBearer {
-    type Service = Bearer<S>;
+impl<S> Layer<S> for BearerLayer {
+    type Service = BearerService<S>;
 
-    fn layer(&self, inner: S) -> Bearer<S> {
-        Bearer { shared: self.shared.clone(), inner }
+    fn layer(&self, inner: S) -> BearerService<S> {
+        BearerService { shared: self.shared.clone(), inner }
     }
 }
 
-/// The service that [`RequireBearer`] produces.
+/// The service that [`BearerLayer`] produces.
 #[derive(Clone)]
-pub struct Bearer<S> {
+pub struct BearerService<S> {
     shared: Arc<Shared>,
     inner: S,
 }
 
-impl<S: fmt::Debug> fmt::Debug for Bearer<S> {
+impl<S: fmt::Debug> fmt::Debug for BearerService<S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Bearer").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
-impl<S, B, R> Service<Request<B>> for Bearer<S>
+impl<S, B, R> Service<Request<B>> for BearerService<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
     S::Future: Send,
@@ -150,14 +150,14 @@ impl Shared {
         let token = match credentials {
             Credentials::Absent => return Err(RequestDenial::NoToken),
             Credentials::Malformed => {
-                return Err(RequestDenial::Rejected(Rejection::Invalid("the token is malformed")));
+                return Err(RequestDenial::Rejected(TokenRejection::Invalid("the token is malformed")));
             }
             Credentials::Misplaced(reason) => return Err(RequestDenial::Misplaced(reason)),
             Credentials::Bearer(token) => token,
         };
         let principal = self.verifier.verify(&token).await.map_err(|rejection| {
             match &rejection {
-                Rejection::Unavailable(reason) => tracing::warn!(reason, "token verification is unavailable"),
+                TokenRejection::Unavailable(reason) => tracing::warn!(reason, "token verification is unavailable"),
                 other => tracing::debug!(reason = other.reason(), "token rejected"),
             }
             RequestDenial::Rejected(rejection)
@@ -165,7 +165,7 @@ impl Shared {
         if self.requirement.is_met(principal.scopes(), needed) {
             Ok(principal)
         } else {
-            Err(RequestDenial::Rejected(Rejection::InsufficientScope(needed.clone())))
+            Err(RequestDenial::Rejected(TokenRejection::InsufficientScope(needed.clone())))
         }
     }
 }

@@ -47,7 +47,7 @@ impl fmt::Debug for Requirement {
     }
 }
 
-/// Scopes by the method of a request, for [`RequireBearer::scopes_by`](super::RequireBearer::scopes_by).
+/// Scopes by the method of a request, for [`BearerLayer::scopes_by`](super::BearerLayer::scopes_by).
 ///
 /// The method is known before the body is read only from the `Mcp-Method` header, which can be trusted since revision
 /// 2026-07-28: there the transport rejects a request whose header differs from its body. Requests of older clients, requests

@@ -10,19 +10,19 @@ use crate::resource_server::{Token, verify_with};
 /// What the inner service received.
 type ReceivedRequests = Arc<Mutex<Vec<Parts>>>;
 
-fn layer() -> RequireBearer {
+fn layer() -> BearerLayer {
     let verifier = verify_with(async |token: Token| match token.expose() {
         "alice" => Ok(Principal::new("alice").with_scopes("read".parse().unwrap())),
         "admin" => Ok(Principal::new("admin").with_scopes("read write".parse().unwrap())),
-        "late" => Err(Rejection::Expired),
-        "down" => Err(Rejection::Unavailable("the authorization server does not answer")),
-        _ => Err(Rejection::Invalid("unknown token")),
+        "late" => Err(TokenRejection::Expired),
+        "down" => Err(TokenRejection::Unavailable("the authorization server does not answer")),
+        _ => Err(TokenRejection::Invalid("unknown token")),
     });
     let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"]).unwrap();
-    RequireBearer::new(verifier, &metadata).scopes("read".parse().unwrap())
+    BearerLayer::new(verifier, &metadata).scopes("read".parse().unwrap())
 }
 
-async fn sent(layer: RequireBearer, request: http::request::Builder) -> (Response<()>, ReceivedRequests) {
+async fn sent(layer: BearerLayer, request: http::request::Builder) -> (Response<()>, ReceivedRequests) {
     let arrived = ReceivedRequests::default();
     let seen = arrived.clone();
     let inner = tower::service_fn(move |request: Request<()>| {

@@ -87,7 +87,7 @@ impl FetchedKeys {
     }
 
     /// Sets the age up to which keys are used if they cannot be fetched again: a revoked key may be accepted that long. Default: one day.
-    pub fn usable_for(mut self, time: Duration) -> Self {
+    pub fn max_age(mut self, time: Duration) -> Self {
         self.times().usable = time;
         self
     }

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::claims::{Clock, Expectations};
-use super::{Principal, Rejection, Token, Verifier, VerifyFuture};
+use super::{Principal, Token, TokenRejection, Verifier, VerifyFuture};
 pub use algorithm::Algorithm;
 pub use fetched_keys::FetchedKeys;
 pub use keys::{InvalidKeySet, KeySet, KeySource, KeysFuture, KeysUnavailable};
@@ -65,7 +65,7 @@ impl JwtVerifier {
     }
 
     /// Adds another identifier of this resource that tokens may be issued for.
-    pub fn also_known_as(mut self, audience: impl Into<String>) -> Self {
+    pub fn allow_audience(mut self, audience: impl Into<String>) -> Self {
         self.expectations.audiences.push(audience.into());
         self
     }
@@ -82,18 +82,21 @@ impl JwtVerifier {
         self
     }
 
-    async fn check(&self, token: &Token) -> Result<Principal, Rejection> {
-        let signed = CompactJwt::parse(token.expose()).ok_or(Rejection::Invalid("the token is not a JWT"))?;
+    async fn check(&self, token: &Token) -> Result<Principal, TokenRejection> {
+        let signed = CompactJwt::parse(token.expose()).ok_or(TokenRejection::Invalid("the token is not a JWT"))?;
         let header = signed.header()?;
         let algorithm = Algorithm::named(&header.alg)
             .filter(|algorithm| self.algorithms.contains(algorithm))
-            .ok_or(Rejection::Invalid("the token is signed with an algorithm that is not allowed"))?;
+            .ok_or(TokenRejection::Invalid("the token is signed with an algorithm that is not allowed"))?;
         let id = header.kid.as_deref();
-        let keys =
-            self.keys.keys(id).await.map_err(|_| Rejection::Unavailable("the keys of the issuer are not available"))?;
+        let keys = self
+            .keys
+            .keys(id)
+            .await
+            .map_err(|_| TokenRejection::Unavailable("the keys of the issuer are not available"))?;
         match keys.verify(id, algorithm, signed.message.as_bytes(), &signed.signature) {
-            None => Err(Rejection::Invalid("the token is signed with an unknown key")),
-            Some(false) => Err(Rejection::Invalid("the signature of the token is wrong")),
+            None => Err(TokenRejection::Invalid("the token is signed with an unknown key")),
+            Some(false) => Err(TokenRejection::Invalid("the signature of the token is wrong")),
             Some(true) => self.expectations.check(signed.claims()?),
         }
     }
@@ -141,25 +144,25 @@ impl<'a> CompactJwt<'a> {
         Some(Self { message, header, payload, signature })
     }
 
-    fn header(&self) -> Result<Header, Rejection> {
+    fn header(&self) -> Result<Header, TokenRejection> {
         let header: Header = part(self.header)?;
         if header.crit.is_some() {
-            return Err(Rejection::Invalid("the token has critical extensions that are not known"));
+            return Err(TokenRejection::Invalid("the token has critical extensions that are not known"));
         }
         // Another kind of JWT from the same issuer must not be accepted as an access token.
         let typ = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
         if !matches!(typ.trim_start_matches("application/"), "jwt" | "at+jwt") {
-            return Err(Rejection::Invalid("the token is not an access token"));
+            return Err(TokenRejection::Invalid("the token is not an access token"));
         }
         Ok(header)
     }
 
-    fn claims(&self) -> Result<Map<String, Value>, Rejection> {
+    fn claims(&self) -> Result<Map<String, Value>, TokenRejection> {
         part(self.payload)
     }
 }
 
-fn part<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Rejection> {
-    let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| Rejection::Invalid("the token is not a JWT"))?;
-    serde_json::from_slice(&bytes).map_err(|_| Rejection::Invalid("the token is not a JWT"))
+fn part<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, TokenRejection> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| TokenRejection::Invalid("the token is not a JWT"))?;
+    serde_json::from_slice(&bytes).map_err(|_| TokenRejection::Invalid("the token is not a JWT"))
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Scopes;
-pub use serve::{ServeMetadata, WithMetadata};
+pub use serve::{MetadataLayer, MetadataService};
 
 /// The prefix of the metadata's path, before the path of the resource.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -142,8 +142,8 @@ impl ResourceMetadata {
     }
 
     /// A layer that serves the document, and passes all other requests on.
-    pub fn layer(&self) -> ServeMetadata {
-        ServeMetadata::new(self)
+    pub fn layer(&self) -> MetadataLayer {
+        MetadataLayer::new(self)
     }
 }
 

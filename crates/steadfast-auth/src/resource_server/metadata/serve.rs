@@ -20,9 +20,9 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
 /// A tower layer that serves the metadata document, and passes all other requests on. Apply it after (outside of)
-/// [`RequireBearer`](crate::resource_server::RequireBearer), since readers of the document have no token yet.
+/// [`BearerLayer`](crate::resource_server::BearerLayer), since readers of the document have no token yet.
 #[derive(Clone, Debug)]
-pub struct ServeMetadata(Arc<Document>);
+pub struct MetadataLayer(Arc<Document>);
 
 #[derive(Clone, Debug)]
 struct Document {
@@ -31,7 +31,7 @@ struct Document {
     json: Bytes,
 }
 
-impl ServeMetadata {
+impl MetadataLayer {
     pub(super) fn new(metadata: &ResourceMetadata) -> Self {
         Self(Arc::new(Document { path: metadata.well_known_path(), at_root: false, json: metadata.json() }))
     }
@@ -44,22 +44,22 @@ impl ServeMetadata {
     }
 }
 
-impl<S> Layer<S> for ServeMetadata {
-    type Service = WithMetadata<S>;
+impl<S> Layer<S> for MetadataLayer {
+    type Service = MetadataService<S>;
 
-    fn layer(&self, inner: S) -> WithMetadata<S> {
-        WithMetadata { document: self.0.clone(), inner }
+    fn layer(&self, inner: S) -> MetadataService<S> {
+        MetadataService { document: self.0.clone(), inner }
     }
 }
 
-/// The service that [`ServeMetadata`] produces.
+/// The service that [`MetadataLayer`] produces.
 #[derive(Clone, Debug)]
-pub struct WithMetadata<S> {
+pub struct MetadataService<S> {
     document: Arc<Document>,
     inner: S,
 }
 
-impl<S, B, R> Service<Request<B>> for WithMetadata<S>
+impl<S, B, R> Service<Request<B>> for MetadataService<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
     S::Future: Send + 'static,
@@ -126,7 +126,7 @@ mod tests {
 
     const PATH: &str = "/.well-known/oauth-protected-resource/mcp";
 
-    async fn asked(layer: ServeMetadata, method: &str, uri: &str) -> Response<Bytes> {
+    async fn asked(layer: MetadataLayer, method: &str, uri: &str) -> Response<Bytes> {
         let inner = tower::service_fn(async |_: Request<()>| {
             Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::from("inner")))
         });
@@ -135,7 +135,7 @@ mod tests {
         Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
     }
 
-    fn layer() -> ServeMetadata {
+    fn layer() -> MetadataLayer {
         ResourceMetadata::new("https://a.example/mcp", ["https://auth.example.com"]).unwrap().layer()
     }
 

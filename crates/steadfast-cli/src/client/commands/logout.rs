@@ -3,7 +3,7 @@
 
 use clap::Args;
 use steadfast::Error;
-use steadfast_auth::client::{Profile, TokenStore as _};
+use steadfast_auth::client::{ClientSettings, TokenStore as _};
 
 use crate::client::connection::login;
 use crate::client::connection::login::TokenFolder;
@@ -35,7 +35,7 @@ pub(crate) async fn run(options: Options) -> Result<ExitStatus, Failure> {
         return Ok(ExitStatus::Success);
     }
     let store = options.tokens.open()?;
-    let authorizer = login::builder(url, Profile::new("Steadfast command line"))?.store(store.clone()).build();
+    let authorizer = login::builder(url, ClientSettings::new("Steadfast command line"))?.store(store.clone()).build();
     let failed = |error: String| login::local_error(format!("the tokens could not be deleted: {error}"));
     if options.forget_registration {
         let was_registered = authorizer.forget().await.map_err(|error| failed(error.to_string()))?;

@@ -8,8 +8,8 @@ use clap::Args;
 use steadfast::{Error, Outcome};
 use steadfast_auth::ReqwestClient;
 use steadfast_auth::client::{
-    Authorizer, AuthorizerBuilder, BoxFuture, Credential, Error as AuthError, FileStore, Grant, Key, Loopback,
-    PreRegistered, Profile, Secret, TokenStore as _, Url, UserAgent, Visit, open_browser,
+    Authorizer, AuthorizerBuilder, BoxFuture, ClientSettings, Credential, Error as AuthError, FileStore, Grant,
+    Loopback, PreRegisteredClient, Secret, StoreKey, TokenStore as _, Url, UserAgent, Visit, open_browser,
 };
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -95,8 +95,8 @@ impl TokenFolder {
 }
 
 /// The key under which the issuer of a server's tokens is stored.
-pub(crate) fn server_key(url: &str) -> Key {
-    Key::Server { url: url.to_owned() }
+pub(crate) fn server_key(url: &str) -> StoreKey {
+    StoreKey::Server { url: url.to_owned() }
 }
 
 impl LoginOptions {
@@ -119,13 +119,13 @@ impl LoginOptions {
         Ok((Some(builder.user_agent(agent).build()), Some(LoginWatch(watch))))
     }
 
-    fn profile(&self) -> Result<Profile, Error> {
-        let mut profile = Profile::new("Steadfast command line");
+    fn profile(&self) -> Result<ClientSettings, Error> {
+        let mut profile = ClientSettings::new("Steadfast command line");
         if let Some(document) = &self.client_document {
             profile = profile.document(document).map_err(usage_error)?;
         }
         if let Some(id) = &self.client_id {
-            let client = PreRegistered::new(id, self.credential()?);
+            let client = PreRegisteredClient::new(id, self.credential()?);
             profile = profile.registered(match &self.issuer {
                 Some(issuer) => client.with_issuer(issuer),
                 None => client,
@@ -158,7 +158,7 @@ impl LoginOptions {
     }
 }
 
-pub(crate) fn builder(url: &str, profile: Profile) -> Result<AuthorizerBuilder, Error> {
+pub(crate) fn builder(url: &str, profile: ClientSettings) -> Result<AuthorizerBuilder, Error> {
     let http = ReqwestClient::new().map_err(|error| local_error(error.to_string()))?;
     Authorizer::builder(url, profile, http).map_err(usage_error)
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::Args;
-use steadfast::client::{Connecting, Era};
+use steadfast::client::{ConnectBuilder, NegotiationMode};
 use steadfast::transport::child;
 use steadfast::transport::http::HttpTarget;
 use steadfast::{Client, Error, Implementation, Revision};
@@ -64,7 +64,7 @@ fn revision(name: &str) -> Result<Revision, String> {
 
 /// A connection that is ready to be opened.
 pub(crate) struct PreparedConnection {
-    pub(crate) connecting: Connecting,
+    pub(crate) connecting: ConnectBuilder,
     pub(crate) authorization: HttpAuthorization,
     /// Set if the user may have to log in while connecting.
     pub(crate) login: Option<LoginWatch>,
@@ -162,13 +162,13 @@ impl ConnectOptions {
         Ok(PreparedConnection { connecting, authorization: HttpAuthorization::default(), login: None, process })
     }
 
-    fn configure(&self, connecting: Connecting) -> Connecting {
+    fn configure(&self, connecting: ConnectBuilder) -> ConnectBuilder {
         let era = match self.revision {
-            None => Era::Any,
-            Some(revision) if revision.is_stateless() => Era::Modern,
-            Some(revision) => Era::Handshake(revision),
+            None => NegotiationMode::Auto,
+            Some(revision) if revision.is_stateless() => NegotiationMode::Stateless,
+            Some(revision) => NegotiationMode::Handshake(revision),
         };
-        let connecting = connecting.info(Implementation::new("steadfast", env!("CARGO_PKG_VERSION"))).era(era);
+        let connecting = connecting.info(Implementation::new("steadfast", env!("CARGO_PKG_VERSION"))).negotiation(era);
         if terminal::is_interactive() { connecting.on_elicit(elicitation::elicit) } else { connecting }
     }
 

@@ -6,7 +6,7 @@ use super::{OutboundCall, OutboundCalls, SendState};
 use crate::Moment;
 use crate::connection::outbox::TransmitKind;
 use crate::connection::timer::Purpose;
-use crate::connection::{CallEnd, CallKey, Connection, Event, Key};
+use crate::connection::{CallEnd, CallKey, Connection, Event, RequestKey};
 use crate::coverage::Input;
 use crate::encode;
 
@@ -51,7 +51,7 @@ impl Connection {
     }
 
     /// Cancels the calls of the handler of a request.
-    pub(in crate::connection) fn cancel_calls_of(&mut self, parent: Key) {
+    pub(in crate::connection) fn cancel_calls_of(&mut self, parent: RequestKey) {
         let all = (parent, CallKey::new(0))..=(parent, CallKey::new(u64::MAX));
         let calls: Vec<CallKey> = self.outbound.children.range(all).map(|(_, call)| *call).collect();
         for call in calls {
@@ -114,7 +114,7 @@ impl Connection {
         let waiting = self.end_call(call)?;
         let sent = self.withdraw_or_cancel(call, &waiting, reason);
         self.events.push_back(Event::CallEnded { call, outcome: outcome(sent) });
-        Some(waiting).filter(|waiting| sent && waiting.expects_late_answer)
+        Some(waiting).filter(|waiting| sent && waiting.expects_late_response)
     }
 
     /// Withdraws the frame of a call if it is still queued. Returns whether the call was sent.

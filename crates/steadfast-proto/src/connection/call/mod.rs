@@ -14,7 +14,7 @@ mod late;
 mod listen;
 mod response;
 
-pub(in crate::connection) use late::LateAnswers;
+pub(in crate::connection) use late::LateResponses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use steadfast_model::{Capability, Method, ProgressToken, RequestId, Revision};
 
 use super::Connection;
 use super::handshake::Hello;
-use super::key::{CallKey, Key};
+use super::key::{CallKey, RequestKey};
 use super::outbox::{Ticket, TransmitKind};
 use super::timer::Purpose;
 use crate::Moment;
@@ -39,7 +39,7 @@ pub struct Call {
     /// Its parameters: the text of a JSON object.
     pub params: Option<Box<str>>,
     /// The request whose handler sends the call; when that request is cancelled, so is the call.
-    pub parent: Option<Key>,
+    pub parent: Option<RequestKey>,
     /// How long to wait for the response or for progress.
     pub timeout: Option<Duration>,
     /// How long to wait for the response, whatever progress is reported.
@@ -50,7 +50,7 @@ pub struct Call {
     pub cancellable: bool,
     /// Whether its result is needed even if the call is cancelled: the result may be a task, which only this side can cancel.
     /// It is reported as [`Event::LateResult`](super::Event::LateResult).
-    pub expects_late_answer: bool,
+    pub expects_late_response: bool,
 }
 
 impl Call {
@@ -64,7 +64,7 @@ impl Call {
             total_timeout: None,
             progress_token: None,
             cancellable: true,
-            expects_late_answer: false,
+            expects_late_response: false,
         }
     }
 }
@@ -72,7 +72,7 @@ impl Call {
 /// Why a call was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum CallRefused {
+pub enum NotSentReason {
     /// The connection is closed, or closing.
     Closed,
     /// The connection is not open, or the revision of the peer has no such request.
@@ -90,7 +90,7 @@ pub(in crate::connection) struct OutboundCalls {
     ids: BTreeMap<RequestId, CallKey>,
     tokens: BTreeMap<RequestId, CallKey>,
     /// The calls of each handler.
-    children: BTreeSet<(Key, CallKey)>,
+    children: BTreeSet<(RequestKey, CallKey)>,
     /// How many of `calls` are of each method that ends a task or subscription: each of these methods has its own limit.
     teardowns: BTreeMap<Method, usize>,
     next_id: i64,
@@ -116,9 +116,9 @@ impl OutboundCalls {
 pub(in crate::connection) struct OutboundCall {
     pub(in crate::connection) id: RequestId,
     pub(in crate::connection) method: Method,
-    pub(in crate::connection) parent: Option<Key>,
+    pub(in crate::connection) parent: Option<RequestKey>,
     pub(in crate::connection) cancellable: bool,
-    expects_late_answer: bool,
+    expects_late_response: bool,
     token: Option<RequestId>,
     pub(in crate::connection) state: SendState,
     timeout: Option<(Duration, Moment)>,
@@ -142,7 +142,7 @@ pub(in crate::connection) enum SendState {
 /// Commands.
 impl Connection {
     /// Sends a call to the peer. Its end is an [`Event::CallEnded`](super::Event::CallEnded).
-    pub fn call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), CallRefused> {
+    pub fn call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), NotSentReason> {
         self.count_input(Input::Call);
         let called = self.check_call(&call).and_then(|()| self.open_call(now, key, call));
         called.inspect_err(|refused| coverage::effect(refused))
@@ -150,17 +150,17 @@ impl Connection {
 }
 
 impl Connection {
-    fn check_call(&self, call: &Call) -> Result<(), CallRefused> {
+    fn check_call(&self, call: &Call) -> Result<(), NotSentReason> {
         let Some(peer) = &self.peer else {
             // A client may call before any handshake: this is how it discovers the revisions of the server.
             let is_stateless = || Revision::stateless().iter().any(|revision| call.method.from_client_in(*revision));
             let is_opening_call = matches!(*self.hello, Hello::Client(_)) && is_stateless();
-            return if is_opening_call { Ok(()) } else { Err(CallRefused::NotInRevision) };
+            return if is_opening_call { Ok(()) } else { Err(NotSentReason::NotInRevision) };
         };
         let revision =
             call.parent.and_then(|key| self.running(key)).map_or(peer.revision, |inbound| inbound.peer.revision);
         if !self.hello.may_send(call.method, revision) {
-            return Err(CallRefused::NotInRevision);
+            return Err(NotSentReason::NotInRevision);
         }
         let needed = call.method.capability().filter(|capability| capability.exists_in(revision));
         let declared = |capability| match &*self.hello {
@@ -168,7 +168,7 @@ impl Connection {
             Hello::Client(_) => peer.server_capabilities.has(capability),
         };
         match needed {
-            Some(capability) if !declared(capability) => Err(CallRefused::MissingCapability(capability)),
+            Some(capability) if !declared(capability) => Err(NotSentReason::MissingCapability(capability)),
             _ => Ok(()),
         }
     }
@@ -178,11 +178,11 @@ impl Connection {
         now: Moment,
         key: CallKey,
         call: Call,
-    ) -> Result<(), CallRefused> {
+    ) -> Result<(), NotSentReason> {
         // A handler that still runs during a shutdown may call the peer; one whose request has ended may not.
         let orphaned = call.parent.is_some_and(|parent| !self.is_open(parent));
         if self.refuses_calls() || orphaned {
-            return Err(CallRefused::Closed);
+            return Err(NotSentReason::Closed);
         }
         // Requests that end a task or subscription have their own limit: a full table must not prevent the cancellation of a task, and
         // slow responses to cancellations must not prevent other calls.
@@ -190,12 +190,12 @@ impl Connection {
         let same_limit = match teardowns.get(&call.method) {
             Some(count) => *count,
             None if call.method.is_teardown() => 0,
-            None if crate::mutant!(ShareRoom) => self.outbound.len(),
+            None if crate::mutant!(TeardownsUseCallLimit) => self.outbound.len(),
             None => self.outbound.len().saturating_sub(teardowns.values().sum()),
         };
         let fewer = usize::from(crate::mutant!(LowerCallLimit));
         if same_limit + fewer >= self.limits.calls {
-            return Err(CallRefused::TooMany);
+            return Err(NotSentReason::TooMany);
         }
         if !(crate::mutant!(RepeatIds) && self.outbound.next_id % 4 == 3) {
             self.outbound.next_id += 1;
@@ -225,12 +225,12 @@ impl Connection {
         if let Some(parent) = call.parent {
             self.outbound.children.insert((parent, key));
         }
-        let Call { method, parent, cancellable, expects_late_answer, .. } = call;
+        let Call { method, parent, cancellable, expects_late_response, .. } = call;
         if method.is_teardown() {
             *self.outbound.teardowns.entry(method).or_default() += 1;
         }
         let waiting =
-            OutboundCall { id, method, parent, cancellable, expects_late_answer, token, state, timeout, total };
+            OutboundCall { id, method, parent, cancellable, expects_late_response, token, state, timeout, total };
         self.outbound.calls.insert(key, waiting);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What each side says of itself, and which messages it may therefore send and receive.
 
-use steadfast_model::era::Decoration;
+use steadfast_model::wire::CommonMembers;
 use steadfast_model::{ClientCapabilities, Implementation, Method, Revision, ServerCapabilities};
 
 /// How this side describes itself to the peer.
@@ -23,19 +23,19 @@ pub struct ServerHello {
     /// Instructions for a model that uses it.
     pub instructions: Option<String>,
     /// The members that it adds to its results in stateless revisions.
-    decoration: Decoration,
+    common_members: CommonMembers,
 }
 
 impl ServerHello {
     /// A server with that name and these capabilities.
     pub fn new(info: Implementation, capabilities: ServerCapabilities) -> Self {
-        let decoration = Decoration::of_server(&info);
-        Self { info, capabilities, instructions: None, decoration }
+        let common_members = CommonMembers::of_server(&info);
+        Self { info, capabilities, instructions: None, common_members }
     }
 
     /// The members that it adds to its results in stateless revisions.
-    pub(in crate::connection) fn decoration(&self) -> &Decoration {
-        &self.decoration
+    pub(in crate::connection) fn common_members(&self) -> &CommonMembers {
+        &self.common_members
     }
 }
 

@@ -9,7 +9,7 @@ mod metadata;
 
 use std::sync::Arc;
 
-use steadfast_model::era::{self, Decoration};
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{
     DiscoverResult, ErrorObject, InitializeParams, InitializeResult, Method, RequestId, Revision, SetLevelParams,
 };
@@ -18,10 +18,10 @@ pub use hello::{ClientHello, Hello, ServerHello};
 pub(in crate::connection) use metadata::{RequestContext, StatelessClient};
 
 use super::event::{Event, Peer};
-use super::{Call, CallKey, CallRefused, Connection, Stage};
+use super::{Call, CallKey, Connection, NotSentReason, Stage};
 use crate::Moment;
 use crate::connection::outbox::TransmitKind;
-use crate::encode::{self, Answer};
+use crate::encode::{self, EncodedResponse};
 use crate::envelope::Params;
 
 /// Commands of a client.
@@ -34,12 +34,12 @@ impl Connection {
         call: CallKey,
         mut request: Call,
         offered: Revision,
-    ) -> Result<(), CallRefused> {
-        let Hello::Client(hello) = &*self.hello else { return Err(CallRefused::NotInRevision) };
+    ) -> Result<(), NotSentReason> {
+        let Hello::Client(hello) = &*self.hello else { return Err(NotSentReason::NotInRevision) };
         let params = InitializeParams::new(offered.as_str(), hello.capabilities.clone(), hello.info.clone());
         request.method = Method::Initialize;
         // These types have string keys and finite numbers, so they can be encoded.
-        request.params = era::params_text(offered, &params, &Decoration::none()).ok();
+        request.params = wire::params_text(offered, &params, &CommonMembers::none()).ok();
         request.cancellable = false;
         // Whatever the result of `server/discover` was, the revision is a stateful one now, in which servers send requests.
         self.discovered = false;
@@ -113,9 +113,9 @@ impl Connection {
         method: Method,
         params: &Params<'_>,
         context: &RequestContext,
-    ) -> Option<Answer> {
+    ) -> Option<EncodedResponse> {
         match method {
-            Method::Ping => Some(Answer::result(id, |out| {
+            Method::Ping => Some(EncodedResponse::result(id, |out| {
                 out.extend_from_slice(b"{}");
                 Ok::<_, std::convert::Infallible>(())
             })),
@@ -126,20 +126,22 @@ impl Connection {
         }
     }
 
-    fn accept_initialize(&mut self, id: &RequestId, params: &Params<'_>) -> Answer {
+    fn accept_initialize(&mut self, id: &RequestId, params: &Params<'_>) -> EncodedResponse {
         let hello = Arc::clone(&self.hello);
         let Hello::Server(hello) = &*hello else {
-            return Answer::error(id, &ErrorObject::method_not_found(Method::Initialize.name()));
+            return EncodedResponse::error(id, &ErrorObject::method_not_found(Method::Initialize.name()));
         };
         if self.peer.is_some() {
-            return Answer::error(
+            return EncodedResponse::error(
                 id,
                 &ErrorObject::invalid_request("initialize may be sent only once on a connection"),
             );
         }
         let request: InitializeParams = match serde_json::from_str(params.text()) {
             Ok(request) => request,
-            Err(error) => return Answer::error(id, &ErrorObject::invalid_params(format!("initialize: {error}"))),
+            Err(error) => {
+                return EncodedResponse::error(id, &ErrorObject::invalid_params(format!("initialize: {error}")));
+            }
         };
         let offered = Revision::parse(&request.protocol_version).filter(|revision| !revision.is_stateless());
         let revision = offered.unwrap_or(Revision::LATEST_STATEFUL);
@@ -154,25 +156,29 @@ impl Connection {
         self.events.push_back(Event::Opened(peer));
         let mut result = InitializeResult::new(revision.as_str(), hello.capabilities.clone(), hello.info.clone());
         result.instructions.clone_from(&hello.instructions);
-        Answer::result(id, |out| era::write_result(revision, &result, &Decoration::none(), out))
+        EncodedResponse::result(id, |out| wire::write_result(revision, &result, &CommonMembers::none(), out))
     }
 
-    fn discover(&self, id: &RequestId, context: &RequestContext) -> Answer {
+    fn discover(&self, id: &RequestId, context: &RequestContext) -> EncodedResponse {
         let Hello::Server(hello) = &*self.hello else {
-            return Answer::error(id, &ErrorObject::method_not_found(Method::Discover.name()));
+            return EncodedResponse::error(id, &ErrorObject::method_not_found(Method::Discover.name()));
         };
         let mut result = DiscoverResult::new(Revision::stateless(), hello.capabilities.clone());
         result.instructions.clone_from(&hello.instructions);
-        Answer::result(id, |out| era::write_result(context.peer.revision, &result, hello.decoration(), out))
+        EncodedResponse::result(id, |out| {
+            wire::write_result(context.peer.revision, &result, hello.common_members(), out)
+        })
     }
 
-    fn set_level(&mut self, id: &RequestId, params: &Params<'_>) -> Answer {
+    fn set_level(&mut self, id: &RequestId, params: &Params<'_>) -> EncodedResponse {
         match serde_json::from_str::<SetLevelParams>(params.text()) {
             Ok(params) => {
                 self.log_level = params.level;
-                Answer::serialized(id, &serde_json::Map::new())
+                EncodedResponse::serialized(id, &serde_json::Map::new())
             }
-            Err(error) => Answer::error(id, &ErrorObject::invalid_params(format!("logging/setLevel: {error}"))),
+            Err(error) => {
+                EncodedResponse::error(id, &ErrorObject::invalid_params(format!("logging/setLevel: {error}")))
+            }
         }
     }
 

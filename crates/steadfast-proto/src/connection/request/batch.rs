@@ -6,9 +6,9 @@ use steadfast_model::Method;
 
 use crate::Moment;
 use crate::connection::Connection;
-use crate::connection::key::Key;
+use crate::connection::key::RequestKey;
 use crate::encode;
-use crate::envelope::{self, Batch, Message, Refusal, RefusalKind};
+use crate::envelope::{self, Batch, MalformedMessage, Message, RefusalKind};
 use crate::salvage::SalvagedFields;
 
 /// Identifies one batch.
@@ -73,7 +73,7 @@ impl Batches {
 impl Connection {
     pub(in crate::connection) fn receive_batch(&mut self, now: Moment, batch: Batch<'_>) {
         if let Err(why) = self.check_batch(batch) {
-            let refusal = Refusal { kind: RefusalKind::NotAMessage(why), salvaged: SalvagedFields::default() };
+            let refusal = MalformedMessage { kind: RefusalKind::NotAMessage(why), salvaged: SalvagedFields::default() };
             return self.refuse(refusal, None);
         }
         let key = BatchKey(self.batches.next);
@@ -87,7 +87,7 @@ impl Connection {
     }
 
     /// A request of a batch has ended, or the batch has been read.
-    pub(in crate::connection) fn leave_batch(&mut self, batch: Option<BatchKey>, member: Option<Key>) {
+    pub(in crate::connection) fn leave_batch(&mut self, batch: Option<BatchKey>, member: Option<RequestKey>) {
         if let Some(body) = batch.and_then(|batch| self.batches.leave(batch)) {
             self.queue_response(body, None, member);
         }

@@ -7,14 +7,14 @@ use super::InboundRequest;
 use crate::Moment;
 use crate::connection::handshake::Hello;
 use crate::connection::timer::Purpose;
-use crate::connection::{CancelReason, Connection, Event, Key, ProtocolWarning};
+use crate::connection::{CancelReason, Connection, Event, ProtocolWarning, RequestKey};
 use crate::coverage::{self, Effect, Input};
-use crate::encode::Answer;
+use crate::encode::EncodedResponse;
 
 /// Commands.
 impl Connection {
     /// Sends the response to a request. If the request has ended, the response is dropped and counted; this is not an error (L4).
-    pub fn respond(&mut self, now: Moment, key: Key, answer: Answer) {
+    pub fn respond(&mut self, now: Moment, key: RequestKey, answer: EncodedResponse) {
         self.count_input(Input::Respond);
         if !self.is_open(key) {
             #[cfg(mutants)]
@@ -35,7 +35,7 @@ impl Connection {
 
 impl Connection {
     /// Removes a request from the table: the only place where a request ends.
-    pub(super) fn take_out(&mut self, key: Key) -> Option<(RequestId, Box<InboundRequest>)> {
+    pub(super) fn take_out(&mut self, key: RequestKey) -> Option<(RequestId, Box<InboundRequest>)> {
         let id = self.executions.get(&key)?.id.clone();
         let inbound = self.inbound.remove(&id)?;
         if inbound.key != key {
@@ -53,7 +53,7 @@ impl Connection {
     }
 
     /// Ends a request with a response.
-    pub(in crate::connection) fn end_answered(&mut self, key: Key, answer: Answer) {
+    pub(in crate::connection) fn end_answered(&mut self, key: RequestKey, answer: EncodedResponse) {
         let Some((id, inbound)) = self.take_out(key) else { return };
         coverage::effect(Effect::RequestAnswered);
         self.statistics.answered += 1;
@@ -65,7 +65,7 @@ impl Connection {
             let error = ErrorObject::internal(format!(
                 "response limit reached: the responses of open batches hold {limit} bytes"
             ));
-            body = Answer::error(&id, &error).into_bytes();
+            body = EncodedResponse::error(&id, &error).into_bytes();
         }
         if !(crate::mutant!(SwallowAnswers) && matches!(*self.hello, Hello::Client(_))) {
             self.queue_response(body, inbound.batch, Some(key));
@@ -74,7 +74,7 @@ impl Connection {
     }
 
     /// The handler's deadline has passed.
-    pub(in crate::connection) fn end_timed_out(&mut self, key: Key) {
+    pub(in crate::connection) fn end_timed_out(&mut self, key: RequestKey) {
         if crate::mutant!(ForgetDeadlines) {
             return;
         }
@@ -83,7 +83,7 @@ impl Connection {
     }
 
     /// Ends an execution; if its request is still open, it is answered with an error (L2).
-    pub(in crate::connection) fn end_execution(&mut self, _now: Moment, key: Key) {
+    pub(in crate::connection) fn end_execution(&mut self, _now: Moment, key: RequestKey) {
         if !crate::mutant!(ForgetTheUnanswered) {
             let error = ErrorObject::internal("the handler ended without a result");
             self.end_with_error(key, &error, None);
@@ -96,7 +96,7 @@ impl Connection {
         }
     }
 
-    fn end_with_error(&mut self, key: Key, error: &ErrorObject, stop: Option<CancelReason>) {
+    fn end_with_error(&mut self, key: RequestKey, error: &ErrorObject, stop: Option<CancelReason>) {
         let Some(id) = self.executions.get(&key).map(|execution| execution.id.clone()) else { return };
         if !self.is_open(key) {
             return;
@@ -104,14 +104,14 @@ impl Connection {
         // Before the response: over HTTP, clients read no further than the response.
         self.cancel_calls_of(key);
         coverage::effect(Effect::RequestAnsweredFor);
-        self.end_answered(key, Answer::error(&id, error));
+        self.end_answered(key, EncodedResponse::error(&id, error));
         if let Some(reason) = stop {
             self.stop(key, reason);
         }
     }
 
     /// Stops an execution, and cancels its calls to the peer.
-    pub(in crate::connection) fn stop(&mut self, key: Key, reason: CancelReason) {
+    pub(in crate::connection) fn stop(&mut self, key: RequestKey, reason: CancelReason) {
         if let Some(execution) = self.executions.get_mut(&key) {
             execution.stop_requested = true;
         }
@@ -122,7 +122,7 @@ impl Connection {
     /// Answers every open request with an error, and stops every execution that was not stopped before, including those that
     /// have answered and still run.
     pub(in crate::connection) fn fail_open_requests(&mut self, reason: CancelReason) {
-        let keys: Vec<Key> = self.executions.keys().copied().collect();
+        let keys: Vec<RequestKey> = self.executions.keys().copied().collect();
         for key in keys {
             let error = ErrorObject::internal(match reason {
                 CancelReason::Shutdown => "shut down before the handler finished",

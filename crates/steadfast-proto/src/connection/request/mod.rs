@@ -28,20 +28,20 @@ use steadfast_model::{ErrorObject, Method, ProgressToken, RequestId};
 
 use super::event::{Event, Peer, ProtocolWarning, Request};
 use super::handshake::RequestContext;
-use super::key::Key;
+use super::key::RequestKey;
 use super::outbox::Ticket;
 use super::timer::Purpose;
 use super::{CloseCause, Connection, Stage};
 use crate::Moment;
 use crate::coverage::{self, Effect};
-use crate::encode::Answer;
+use crate::encode::EncodedResponse;
 use crate::envelope::Params;
 use progress::ProgressState;
 
 /// A request that is running.
 #[derive(Debug, Clone)]
 pub(in crate::connection) struct InboundRequest {
-    pub(in crate::connection) key: Key,
+    pub(in crate::connection) key: RequestKey,
     pub(in crate::connection) method: Method,
     pub(in crate::connection) peer: Arc<Peer>,
     pub(in crate::connection) batch: Option<BatchKey>,
@@ -68,12 +68,12 @@ impl InboundRequest {
 /// Commands.
 impl Connection {
     /// The key of the open request with this id.
-    pub fn key_of(&self, id: &RequestId) -> Option<Key> {
+    pub fn key_of(&self, id: &RequestId) -> Option<RequestKey> {
         self.inbound.get(id).map(|inbound| inbound.key)
     }
 
     /// Whether a request is still open.
-    pub fn is_open(&self, key: Key) -> bool {
+    pub fn is_open(&self, key: RequestKey) -> bool {
         self.running(key).is_some()
     }
 }
@@ -114,11 +114,11 @@ impl Connection {
                     Ok(()) => return self.start(now, id, method, params, context, batch),
                     Err(error) => {
                         coverage::effect(Effect::NotAdmitted);
-                        Answer::error(&id, &error)
+                        EncodedResponse::error(&id, &error)
                     }
                 },
             },
-            Err(error) => Answer::error(&id, &error),
+            Err(error) => EncodedResponse::error(&id, &error),
         };
         self.queue_response(answer.into_bytes(), batch, None);
     }
@@ -179,7 +179,7 @@ impl Connection {
         context: RequestContext,
         batch: Option<BatchKey>,
     ) {
-        let key = Key(self.next_key);
+        let key = RequestKey(self.next_key);
         self.next_key += 1;
         // Subscriptions and `tasks/result` have no deadline.
         let lasts = matches!(method, Method::Listen | Method::GetTaskPayload);
@@ -223,12 +223,12 @@ impl Connection {
     }
 
     /// The entry of an open request.
-    pub(in crate::connection) fn running(&self, key: Key) -> Option<&InboundRequest> {
+    pub(in crate::connection) fn running(&self, key: RequestKey) -> Option<&InboundRequest> {
         let execution = self.executions.get(&key)?;
         self.inbound.get(&execution.id).map(Box::as_ref).filter(|inbound| inbound.key == key)
     }
 
-    pub(in crate::connection) fn running_mut(&mut self, key: Key) -> Option<&mut InboundRequest> {
+    pub(in crate::connection) fn running_mut(&mut self, key: RequestKey) -> Option<&mut InboundRequest> {
         let execution = self.executions.get(&key)?;
         self.inbound.get_mut(&execution.id).map(Box::as_mut).filter(|inbound| inbound.key == key)
     }

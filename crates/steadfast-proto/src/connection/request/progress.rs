@@ -8,7 +8,7 @@ use serde_json::Value;
 use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, ProgressParams};
 
 use crate::connection::Connection;
-use crate::connection::key::Key;
+use crate::connection::key::RequestKey;
 use crate::connection::outbox::{Ticket, TransmitKind};
 use crate::connection::timer::Purpose;
 use crate::coverage::Input;
@@ -55,7 +55,7 @@ impl ProgressState {
 /// Commands.
 impl Connection {
     /// Reports progress on an open request that asked for it. Otherwise nothing happens.
-    pub fn progress(&mut self, now: Moment, key: Key, progress: Progress) {
+    pub fn progress(&mut self, now: Moment, key: RequestKey, progress: Progress) {
         self.count_input(Input::Progress);
         let interval = self.limits.progress_interval;
         let Some(inbound) = self.running_mut(key) else { return };
@@ -84,7 +84,7 @@ impl Connection {
     }
 
     /// Sends a log message of an open request, if the peer wants messages of this level.
-    pub fn log(&mut self, key: Key, level: LoggingLevel, logger: Option<String>, data: Value) {
+    pub fn log(&mut self, key: RequestKey, level: LoggingLevel, logger: Option<String>, data: Value) {
         self.count_input(Input::Log);
         let connection_level = self.log_level;
         let most = self.limits.queued_logs;
@@ -116,7 +116,7 @@ impl Connection {
 
 impl Connection {
     /// Sends progress that was held back.
-    pub(in crate::connection) fn release_progress(&mut self, now: Moment, key: Key) {
+    pub(in crate::connection) fn release_progress(&mut self, now: Moment, key: RequestKey) {
         let Some(inbound) = self.running_mut(key) else { return };
         if let Some((_, progress)) = inbound.progress.held.take() {
             self.queue_progress(now, key, *progress);
@@ -124,14 +124,14 @@ impl Connection {
     }
 
     /// Sends progress that was held back, before the response.
-    pub(in crate::connection) fn flush_progress(&mut self, now: Moment, key: Key) {
+    pub(in crate::connection) fn flush_progress(&mut self, now: Moment, key: RequestKey) {
         let Some(inbound) = self.running_mut(key) else { return };
         let Some((when, progress)) = inbound.progress.held.take() else { return };
         self.timers.clear(when, Purpose::Progress(key));
         self.queue_progress(now, key, *progress);
     }
 
-    fn queue_progress(&mut self, now: Moment, key: Key, progress: Progress) {
+    fn queue_progress(&mut self, now: Moment, key: RequestKey, progress: Progress) {
         let Some(inbound) = self.running(key) else { return };
         let Some(token) = inbound.progress_token.clone() else { return };
         let (queued, revision) = (inbound.progress.ticket, inbound.peer.revision);

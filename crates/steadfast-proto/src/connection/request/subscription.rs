@@ -5,29 +5,29 @@
 //! first, with their result. One that was not acknowledged by then is answered with an error: a peer never gets the result of a
 //! subscription before its acknowledgement.
 
-use steadfast_model::era::{self, Decoration};
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{CancelledParams, ErrorObject, ListenResult, Method, meta};
 
 use crate::connection::event::CancelReason;
 use crate::connection::handshake::Hello;
-use crate::connection::key::Key;
+use crate::connection::key::RequestKey;
 use crate::connection::outbox::TransmitKind;
 use crate::connection::{CloseCause, Connection};
 use crate::coverage::Input;
-use crate::encode::{self, Answer};
+use crate::encode::{self, EncodedResponse};
 
 /// Commands.
 impl Connection {
     /// Sends a notification that belongs to an open request of the peer; `params` is the text of a JSON object. If the same
     /// notification is already queued, it is not queued again. Returns whether it will be sent: not if the request has ended,
     /// its revision has no such notification, or the limit of queued notifications is reached.
-    pub fn notify_about(&mut self, key: Key, method: Method, params: &str) -> bool {
+    pub fn notify_about(&mut self, key: RequestKey, method: Method, params: &str) -> bool {
         self.notify_newest(key, method, params, params)
     }
 
     /// Sends a notification that replaces a queued one about the same subject, so that the newest is sent and the queue stays
     /// bounded. Returns the same as [`Connection::notify_about`].
-    pub fn notify_newest(&mut self, key: Key, method: Method, subject: &str, params: &str) -> bool {
+    pub fn notify_newest(&mut self, key: RequestKey, method: Method, subject: &str, params: &str) -> bool {
         self.count_input(Input::NotifyAbout);
         let most = self.limits.subscribed;
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
@@ -109,21 +109,21 @@ impl Connection {
         }
     }
 
-    fn end_inbound_subscription(&mut self, key: Key) {
+    fn end_inbound_subscription(&mut self, key: RequestKey) {
         let Some(id) = self.executions.get(&key).map(|execution| execution.id.clone()) else { return };
         let Some(inbound) = self.running(key) else { return };
         let acknowledged = inbound.acknowledged || crate::mutant!(EndUnacknowledged);
         if !acknowledged || crate::mutant!(FailSubscriptions) {
-            return self.end_answered(key, Answer::error(&id, &ending()));
+            return self.end_answered(key, EncodedResponse::error(&id, &ending()));
         }
         let revision = inbound.peer.revision;
-        let decoration = match &*self.hello {
-            Hello::Server(hello) => hello.decoration().clone(),
-            Hello::Client(_) => Decoration::none(),
+        let common_members = match &*self.hello {
+            Hello::Server(hello) => hello.common_members().clone(),
+            Hello::Client(_) => CommonMembers::none(),
         };
-        let decoration = decoration.with_meta(meta::key::SUBSCRIPTION_ID, &id);
+        let common_members = common_members.with_meta(meta::key::SUBSCRIPTION_ID, &id);
         let result = ListenResult::default();
-        let answer = Answer::result(&id, |out| era::write_result(revision, &result, &decoration, out));
+        let answer = EncodedResponse::result(&id, |out| wire::write_result(revision, &result, &common_members, out));
         self.end_answered(key, answer);
         if !self.single_request && !crate::mutant!(EndSilently) {
             let cancelled = CancelledParams::new(id);

@@ -1,13 +1,13 @@
 //! The key of a cached response: the part of a request that decides on its response.
 
-use steadfast_model::era::{self, Decoration};
-use steadfast_model::request::{Request, Subject};
+use steadfast_model::request::{Request, RequestSubject};
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{Method, ResourceParams, Revision, SubscriptionFilter, SubscriptionParams};
 use steadfast_proto::envelope::OwnedParams;
 
 /// A request whose response may be cached.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RequestKey {
+pub(crate) struct CacheKey {
     pub(crate) method: Method,
     /// The parameters of the caller, without the metadata that the client adds to every request. An empty cursor and no
     /// cursor are different requests.
@@ -18,7 +18,7 @@ pub(crate) struct RequestKey {
     has_cursor: bool,
 }
 
-impl RequestKey {
+impl CacheKey {
     /// `None` if the response must not be cached: the method is not cacheable in this revision, or the request answers
     /// the server's input requests.
     pub(crate) fn of<R: Request>(revision: Revision, params: &R::Params) -> Option<Self> {
@@ -26,12 +26,12 @@ impl RequestKey {
             return None;
         }
         let (uri, has_cursor) = match R::subject(params) {
-            Subject::Resource { answers: true, .. } => return None,
-            Subject::Resource { uri, .. } => (Some(uri.into()), false),
-            Subject::Page(cursor) => (None, cursor.is_some()),
+            RequestSubject::Resource { answers: true, .. } => return None,
+            RequestSubject::Resource { uri, .. } => (Some(uri.into()), false),
+            RequestSubject::Page(cursor) => (None, cursor.is_some()),
             _ => (None, false),
         };
-        let params = era::params_text(revision, params, &Decoration::none()).ok()?;
+        let params = wire::params_text(revision, params, &CommonMembers::none()).ok()?;
         Some(Self { method: R::METHOD, params, uri, has_cursor })
     }
 
@@ -88,7 +88,7 @@ impl Invalidation {
     }
 
     /// Whether the response to this request is stale. A changed resource may be a part of the one that was read.
-    pub(crate) fn affects(&self, request: &RequestKey) -> bool {
+    pub(crate) fn affects(&self, request: &CacheKey) -> bool {
         match (self, request.method) {
             (Self::Tools, Method::ListTools)
             | (Self::Prompts, Method::ListPrompts)
@@ -121,12 +121,12 @@ mod tests {
 
     use super::*;
 
-    fn page(params: &PaginatedParams) -> RequestKey {
-        RequestKey::of::<ListTools>(Revision::V2026_07_28, params).unwrap()
+    fn page(params: &PaginatedParams) -> CacheKey {
+        CacheKey::of::<ListTools>(Revision::V2026_07_28, params).unwrap()
     }
 
-    fn read(uri: &str) -> RequestKey {
-        RequestKey::of::<ReadResource>(Revision::V2026_07_28, &ReadResourceParams::new(uri)).unwrap()
+    fn read(uri: &str) -> CacheKey {
+        CacheKey::of::<ReadResource>(Revision::V2026_07_28, &ReadResourceParams::new(uri)).unwrap()
     }
 
     #[test]
@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn what_is_not_cacheable_or_a_retry_is_not_kept() {
         let newest = Revision::V2026_07_28;
-        assert!(RequestKey::of::<CallTool>(newest, &CallToolParams::new("t")).is_none());
-        assert!(RequestKey::of::<ListTools>(Revision::V2025_11_25, &PaginatedParams::new()).is_none());
+        assert!(CacheKey::of::<CallTool>(newest, &CallToolParams::new("t")).is_none());
+        assert!(CacheKey::of::<ListTools>(Revision::V2025_11_25, &PaginatedParams::new()).is_none());
         let retried = ReadResourceParams::new("a:1").with_request_state("s");
-        assert!(RequestKey::of::<ReadResource>(newest, &retried).is_none());
+        assert!(CacheKey::of::<ReadResource>(newest, &retried).is_none());
     }
 
     #[test]

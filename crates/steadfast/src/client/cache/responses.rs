@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use steadfast_model::{Cache, CacheScope, Method};
+use steadfast_model::{CacheHints, CacheScope, Method};
 use steadfast_proto::{Moment, mutant};
 
-use super::key::RequestKey;
+use super::key::CacheKey;
 use super::lru::LruMap;
 
 /// The default limits.
@@ -28,10 +28,10 @@ const DEFAULT_BYTES: usize = 16 << 20;
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// # use steadfast::{prelude::*, Cache, CacheScope};
+/// # use steadfast::{prelude::*, CacheHints, CacheScope};
 /// use steadfast::client::ResponseCache;
 ///
-/// let server = Server::builder("steady", "1.0.0").cache(Cache::new(60_000, CacheScope::Public)).build();
+/// let server = Server::builder("steady", "1.0.0").cache(CacheHints::new(60_000, CacheScope::Public)).build();
 /// let cache = ResponseCache::new();
 /// let one = Client::connect(server.clone()).cache(cache.clone()).await?;
 /// let two = Client::connect(server).cache(cache.clone()).await?;
@@ -43,7 +43,7 @@ const DEFAULT_BYTES: usize = 16 << 20;
 /// client reconnects, the cache is cleared for all: changes in between were not notified, and it may be another server.
 ///
 /// Only clients of the same server may share a cache: its keys do not name the server.
-/// Clients with a [runtime](crate::client::Connecting::with_runtime) of their own have to share that too, for its clock.
+/// Clients with a [runtime](crate::client::ConnectBuilder::with_runtime) of their own have to share that too, for its clock.
 #[derive(Clone)]
 #[must_use = "a cache does nothing until a client uses it"]
 pub struct ResponseCache {
@@ -53,13 +53,13 @@ pub struct ResponseCache {
 struct CacheState {
     entries: LruMap<EntryKey, CachedResponse>,
     /// The requests in flight whose responses may be stored.
-    fetches: BTreeMap<u64, Arc<RequestKey>>,
+    fetches: BTreeMap<u64, Arc<CacheKey>>,
     last_fetch: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct EntryKey {
-    request: Arc<RequestKey>,
+    request: Arc<CacheKey>,
     /// The credential scope of a private response; `None` for a public one.
     scope_id: Option<u64>,
 }
@@ -121,7 +121,7 @@ impl ResponseCache {
 
 impl ResponseCache {
     /// The private response of this scope, or the public one, if it is fresh.
-    pub(crate) fn find(&self, request: &Arc<RequestKey>, scope_id: u64, now: Moment) -> Option<Arc<str>> {
+    pub(crate) fn find(&self, request: &Arc<CacheKey>, scope_id: u64, now: Moment) -> Option<Arc<str>> {
         let mut state = self.lock();
         for scope_id in [Some(scope_id), None] {
             let key = EntryKey { request: Arc::clone(request), scope_id };
@@ -135,7 +135,7 @@ impl ResponseCache {
     }
 
     /// Registers a request that is sent now.
-    pub(crate) fn begin_fetch(&self, request: Arc<RequestKey>, scope_id: u64, now: Moment) -> PendingFetch {
+    pub(crate) fn begin_fetch(&self, request: Arc<CacheKey>, scope_id: u64, now: Moment) -> PendingFetch {
         let mut state = self.lock();
         state.last_fetch += 1;
         let number = state.last_fetch;
@@ -145,7 +145,7 @@ impl ResponseCache {
 
     /// Removes stale responses, and does not store those of stale requests in flight. Returns how many responses it
     /// removed.
-    pub(crate) fn invalidate(&self, is_stale: impl Fn(&RequestKey) -> bool) -> usize {
+    pub(crate) fn invalidate(&self, is_stale: impl Fn(&CacheKey) -> bool) -> usize {
         let mut state = self.lock();
         state.fetches.retain(|_, request| !is_stale(request));
         state.entries.retain(|key| !is_stale(&key.request))
@@ -166,13 +166,13 @@ impl ResponseCache {
 pub(crate) struct PendingFetch {
     cache: ResponseCache,
     number: u64,
-    request: Arc<RequestKey>,
+    request: Arc<CacheKey>,
     scope_id: u64,
     sent_at: Moment,
 }
 
 impl PendingFetch {
-    pub(crate) fn request(&self) -> &RequestKey {
+    pub(crate) fn request(&self) -> &CacheKey {
         &self.request
     }
 
@@ -183,7 +183,7 @@ impl PendingFetch {
 
     /// Stores the response, unless it was invalidated in flight. Its time to live counts from when the request was
     /// sent: the server may have built the response at any time since, and the caller may have polled the call late.
-    pub(crate) fn store(&self, text: &str, policy: Cache) {
+    pub(crate) fn store(&self, text: &str, policy: CacheHints) {
         if policy.ttl_ms == 0 {
             self.cache.lock().fetches.remove(&self.number);
             return;
@@ -231,11 +231,11 @@ mod tests {
 
     use super::*;
 
-    const PUBLIC: Cache = Cache::new(1_000, CacheScope::Public);
-    const PRIVATE: Cache = Cache::new(1_000, CacheScope::Private);
+    const PUBLIC: CacheHints = CacheHints::new(1_000, CacheScope::Public);
+    const PRIVATE: CacheHints = CacheHints::new(1_000, CacheScope::Private);
 
-    fn read(uri: &str) -> Arc<RequestKey> {
-        Arc::new(RequestKey::of::<ReadResource>(Revision::LATEST, &ReadResourceParams::new(uri)).unwrap())
+    fn read(uri: &str) -> Arc<CacheKey> {
+        Arc::new(CacheKey::of::<ReadResource>(Revision::LATEST, &ReadResourceParams::new(uri)).unwrap())
     }
 
     fn at(milliseconds: u64) -> Moment {
@@ -304,7 +304,7 @@ mod tests {
     fn a_fetch_that_is_dropped_or_not_cacheable_is_unregistered() {
         let cache = ResponseCache::new();
         drop(cache.begin_fetch(read("a"), 1, at(0)));
-        cache.begin_fetch(read("a"), 1, at(0)).store("x", Cache::default());
+        cache.begin_fetch(read("a"), 1, at(0)).store("x", CacheHints::default());
         let fetches = cache.lock().fetches.len();
         assert_eq!((fetches, cache.len()), (0, 0));
     }

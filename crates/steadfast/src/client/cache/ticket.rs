@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use steadfast_model::Revision;
-use steadfast_model::era::ResultShape as _;
-use steadfast_model::request::{Request, Subject, ToolData};
+use steadfast_model::request::{Request, RequestSubject, ToolData};
+use steadfast_model::wire::ResultShape as _;
 use steadfast_proto::Moment;
 
 use super::ClientCache;
-use super::key::RequestKey;
+use super::key::CacheKey;
 use super::responses::PendingFetch;
 use super::tools::{OutputCheck, WireFormat};
 use crate::error::Error;
@@ -33,7 +33,7 @@ impl CacheTicket {
         now: Moment,
     ) -> Option<(Self, Arc<str>)> {
         let responses = cache.responses.as_ref()?;
-        let request = RequestKey::of::<R>(revision, params)?;
+        let request = CacheKey::of::<R>(revision, params)?;
         let generation = cache.tools.generation();
         let text = responses.find(request, now)?;
         Some((Self { cache: Arc::clone(cache), fetch: None, generation, output_check: None }, text))
@@ -49,11 +49,11 @@ impl CacheTicket {
     ) -> Result<Self, Error> {
         let generation = cache.tools.generation();
         let output_check = match R::subject(params) {
-            Subject::Tool { name, .. } => cache.tools.prepare_call(wire, name)?,
+            RequestSubject::Tool { name, .. } => cache.tools.prepare_call(wire, name)?,
             _ => None,
         };
         let fetch = cache.responses.as_ref().and_then(|responses| {
-            let request = RequestKey::of::<R>(wire.revision, params)?;
+            let request = CacheKey::of::<R>(wire.revision, params)?;
             Some(responses.begin_fetch(request, now))
         });
         Ok(Self { cache: Arc::clone(cache), fetch, generation, output_check })

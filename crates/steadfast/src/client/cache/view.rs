@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use steadfast_model::{Cache, CacheScope, Method};
+use steadfast_model::{CacheHints, CacheScope, Method};
 use steadfast_proto::Moment;
 
 use super::credentials::CredentialScope;
-use super::key::{Invalidation, RequestKey};
+use super::key::{CacheKey, Invalidation};
 use super::responses::{PendingFetch, ResponseCache};
 
 /// See the [module](self).
@@ -26,7 +26,7 @@ impl CacheView {
     }
 
     /// The cached response, if it is fresh. A closed client finds nothing; other clients that share the cache still do.
-    pub(crate) fn find(&self, request: RequestKey, now: Moment) -> Option<Arc<str>> {
+    pub(crate) fn find(&self, request: CacheKey, now: Moment) -> Option<Arc<str>> {
         if self.closed.load(Ordering::SeqCst) {
             return None;
         }
@@ -34,13 +34,13 @@ impl CacheView {
     }
 
     /// Registers a request that is sent now, and whose response may be cached.
-    pub(crate) fn begin_fetch(&self, request: RequestKey, now: Moment) -> PendingFetch {
+    pub(crate) fn begin_fetch(&self, request: CacheKey, now: Moment) -> PendingFetch {
         self.cache.begin_fetch(Arc::new(request), self.scope.id(), now)
     }
 
     /// Stores a response with the time to live and the scope that the server gave it.
-    pub(crate) fn store(&self, fetch: &PendingFetch, text: &str, policy: Cache) {
-        let policy = Cache::new(policy.ttl_ms, self.effective_scope(fetch.request(), policy.scope));
+    pub(crate) fn store(&self, fetch: &PendingFetch, text: &str, policy: CacheHints) {
+        let policy = CacheHints::new(policy.ttl_ms, self.effective_scope(fetch.request(), policy.scope));
         let same_credentials = fetch.scope_id() == self.scope.id();
         // If the credentials have changed since the request was sent, it is not known to which a private response belongs.
         if same_credentials || policy.scope == CacheScope::Public {
@@ -76,7 +76,7 @@ impl CacheView {
     }
 
     /// All pages of a list have one scope. If a server sends both, the list is private.
-    fn effective_scope(&self, request: &RequestKey, scope: CacheScope) -> CacheScope {
+    fn effective_scope(&self, request: &CacheKey, scope: CacheScope) -> CacheScope {
         let mut private = self.private_lists.lock().unwrap_or_else(PoisonError::into_inner);
         match (scope, request.has_cursor()) {
             (CacheScope::Public, true) if private.contains(&request.method) => CacheScope::Private,

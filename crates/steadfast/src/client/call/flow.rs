@@ -10,8 +10,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
-use steadfast_model::era;
 use steadfast_model::request::Request;
+use steadfast_model::wire;
 use steadfast_model::{AnyResult, InputRequiredResult, JsonObject, ProgressToken, Task};
 use steadfast_proto::connection::CallEnd;
 use steadfast_proto::{Moment, mutant};
@@ -152,7 +152,7 @@ impl<R: Request> CallFlow<R> {
             timeout: self.settings.timeout,
             total_timeout: self.limits.deadline.map(|deadline| deadline.since(self.sent_at)),
             progress: self.progress_token.clone().zip(self.settings.on_progress.take()),
-            expects_late_answer: self.task_kind.is_some() && supports_task_cancel(&self.live.peer),
+            expects_late_response: self.task_kind.is_some() && supports_task_cancel(&self.live.peer),
             // In 2025-11-25 a request that becomes a task is cancelled with `tasks/cancel`.
             uncancellable: self.task_kind == Some(TaskKind::Experimental),
             ..CallOptions::default()
@@ -165,12 +165,13 @@ impl<R: Request> CallFlow<R> {
     /// The parameters of the next request, encoded for the revision of the server.
     fn encode_params(&self) -> Result<Box<str>, Error> {
         let revision = self.live.peer.revision;
-        let decoration = self.client.inner.cache().logs.decorate(&self.client.inner.connection.opener.decoration);
-        let decoration = match &self.progress_token {
-            Some(token) => Cow::Owned(decoration.into_owned().with_progress_token(token)),
-            None => decoration,
+        let common_members =
+            self.client.inner.cache().logs.decorate(&self.client.inner.connection.opener.common_members);
+        let common_members = match &self.progress_token {
+            Some(token) => Cow::Owned(common_members.into_owned().with_progress_token(token)),
+            None => common_members,
         };
-        let text = era::params_text(revision, &self.params, &decoration).map_err(Error::encode)?;
+        let text = wire::params_text(revision, &self.params, &common_members).map_err(Error::encode)?;
         let text = self.rounds.add_input_responses(text, revision)?;
         match self.task_kind {
             Some(kind) => kind.add_task_member::<R>(text, &self.params),

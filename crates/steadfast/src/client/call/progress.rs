@@ -14,7 +14,7 @@ use super::canceller::Canceller;
 use super::outcome::CallOutcome;
 use super::pending::{CallResult, outcome_of};
 use crate::error::{Error, Outcome};
-use crate::runtime::{Backlog, progress_bytes};
+use crate::runtime::{LossyChannel, progress_bytes};
 
 /// If more reports than this are unread, or more bytes of them, the oldest are dropped.
 const MAX_UNREAD: usize = 64;
@@ -37,7 +37,7 @@ impl<R: Request> Call<R> {
     /// # Ok(()) }
     /// ```
     pub fn with_progress(self) -> (Progress, RunningCall<R>) {
-        let backlog = Arc::new(Backlog::new(MAX_UNREAD, MAX_UNREAD_BYTES));
+        let backlog = Arc::new(LossyChannel::new(MAX_UNREAD, MAX_UNREAD_BYTES));
         let (reports, close_stream) = (Arc::clone(&backlog), CloseOnDrop(Arc::clone(&backlog)));
         let runtime = Arc::clone(self.client.inner.runtime());
         let call = self.on_progress(move |progress: ProgressParams| {
@@ -66,7 +66,7 @@ impl<R: Request> Call<R> {
 }
 
 /// Ends the progress stream, however the call ends.
-struct CloseOnDrop(Arc<Backlog<ProgressParams>>);
+struct CloseOnDrop(Arc<LossyChannel<ProgressParams>>);
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
@@ -77,7 +77,7 @@ impl Drop for CloseOnDrop {
 /// A stream of the progress reports of a call: see [`Call::with_progress`]. It holds at most 64 unread reports, and
 /// drops the oldest beyond that.
 #[must_use = "streams do nothing unless polled"]
-pub struct Progress(Arc<Backlog<ProgressParams>>);
+pub struct Progress(Arc<LossyChannel<ProgressParams>>);
 
 impl Progress {
     /// The next report; `None` when the call has ended.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use steadfast_model::era::Decoration;
 use steadfast_model::request;
+use steadfast_model::wire::CommonMembers;
 use steadfast_model::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Implementation,
     JsonObject, ListRootsResult, TASKS_EXTENSION,
 };
 use steadfast_proto::connection::Limits;
 
-use super::opening::{Era, Opener};
+use super::opening::{NegotiationMode, Opener};
 use super::reconnect::Reconnect;
 use super::reconnecting::ReconnectingConnection;
 use super::target::{Connector, Target};
@@ -26,19 +26,19 @@ use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::{Runtime, TokioRuntime};
 
-/// The default of [`Connecting::opening_timeout`].
+/// The default of [`ConnectBuilder::opening_timeout`].
 const DEFAULT_OPENING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A client that is not connected yet: await it to connect.
 #[must_use = "a client does not connect until this is awaited"]
-pub struct Connecting {
+pub struct ConnectBuilder {
     connector: Connector,
     info: Implementation,
     capabilities: ClientCapabilities,
     /// The capabilities that the handlers imply, where `capabilities` has none.
     implied: ClientCapabilities,
     handlers: Handlers,
-    era: Era,
+    negotiation: NegotiationMode,
     limits: Limits,
     opening_timeout: Duration,
     keep_alive: Option<Duration>,
@@ -51,7 +51,7 @@ pub struct Connecting {
     checks_output: bool,
 }
 
-impl Connecting {
+impl ConnectBuilder {
     pub(crate) fn new<Via>(target: impl Target<Via>) -> Self {
         Self {
             connector: target.connector(),
@@ -59,7 +59,7 @@ impl Connecting {
             capabilities: ClientCapabilities::new(),
             implied: ClientCapabilities::new(),
             handlers: Handlers::default(),
-            era: Era::Any,
+            negotiation: NegotiationMode::Auto,
             limits: Limits::default(),
             opening_timeout: DEFAULT_OPENING_TIMEOUT,
             keep_alive: None,
@@ -87,7 +87,7 @@ impl Connecting {
 
     /// Adds a handler for a request of the server. Up to 2025-11-25 the server sends the request itself; since
     /// 2026-07-28 it sends it in place of a result, and the call continues with the handler's result. The client
-    /// declares the capability for the request: as its [`capabilities`](Connecting::capabilities) have it, or with
+    /// declares the capability for the request: as its [`capabilities`](ConnectBuilder::capabilities) have it, or with
     /// default options if they do not.
     ///
     /// ```
@@ -161,9 +161,9 @@ impl Connecting {
         self.on::<request::Elicit, _, _>(handler)
     }
 
-    /// The revisions to try. The default is [`Era::Any`].
-    pub fn era(mut self, era: Era) -> Self {
-        self.era = era;
+    /// The revisions to try. The default is [`NegotiationMode::Auto`].
+    pub fn negotiation(mut self, negotiation: NegotiationMode) -> Self {
+        self.negotiation = negotiation;
         self
     }
 
@@ -174,7 +174,7 @@ impl Connecting {
     }
 
     /// The timeout for opening a connection: reaching the server and negotiating the revision. The default is 20
-    /// seconds. With [`Era::Any`], `server/discover` has half of the time that is left once the server is reached,
+    /// seconds. With [`NegotiationMode::Auto`], `server/discover` has half of the time that is left once the server is reached,
     /// because some older servers do not respond to it; the rest is for their handshake.
     ///
     /// If this fails, the connection is closed before the error is returned. A process that was started is stopped as
@@ -259,11 +259,11 @@ impl Connecting {
         let opener = Opener {
             cache: ClientCache::new(self.cache, self.checks_output, reconnects),
             connector: self.connector,
-            decoration: Decoration::of_client(&self.info, &capabilities),
+            common_members: CommonMembers::of_client(&self.info, &capabilities),
             info: self.info,
             handlers: self.handlers.with_declared(capabilities.clone()),
             capabilities,
-            era: self.era,
+            negotiation: self.negotiation,
             task_registry: TaskRegistry::new(self.limits.calls),
             limits: self.limits,
             timeout: self.opening_timeout,
@@ -279,7 +279,7 @@ impl Connecting {
     }
 }
 
-impl IntoFuture for Connecting {
+impl IntoFuture for ConnectBuilder {
     type Output = Result<Client, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
@@ -288,8 +288,12 @@ impl IntoFuture for Connecting {
     }
 }
 
-impl std::fmt::Debug for Connecting {
+impl std::fmt::Debug for ConnectBuilder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Connecting").field("info", &self.info).field("era", &self.era).finish_non_exhaustive()
+        formatter
+            .debug_struct("ConnectBuilder")
+            .field("info", &self.info)
+            .field("negotiation", &self.negotiation)
+            .finish_non_exhaustive()
     }
 }

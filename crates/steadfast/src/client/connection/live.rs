@@ -67,7 +67,7 @@ impl DrivenConnection {
             handlers: Arc::clone(&opener.handlers),
             change_listeners: change_listeners.clone(),
             cache: Arc::clone(&cache),
-            decoration: opener.decoration.clone(),
+            common_members: opener.common_members.clone(),
             task_registry: Arc::clone(&opener.task_registry),
         };
         let (sender, closed) = watch::channel(false);
@@ -97,7 +97,7 @@ impl DrivenConnection {
                 let mut driver = HttpDriver::new(*target, cache, |_| service, hello, limits, runtime)?;
                 let (_, exit_reason) = watch::channel(ExitReason::Known(None));
                 let (mailbox, refuses_calls, receives_notifications) =
-                    (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.audible());
+                    (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.receives_notifications());
                 (mailbox, refuses_calls, receives_notifications, exit_reason, Box::pin(drive(driver, signal)))
             }
         };

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_model::era::{self, Decoration};
 use steadfast_model::request;
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{
     ClientCapabilities, DiscoverResult, EmptyParams, ErrorObject, Implementation, InitializeResult, Method, Revision,
     code,
@@ -31,12 +31,12 @@ use crate::runtime::{CallOptions, DriverCommand, Mailbox, PendingCall, Runtime, 
 /// The revisions that a client tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Era {
+pub enum NegotiationMode {
     /// 2026-07-28 first, then the `initialize` handshake of older revisions.
     #[default]
-    Any,
+    Auto,
     /// 2026-07-28 only.
-    Modern,
+    Stateless,
     /// Only the `initialize` handshake, offering this revision.
     Handshake(Revision),
 }
@@ -46,11 +46,11 @@ pub(crate) struct Opener {
     pub(crate) connector: Connector,
     pub(crate) info: Implementation,
     pub(crate) capabilities: ClientCapabilities,
-    pub(crate) decoration: Decoration,
+    pub(crate) common_members: CommonMembers,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) cache: Arc<ClientCache>,
     pub(crate) task_registry: Arc<TaskRegistry>,
-    pub(crate) era: Era,
+    pub(crate) negotiation: NegotiationMode,
     pub(crate) limits: Limits,
     /// The timeout for opening a connection, including the negotiation.
     pub(crate) timeout: Duration,
@@ -102,7 +102,7 @@ impl Opener {
     /// HTTP such servers refuse the request.
     fn may_have_closed_on_discover(&self, error: &Error) -> bool {
         let closed = error.kind() == ErrorKind::Closed && error.outcome() == Outcome::Unknown;
-        closed && self.era == Era::Any && self.connector.can_reopen() && !self.connector.is_http()
+        closed && self.negotiation == NegotiationMode::Auto && self.connector.can_reopen() && !self.connector.is_http()
     }
 
     fn finish(&self, driven: DrivenConnection, negotiation: Negotiation) -> LiveConnection {
@@ -128,15 +128,16 @@ impl Opener {
         Hello::Client(ClientHello::new(self.info.clone(), self.capabilities.clone()))
     }
 
-    /// Tries the last revision of the server, then what the client's [`Era`] says.
+    /// Tries the last revision of the server, then what the client's [`NegotiationMode`] says.
     async fn negotiate(
         &self,
         mailbox: &Arc<Mailbox>,
         last_revision: Option<Revision>,
         deadline: Moment,
     ) -> Result<Negotiation, Error> {
-        let legacy = last_revision.filter(|revision| self.era == Era::Any && !revision.is_stateless());
-        if let Some(revision) = legacy {
+        let stateful =
+            last_revision.filter(|revision| self.negotiation == NegotiationMode::Auto && !revision.is_stateless());
+        if let Some(revision) = stateful {
             match self.handshake(mailbox, revision, deadline).await {
                 // Another server has taken the place of the last one.
                 Err(error) if rejects_handshake(&error) => {}
@@ -147,18 +148,18 @@ impl Opener {
     }
 
     async fn negotiate_by_era(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Negotiation, Error> {
-        match self.era {
-            Era::Handshake(revision) => self.handshake(mailbox, revision, deadline).await,
-            Era::Modern => match self.discover_with_retry(mailbox, deadline).await? {
+        match self.negotiation {
+            NegotiationMode::Handshake(revision) => self.handshake(mailbox, revision, deadline).await,
+            NegotiationMode::Stateless => match self.discover_with_retry(mailbox, deadline).await? {
                 Discovery::Modern(negotiation) => Ok(*negotiation),
-                Discovery::Legacy(revision) => Err(Error::incompatible(format!(
-                    "the newest revision of the server is {revision}, and `Era::Modern` allows only newer ones"
+                Discovery::Stateful(revision) => Err(Error::incompatible(format!(
+                    "the newest revision of the server is {revision}, and `NegotiationMode::Stateless` allows only newer ones"
                 ))),
             },
-            Era::Any => match self.discover_with_retry(mailbox, self.halfway_to(deadline)).await {
+            NegotiationMode::Auto => match self.discover_with_retry(mailbox, self.halfway_to(deadline)).await {
                 Ok(Discovery::Modern(negotiation)) => Ok(*negotiation),
-                Ok(Discovery::Legacy(revision)) => self.handshake(mailbox, revision, deadline).await,
-                Err(error) if may_be_legacy_server(&error) => {
+                Ok(Discovery::Stateful(revision)) => self.handshake(mailbox, revision, deadline).await,
+                Err(error) if may_be_stateful_server(&error) => {
                     self.handshake(mailbox, Revision::LATEST_STATEFUL, deadline).await
                 }
                 Err(error) => {
@@ -186,14 +187,14 @@ impl Opener {
         let result: DiscoverResult = result_of::<request::Discover>(end)?;
         let revision = match result.known_versions().max() {
             Some(revision) if revision.is_stateless() => revision,
-            Some(legacy) => return Ok(Discovery::Legacy(legacy)),
+            Some(stateful) => return Ok(Discovery::Stateful(stateful)),
             None => return Err(Error::incompatible("the server supports no revision that this client supports")),
         };
         let mut peer = Peer::new(revision);
         peer.info = result.meta.as_ref().and_then(steadfast_model::Meta::server_info);
         peer.server_capabilities = result.capabilities;
         // If the connection is closed, the first call fails with that.
-        let _ = mailbox.post(DriverCommand::SpeakModern(Box::new(peer.clone())));
+        let _ = mailbox.post(DriverCommand::OpenStateless(Box::new(peer.clone())));
         Ok(Discovery::Modern(Box::new(Negotiation { peer, instructions: result.instructions })))
     }
 
@@ -204,7 +205,7 @@ impl Opener {
         deadline: Moment,
     ) -> Result<PendingCall, Error> {
         let params = EmptyParams::default();
-        let text = era::params_text(revision, &params, &self.decoration).map_err(Error::encode)?;
+        let text = wire::params_text(revision, &params, &self.common_members).map_err(Error::encode)?;
         Ok(PendingCall::new(mailbox, Method::Discover, Some(text), self.options(deadline)))
     }
 
@@ -257,7 +258,7 @@ enum Discovery {
     /// The server speaks 2026-07-28 or newer: the negotiation is complete.
     Modern(Box<Negotiation>),
     /// This is the newest revision of the server, which needs a handshake.
-    Legacy(Revision),
+    Stateful(Revision),
 }
 
 /// The result of a negotiation.
@@ -316,7 +317,7 @@ fn http_status(refusal: &ErrorObject) -> Option<u64> {
 
 /// Whether an older server may respond to `server/discover` like this: with any error but those that only newer servers
 /// know, or not in time.
-fn may_be_legacy_server(error: &Error) -> bool {
+fn may_be_stateful_server(error: &Error) -> bool {
     let modern_codes = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION];
     match error.kind() {
         ErrorKind::Refused => error

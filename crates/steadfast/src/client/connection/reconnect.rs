@@ -38,7 +38,7 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_secs(10);
 ///     .reconnect(Reconnect::default().attempts(3).longest_pause(Duration::from_secs(2)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "a policy does nothing until it is passed to `Connecting::reconnect`"]
+#[must_use = "a policy does nothing until it is passed to `ConnectBuilder::reconnect`"]
 pub struct Reconnect {
     attempts: u32,
     first_pause: Duration,

@@ -151,7 +151,7 @@ impl ReconnectingConnection {
 
     /// Waits until the close begins.
     pub(crate) async fn wait_until_closing(&self) {
-        if mutant!(OutlastClose) {
+        if mutant!(WaitPastClose) {
             return std::future::pending().await;
         }
         // Never an error: the sender is a field of this.

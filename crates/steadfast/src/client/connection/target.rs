@@ -28,7 +28,7 @@ const MEMORY_BUFFER: usize = 256 * 1024;
 /// # async fn example() -> Result<(), steadfast::Error> {
 /// use steadfast::Client;
 /// use steadfast::client::Reconnect;
-/// use steadfast::transport::stream::Stream;
+/// use steadfast::transport::stream::StreamTransport;
 /// use tokio::net::TcpStream;
 ///
 /// // A function can be called again for each new connection.

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use steadfast_model::era::{self, Decoration};
 use steadfast_model::request::Request;
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{ClientCapabilities, ErrorObject, Method, Revision};
 use steadfast_proto::connection::{self, Peer};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
 
 use super::cache::ClientCache;
@@ -46,7 +46,7 @@ pub(crate) struct ClientService {
     pub(crate) change_listeners: ChangeListeners,
     pub(crate) cache: Arc<ClientCache>,
     /// Added to the requests that this service sends: `tasks/cancel`.
-    pub(crate) decoration: Decoration,
+    pub(crate) common_members: CommonMembers,
     pub(crate) task_registry: Arc<TaskRegistry>,
 }
 
@@ -66,7 +66,7 @@ impl Handlers {
                 let result = handler(params?).await?;
                 let mut out = Vec::new();
                 // Without a `resultType`: since 2026-07-28 this is not a result but a member of a request.
-                era::write(revision, &result, &mut out).map_err(Error::encode)?;
+                wire::write(revision, &result, &mut out).map_err(Error::encode)?;
                 Ok(out)
             })
         });
@@ -108,7 +108,7 @@ impl Service for ClientService {
     ) -> DispatchResult {
         let not_found = ErrorObject::method_not_found(request.method.name());
         if !self.handlers.has(request.method) {
-            return DispatchResult::Answered(Answer::error(&request.id, &not_found));
+            return DispatchResult::Answered(EncodedResponse::error(&request.id, &not_found));
         }
         let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let handlers = Arc::clone(&self.handlers);
@@ -127,7 +127,7 @@ impl Service for ClientService {
     }
 
     fn on_late_result(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
-        cancel::cancel_late(result, peer, &self.decoration, mailbox, runtime, &self.task_registry);
+        cancel::cancel_late(result, peer, &self.common_members, mailbox, runtime, &self.task_registry);
     }
 
     fn observe_notification(&mut self, method: Method, params: &OwnedParams) {
@@ -135,12 +135,12 @@ impl Service for ClientService {
     }
 }
 
-fn encode(encoded: EncodedResult, execution: &Execution) -> Answer {
+fn encode(encoded: EncodedResult, execution: &Execution) -> EncodedResponse {
     match encoded {
-        Ok(bytes) => Answer::result(&execution.id, |out| {
+        Ok(bytes) => EncodedResponse::result(&execution.id, |out| {
             out.extend_from_slice(&bytes);
             Ok::<_, std::convert::Infallible>(())
         }),
-        Err(error) => Answer::error(&execution.id, &era::error_for(execution.peer.revision, error.object())),
+        Err(error) => EncodedResponse::error(&execution.id, &wire::error_for(execution.peer.revision, error.object())),
     }
 }

@@ -3,7 +3,7 @@
 use steadfast_model::request::{self, Request};
 
 /// A request that servers send to clients, for which a client can have a handler: see
-/// [`Connecting::on`](crate::client::Connecting::on).
+/// [`ConnectBuilder::on`](crate::client::ConnectBuilder::on).
 ///
 /// `ping` is not one of them: the client responds to it without a handler.
 #[diagnostic::on_unimplemented(

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use steadfast_model::era::{self, Decoration};
 use steadfast_model::meta::key;
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, SetLevelParams, request};
 use steadfast_proto::envelope::OwnedParams;
 
@@ -19,7 +19,7 @@ use crate::client::call::pending::PendingResult;
 use crate::client::connection::live::LiveConnection;
 use crate::client::connection::opening::Opener;
 use crate::error::Error;
-use crate::runtime::{Backlog, CallOptions, PendingCall};
+use crate::runtime::{CallOptions, LossyChannel, PendingCall};
 
 /// If more messages than this are unread, or more bytes of them, the oldest are dropped.
 const MAX_UNREAD: usize = 1_024;
@@ -33,7 +33,7 @@ impl Client {
     /// with an error. A client can have several streams with different levels.
     ///
     /// Dropping the stream ends the listening. Closing the client ends the stream. So does the loss of the connection,
-    /// unless the client reconnects ([`Connecting::reconnect`](crate::client::Connecting::reconnect)): then the stream
+    /// unless the client reconnects ([`ConnectBuilder::reconnect`](crate::client::ConnectBuilder::reconnect)): then the stream
     /// continues on the next connection.
     ///
     /// ```
@@ -157,12 +157,12 @@ struct LogListenerTable {
 
 struct LogListener {
     level: LoggingLevel,
-    backlog: Backlog<LoggingMessageParams>,
+    backlog: LossyChannel<LoggingMessageParams>,
 }
 
 impl LogListener {
     fn new(level: LoggingLevel) -> Arc<Self> {
-        Arc::new(Self { level, backlog: Backlog::new(MAX_UNREAD, MAX_UNREAD_BYTES) })
+        Arc::new(Self { level, backlog: LossyChannel::new(MAX_UNREAD, MAX_UNREAD_BYTES) })
     }
 }
 
@@ -185,11 +185,11 @@ impl LogListeners {
         (listener, lowest)
     }
 
-    /// Adds the log level to the decoration of a request, if there is a listener.
-    pub(crate) fn decorate<'a>(&self, decoration: &'a Decoration) -> Cow<'a, Decoration> {
+    /// Adds the log level to the common_members of a request, if there is a listener.
+    pub(crate) fn decorate<'a>(&self, common_members: &'a CommonMembers) -> Cow<'a, CommonMembers> {
         match self.lowest_level() {
-            Some(level) => Cow::Owned(decoration.clone().with_meta(key::LOG_LEVEL, &level)),
-            None => Cow::Borrowed(decoration),
+            Some(level) => Cow::Owned(common_members.clone().with_meta(key::LOG_LEVEL, &level)),
+            None => Cow::Borrowed(common_members),
         }
     }
 
@@ -198,7 +198,7 @@ impl LogListeners {
     pub(crate) fn restore(&self, live: &LiveConnection, opener: &Opener) {
         let Some(level) = self.lowest_level().filter(|_| !live.peer.revision.is_stateless()) else { return };
         let params = SetLevelParams::new(level);
-        let Ok(text) = era::params_text(live.peer.revision, &params, &Decoration::none()) else { return };
+        let Ok(text) = wire::params_text(live.peer.revision, &params, &CommonMembers::none()) else { return };
         let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };
         let call = PendingCall::new(&live.mailbox, Method::SetLevel, Some(text), options);
         opener.runtime.spawn(Box::pin(async move { drop(call.await) }));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_model::era::{self, Decoration};
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{Method, TaskParams, request};
 use steadfast_proto::connection::Peer;
 use steadfast_proto::mutant;
@@ -39,7 +39,7 @@ pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: PendingCancel
 pub(crate) fn cancel_late(
     response: String,
     peer: &Arc<Peer>,
-    decoration: &Decoration,
+    common_members: &CommonMembers,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
     registry: &Arc<TaskRegistry>,
@@ -48,7 +48,7 @@ pub(crate) fn cancel_late(
         return;
     }
     let canceller =
-        TaskCanceller { mailbox: Arc::clone(mailbox), peer: Arc::clone(peer), decoration: decoration.clone() };
+        TaskCanceller { mailbox: Arc::clone(mailbox), peer: Arc::clone(peer), common_members: common_members.clone() };
     let (cancellation, workers) = (registry.begin_cancellation(), Arc::clone(runtime));
     runtime.spawn(Box::pin(async move {
         let kind = if has_result_request(&canceller.peer) { TaskKind::Experimental } else { TaskKind::Extension };
@@ -64,13 +64,13 @@ pub(crate) fn cancel_all(client: &Client, last_connection: ShutDownOnDrop) {
     let connection = Arc::clone(&client.inner.connection);
     let runtime = Arc::clone(client.inner.runtime());
     let registry = Arc::clone(&connection.opener.task_registry);
-    if mutant!(LeaveTasks) {
+    if mutant!(KeepTasksAtClose) {
         return;
     }
     let live = connection.live();
     for (task_id, cancellation) in registry.claim_all() {
         let (mailbox, peer) = (Arc::clone(&live.mailbox), Arc::clone(&live.peer));
-        let canceller = TaskCanceller { mailbox, peer, decoration: connection.opener.decoration.clone() };
+        let canceller = TaskCanceller { mailbox, peer, common_members: connection.opener.common_members.clone() };
         if supports_task_cancel(&canceller.peer) {
             send_when_permitted(&runtime, cancellation, move || canceller.cancel(&task_id));
         }
@@ -91,13 +91,13 @@ pub(crate) fn cancel_all(client: &Client, last_connection: ShutDownOnDrop) {
 struct TaskCanceller {
     mailbox: Arc<Mailbox>,
     peer: Arc<Peer>,
-    decoration: Decoration,
+    common_members: CommonMembers,
 }
 
 impl TaskCanceller {
     /// Sends the request; the returned future waits for the response. Does nothing if the task id cannot be encoded.
     fn cancel(&self, task_id: &str) -> impl Future<Output = ()> + Send + use<> {
-        let text = era::params_text(self.peer.revision, &TaskParams::new(task_id), &self.decoration);
+        let text = wire::params_text(self.peer.revision, &TaskParams::new(task_id), &self.common_members);
         let options = CallOptions { timeout: Some(CANCEL_TIMEOUT), ..CallOptions::default() };
         let request = text.map(|text| PendingCall::new(&self.mailbox, Method::CancelTask, Some(text), options));
         async move {

@@ -2,7 +2,7 @@
 
 use steadfast_model::AnyResult;
 use steadfast_model::request::Request;
-use steadfast_proto::connection::{CallEnd, CallRefused};
+use steadfast_proto::connection::{CallEnd, NotSentReason};
 
 use crate::error::{Error, Outcome};
 
@@ -52,17 +52,17 @@ pub(crate) fn text_of(end: CallEnd, method: &str) -> Result<Box<str>, Error> {
         CallEnd::EndedByPeer => {
             Err(Error::cancelled(Outcome::Answered).with_message(format!("{method} was ended by the peer")))
         }
-        CallEnd::NotMade(CallRefused::TooMany) => {
+        CallEnd::NotSent(NotSentReason::TooMany) => {
             let why = "call limit reached (see `Limits::calls`)";
             Err(Error::limit(format!("{method} was not sent: {why}")))
         }
-        CallEnd::NotMade(CallRefused::NotInRevision) => {
+        CallEnd::NotSent(NotSentReason::NotInRevision) => {
             Err(Error::unsupported(format!("{method} cannot be sent: the negotiated revision does not have it")))
         }
-        CallEnd::NotMade(CallRefused::MissingCapability(capability)) => Err(Error::unsupported(format!(
+        CallEnd::NotSent(NotSentReason::MissingCapability(capability)) => Err(Error::unsupported(format!(
             "{method} needs the capability {capability:?}, which the peer did not declare"
         ))),
-        CallEnd::NotMade(_) => {
+        CallEnd::NotSent(_) => {
             Err(Error::closed(Outcome::NotSent)
                 .with_message(format!("{method} was not sent: the connection is closed")))
         }
@@ -95,7 +95,7 @@ impl CallLoss {
             CallEnd::Closed { sent } => Some(Self { sent: *sent, kind: LossKind::Connection }),
             CallEnd::Lost { sent, .. } => Some(Self { sent: *sent, kind: LossKind::Call }),
             CallEnd::SessionLost => Some(Self { sent: false, kind: LossKind::Session }),
-            CallEnd::NotMade(CallRefused::Closed) => Some(Self { sent: false, kind: LossKind::Connection }),
+            CallEnd::NotSent(NotSentReason::Closed) => Some(Self { sent: false, kind: LossKind::Connection }),
             _ => None,
         }
     }
@@ -113,8 +113,8 @@ mod tests {
             CallEnd::Closed { sent: true },
             CallEnd::Closed { sent: false },
             CallEnd::EndedByPeer,
-            CallEnd::NotMade(CallRefused::TooMany),
-            CallEnd::NotMade(CallRefused::Closed),
+            CallEnd::NotSent(NotSentReason::TooMany),
+            CallEnd::NotSent(NotSentReason::Closed),
         ];
         let messages: Vec<String> =
             ends.into_iter().map(|end| text_of(end, "tools/call").unwrap_err().to_string()).collect();

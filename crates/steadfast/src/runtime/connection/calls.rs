@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use steadfast_model::{Method, ProgressParams, ProgressToken, Revision};
-use steadfast_proto::connection::{Call, CallEnd, CallKey, CallRefused, Key};
+use steadfast_proto::connection::{Call, CallEnd, CallKey, NotSentReason, RequestKey};
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 
@@ -21,7 +21,7 @@ pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 pub(crate) struct CallSlot {
     state: Mutex<CallState>,
     /// The result is needed even if the caller has dropped its future.
-    expects_late_answer: bool,
+    expects_late_response: bool,
 }
 
 struct CallState {
@@ -74,7 +74,7 @@ impl CallSlot {
     pub(crate) fn end(&self, end: CallEnd) -> Option<Box<str>> {
         let mut late = None;
         self.update(|state| match end {
-            CallEnd::Answered(result) if state.abandoned && self.expects_late_answer => {
+            CallEnd::Answered(result) if state.abandoned && self.expects_late_response => {
                 late = Some(result);
             }
             end => state.end = Some(end),
@@ -118,7 +118,7 @@ impl CallSlot {
 #[derive(Default)]
 pub(crate) struct CallOptions {
     /// The request whose handler makes the call.
-    pub(crate) parent: Option<Key>,
+    pub(crate) parent: Option<RequestKey>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) total_timeout: Option<Duration>,
     pub(crate) progress: Option<(ProgressToken, OnProgress)>,
@@ -126,7 +126,7 @@ pub(crate) struct CallOptions {
     pub(crate) uncancellable: bool,
     /// The result is needed even after the call was cancelled: see
     /// [`Service::on_late_result`](crate::runtime::Service::on_late_result).
-    pub(crate) expects_late_answer: bool,
+    pub(crate) expects_late_response: bool,
 }
 
 /// A call in flight, as a future of its end.
@@ -166,14 +166,14 @@ impl PendingCall {
             call.total_timeout = options.total_timeout;
         }
         call.cancellable = !options.uncancellable;
-        call.expects_late_answer = options.expects_late_answer;
+        call.expects_late_response = options.expects_late_response;
         let (token, on_progress) = options.progress.unzip();
         call.progress_token = token;
-        let slot = Arc::new(CallSlot { state: Mutex::default(), expects_late_answer: options.expects_late_answer });
+        let slot = Arc::new(CallSlot { state: Mutex::default(), expects_late_response: options.expects_late_response });
         let key = mailbox.next_call_key();
         mailbox.callers().into_iter().for_each(Callers::note);
         if mailbox.post(command(key, call, Arc::clone(&slot))).is_err() {
-            slot.end(CallEnd::NotMade(CallRefused::Closed));
+            slot.end(CallEnd::NotSent(NotSentReason::Closed));
         }
         Self { key, slot, mailbox: Arc::clone(mailbox), on_progress, ended: false }
     }
@@ -293,7 +293,7 @@ mod tests {
             recorder.lock().unwrap().push(progress.progress);
             if let Some(slot) = ending_slot.lock().unwrap().take() {
                 slot.push_progress(report(2));
-                slot.end(CallEnd::NotMade(CallRefused::Closed));
+                slot.end(CallEnd::NotSent(NotSentReason::Closed));
             }
         });
         let options = CallOptions { progress: Some((ProgressToken::from(1), on_progress)), ..CallOptions::default() };

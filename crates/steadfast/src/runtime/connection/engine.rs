@@ -12,9 +12,9 @@ use std::task::Context;
 use steadfast_model::Method;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{
-    CallEnd, CallKey, CallRefused, CloseCause, Connection, Event, Hello, Key, Limits, Peer, Request,
+    CallEnd, CallKey, CloseCause, Connection, Event, Hello, Limits, NotSentReason, Peer, Request, RequestKey,
 };
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 use tokio::sync::watch;
@@ -53,7 +53,7 @@ pub(crate) trait Service: Send + 'static {
 /// What [`Service::start`] did with a request.
 pub(crate) enum DispatchResult {
     /// The request has its response.
-    Answered(Answer),
+    Answered(EncodedResponse),
     /// The handler of the request runs.
     Running(Arc<Execution>),
     /// The request is a stream of notifications, which has begun and has to be acknowledged.
@@ -82,13 +82,13 @@ pub(crate) struct Engine<S> {
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) timer: Box<dyn Timer>,
-    executions: BTreeMap<Key, Arc<Execution>>,
+    executions: BTreeMap<RequestKey, Arc<Execution>>,
     calls: BTreeMap<CallKey, Arc<CallSlot>>,
     commands: Vec<DriverCommand>,
     log: RateLimitedLog,
     ended: Option<ConnectionEnd>,
     /// Requests whose handlers let the client disconnect, since the owner took them last; set if the owner tracks them.
-    released_streams: Option<Vec<Key>>,
+    released_streams: Option<Vec<RequestKey>>,
     /// Calls that have ended since the owner took them last; set if the owner tracks them.
     ended_calls: Option<Vec<CallKey>>,
     /// Becomes true when the connection accepts no more calls; set once there is a receiver.
@@ -135,7 +135,7 @@ impl<S: Service> Engine<S> {
 
     /// Takes the requests that have let their client disconnect since the last call of this.
     #[cfg(feature = "http")]
-    pub(crate) fn take_released_streams(&mut self) -> Vec<Key> {
+    pub(crate) fn take_released_streams(&mut self) -> Vec<RequestKey> {
         self.released_streams.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -279,7 +279,7 @@ impl<S: Service> Engine<S> {
                 let accepted = self.connection.initialize(now, key, call, offered);
                 self.register_call(key, slot, accepted);
             }
-            DriverCommand::SpeakModern(peer) => self.connection.open_stateless(*peer),
+            DriverCommand::OpenStateless(peer) => self.connection.open_stateless(*peer),
             // A caller that still waits gets an end that says whether the request was sent.
             DriverCommand::CancelCall(call) => self.connection.cancel_call(now, call, None),
             DriverCommand::Notify(notifications) => notifications.send_on(&mut self.connection),
@@ -293,10 +293,10 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    fn register_call(&mut self, key: CallKey, slot: Arc<CallSlot>, accepted: Result<(), CallRefused>) {
+    fn register_call(&mut self, key: CallKey, slot: Arc<CallSlot>, accepted: Result<(), NotSentReason>) {
         match accepted {
             Ok(()) => drop(self.calls.insert(key, slot)),
-            Err(refused) => drop(slot.end(CallEnd::NotMade(refused))),
+            Err(refused) => drop(slot.end(CallEnd::NotSent(refused))),
         }
     }
 
@@ -306,14 +306,14 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    fn end_execution(&mut self, now: Moment, key: Key) {
+    fn end_execution(&mut self, now: Moment, key: RequestKey) {
         self.connection.handle_execution_ended(now, key);
         if let Some(execution) = self.executions.remove(&key) {
             execution.close();
         }
     }
 
-    fn send_progress(&mut self, now: Moment, key: Key) {
+    fn send_progress(&mut self, now: Moment, key: RequestKey) {
         if let Some(progress) = self.executions.get(&key).and_then(|execution| execution.take_progress()) {
             self.connection.progress(now, key, progress);
         }
@@ -348,7 +348,7 @@ impl<S> Engine<S> {
         }
         for command in self.mailbox.close() {
             if let DriverCommand::Call { slot, .. } | DriverCommand::Initialize { slot, .. } = command {
-                slot.end(CallEnd::NotMade(CallRefused::Closed));
+                slot.end(CallEnd::NotSent(NotSentReason::Closed));
             }
         }
     }

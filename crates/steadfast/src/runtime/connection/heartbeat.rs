@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_model::Method;
-use steadfast_proto::connection::{CallEnd, CallRefused};
+use steadfast_proto::connection::{CallEnd, NotSentReason};
 
 use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
 
@@ -22,7 +22,7 @@ pub(crate) async fn ping_timeout(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime
         let options = CallOptions { timeout: Some(interval), ..CallOptions::default() };
         match PendingCall::new(&mailbox, Method::Ping, None, options).await {
             CallEnd::TimedOut { .. } => break,
-            CallEnd::Closed { .. } | CallEnd::NotMade(CallRefused::Closed) => {
+            CallEnd::Closed { .. } | CallEnd::NotSent(NotSentReason::Closed) => {
                 return std::future::pending().await;
             }
             // An error response shows too that the peer is alive.

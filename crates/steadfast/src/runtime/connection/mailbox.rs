@@ -6,8 +6,8 @@ use std::task::{Context, Waker};
 
 use serde_json::Value;
 use steadfast_model::{LoggingLevel, Principal, Revision};
-use steadfast_proto::connection::{Call, CallKey, Key, Limits, Peer};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::connection::{Call, CallKey, Limits, Peer, RequestKey};
+use steadfast_proto::encode::EncodedResponse;
 
 use super::calls::CallSlot;
 use super::notifications::PendingNotifications;
@@ -17,27 +17,27 @@ use crate::runtime::threads::driver_migration::Callers;
 /// A command for the driver.
 pub(crate) enum DriverCommand {
     /// Send the response of a handler, whose execution goes on (a shield, a cleanup).
-    Respond { key: Key, response: Answer },
+    Respond { key: RequestKey, response: EncodedResponse },
     /// Send the response of a handler, whose execution has ended.
-    RespondAndEnd { key: Key, response: Answer },
+    RespondAndEnd { key: RequestKey, response: EncodedResponse },
     /// An execution has ended.
-    EndExecution { key: Key },
+    EndExecution { key: RequestKey },
     /// Send the newest progress of an execution, which holds it.
-    SendProgress { key: Key },
+    SendProgress { key: RequestKey },
     /// Send a log message to the client.
-    Log { key: Key, level: LoggingLevel, logger: Option<String>, data: Value },
+    Log { key: RequestKey, level: LoggingLevel, logger: Option<String>, data: Value },
     /// Send a request to the peer. The slot receives its end.
     Call { key: CallKey, call: Call, slot: Arc<CallSlot> },
     /// Send `initialize` to the server. The slot receives its end.
     Initialize { key: CallKey, call: Call, offered: Revision, slot: Arc<CallSlot> },
     /// The server has shown that it speaks 2026-07-28: use it.
-    SpeakModern(Box<Peer>),
+    OpenStateless(Box<Peer>),
     /// Cancel a call.
     CancelCall(CallKey),
     /// Send all these notifications.
     Notify(Arc<PendingNotifications>),
     /// The handler of this request lets its client disconnect and resume the stream later.
-    ReleaseStream { key: Key },
+    ReleaseStream { key: RequestKey },
     /// Shut down, with the drain window or without.
     ShutDown { at_once: bool },
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use steadfast_model::Method;
-use steadfast_proto::connection::{Connection, Key};
+use steadfast_proto::connection::{Connection, RequestKey};
 
 use super::mailbox::{DriverCommand, Mailbox};
 
@@ -12,7 +12,7 @@ use super::mailbox::{DriverCommand, Mailbox};
 pub(crate) struct PendingNotifications {
     mailbox: Weak<Mailbox>,
     /// The request on whose stream they are sent, if there is one.
-    request: Option<Key>,
+    request: Option<RequestKey>,
     state: Mutex<NotificationState>,
 }
 
@@ -31,12 +31,12 @@ type NotificationKey = (Method, Option<Box<str>>);
 
 impl PendingNotifications {
     /// For a connection, or for the stream of one of its requests.
-    pub(crate) fn new(mailbox: &Arc<Mailbox>, request: Option<Key>) -> Arc<Self> {
+    pub(crate) fn new(mailbox: &Arc<Mailbox>, request: Option<RequestKey>) -> Arc<Self> {
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request, state: Mutex::default() })
     }
 
     /// For a stream that will be acknowledged. Notifications are sent after the acknowledgement.
-    pub(crate) fn before_acknowledgement(mailbox: &Arc<Mailbox>, request: Key) -> Arc<Self> {
+    pub(crate) fn before_acknowledgement(mailbox: &Arc<Mailbox>, request: RequestKey) -> Arc<Self> {
         let state = Mutex::new(NotificationState { awaits_acknowledgement: true, ..NotificationState::default() });
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request: Some(request), state })
     }

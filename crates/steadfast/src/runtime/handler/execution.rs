@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use steadfast_model::{Principal, RequestId};
-use steadfast_proto::connection::{CancelReason, Key, Peer, Progress, Request};
+use steadfast_proto::connection::{CancelReason, Peer, Progress, Request, RequestKey};
 
 use super::input_rounds::InputRounds;
 use crate::runtime::connection::mailbox::{DriverCommand, Mailbox};
@@ -25,7 +25,7 @@ use crate::runtime::{Runtime, Task};
 const MAX_QUEUED_LOGS: usize = 64;
 
 pub(crate) struct Execution {
-    pub(crate) key: Key,
+    pub(crate) key: RequestKey,
     pub(crate) id: RequestId,
     pub(crate) peer: Arc<Peer>,
     /// The authenticated sender of the request, if the transport knows it.

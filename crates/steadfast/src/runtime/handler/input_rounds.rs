@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use steadfast_model::{ErrorObject, InputRequest, InputRequests, JsonObject};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 
 use crate::error::{Error, Outcome};
 
@@ -32,7 +32,7 @@ pub(crate) trait RoundStore: Send + Sync {
     fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject>;
 
     /// Encodes the response that asks for input and carries the state to the next round.
-    fn suspend(&self, requests: InputRequests, state: &RoundState) -> Answer;
+    fn suspend(&self, requests: InputRequests, state: &RoundState) -> EncodedResponse;
 }
 
 /// The state that is carried from one round to the next.
@@ -203,7 +203,7 @@ impl InputRounds {
     }
 
     /// Ends this run of the handler and encodes the response that asks for all pending input.
-    pub(crate) fn suspend(&self) -> Answer {
+    pub(crate) fn suspend(&self) -> EncodedResponse {
         let mut state = self.lock();
         state.ended = true;
         let pending = std::mem::take(&mut state.pending);
@@ -294,8 +294,8 @@ mod tests {
             Ok((self.state.clone(), self.responses.clone()))
         }
 
-        fn suspend(&self, requests: InputRequests, state: &RoundState) -> Answer {
-            Answer::result(&RequestId::from(1), |out| serde_json::to_writer(out, &(requests, state)))
+        fn suspend(&self, requests: InputRequests, state: &RoundState) -> EncodedResponse {
+            EncodedResponse::result(&RequestId::from(1), |out| serde_json::to_writer(out, &(requests, state)))
         }
     }
 

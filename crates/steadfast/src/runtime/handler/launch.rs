@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 
 use super::execution::Execution;
 use super::task::{HandlerStage, HandlerTask};
@@ -22,7 +22,7 @@ pub(crate) enum Job<T> {
 pub(super) fn launch<T, E>(execution: Arc<Execution>, job: Job<T>, encode: E, grace: Option<Duration>)
 where
     T: Send + 'static,
-    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
 {
     match job {
         // A plain function needs no worker, unless it has to wait for something.
@@ -35,7 +35,7 @@ where
 pub(super) fn launch_blocking<T, E>(execution: Arc<Execution>, function: Box<dyn FnOnce() -> T + Send>, encode: E)
 where
     T: Send + 'static,
-    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
 {
     let runtime = Arc::clone(&execution.runtime);
     // If no thread can be started the task is dropped without having run, and its destructor ends the request.
@@ -47,7 +47,7 @@ where
 fn run_blocking<T, E>(mut task: HandlerTask<T, E>)
 where
     T: Send + 'static,
-    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
 {
     let ready = task.execution.stop_reason().is_none() && task.execution.mailbox.budget().has_capacity();
     if let (HandlerStage::WaitingForBudget(_), true) = (&task.stage, ready)

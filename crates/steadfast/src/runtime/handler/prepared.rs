@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 
 use super::execution::Execution;
 use super::launch::{Job, launch};
@@ -21,7 +21,7 @@ pub(crate) struct PreparedHandler<T, E> {
 impl<T, E> PreparedHandler<T, E>
 where
     T: Send + 'static,
-    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
 {
     /// `encode` writes what the handler returns as the response. It is called where the handler ran.
     pub(crate) fn new(execution: Arc<Execution>, job: Job<T>, encode: E) -> Self {
@@ -44,7 +44,7 @@ where
 /// How a request is answered.
 pub(crate) enum Route<T, E> {
     /// The response is known already.
-    Answer(Answer),
+    Response(EncodedResponse),
     /// A handler makes the response.
     Handler(PreparedHandler<T, E>),
 }
@@ -58,11 +58,11 @@ pub(crate) trait Start {
 impl<T, E> Start for Route<T, E>
 where
     T: Send + 'static,
-    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
 {
     fn start(self) -> DispatchResult {
         let PreparedHandler { execution, job, encode, grace, acknowledgement } = match self {
-            Self::Answer(answer) => return DispatchResult::Answered(answer),
+            Self::Response(answer) => return DispatchResult::Answered(answer),
             Self::Handler(prepared) => prepared,
         };
         launch(Arc::clone(&execution), job, encode, grace);
@@ -74,7 +74,7 @@ where
 }
 
 /// A response that is known already, for methods that never have a handler.
-impl Start for Answer {
+impl Start for EncodedResponse {
     fn start(self) -> DispatchResult {
         DispatchResult::Answered(self)
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use steadfast_model::ErrorObject;
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::mutant;
 
 use super::catch_panic::{call_catching_panics, drop_catching_panics};
@@ -14,7 +14,7 @@ use crate::runtime::connection::mailbox::DriverCommand;
 
 /// A response that waits for the output budget. Its bytes count as parked for as long as it exists.
 pub(super) struct ParkedResponse {
-    pub(super) response: Option<Answer>,
+    pub(super) response: Option<EncodedResponse>,
     bytes: usize,
     execution: Arc<Execution>,
 }
@@ -27,7 +27,7 @@ impl Drop for ParkedResponse {
 
 impl<T, E> HandlerTask<T, E>
 where
-    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
     T: Send + 'static,
 {
     /// Encodes what the handler returned, on the thread on which the handler ran.
@@ -45,7 +45,7 @@ where
     }
 
     /// Posts a response, now or when the output budget has capacity.
-    pub(super) fn deliver(&mut self, response: Answer) -> HandlerStage<T> {
+    pub(super) fn deliver(&mut self, response: EncodedResponse) -> HandlerStage<T> {
         let execution = &self.execution;
         if execution.mailbox.budget().has_capacity() {
             execution.drop_cleanups();
@@ -62,7 +62,7 @@ where
         let error =
             ErrorObject::internal("output limit reached: too many responses wait to be read, so this one was dropped");
         execution.drop_cleanups();
-        post_response(execution, Answer::error(&execution.id, &error))
+        post_response(execution, EncodedResponse::error(&execution.id, &error))
     }
 
     pub(super) fn respond_to_panic(&mut self) -> HandlerStage<T> {
@@ -76,7 +76,7 @@ where
 }
 
 /// Posts the response. If nothing else is left of the execution, the same command ends it.
-pub(super) fn post_response<T>(execution: &Arc<Execution>, response: Answer) -> HandlerStage<T> {
+pub(super) fn post_response<T>(execution: &Arc<Execution>, response: EncodedResponse) -> HandlerStage<T> {
     if !execution.try_end() {
         post(execution, DriverCommand::Respond { key: execution.key, response });
         return HandlerStage::CleaningUp(None);
@@ -91,9 +91,9 @@ pub(super) fn post(execution: &Execution, command: DriverCommand) {
 }
 
 /// The message of a panic may contain secrets, so the peer learns only that there was one.
-fn panic_response(execution: &Execution) -> Answer {
+fn panic_response(execution: &Execution) -> EncodedResponse {
     let log = || tracing::error!(request = %execution.id, "handler panicked; its request gets an internal error");
     // A log subscriber that panics in its turn must not prevent the response.
     let _ = call_catching_panics(log);
-    Answer::error(&execution.id, &ErrorObject::internal("the handler failed unexpectedly"))
+    EncodedResponse::error(&execution.id, &ErrorObject::internal("the handler failed unexpectedly"))
 }

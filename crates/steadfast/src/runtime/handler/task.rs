@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::mutant;
 
 use super::catch_panic::{Panic, call_catching_panics, drop_catching_panics, poll_catching_panics};
@@ -60,7 +60,7 @@ impl<T, E> Unpin for HandlerTask<T, E> {}
 
 impl<T, E> Future for HandlerTask<T, E>
 where
-    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
     T: Send + 'static,
 {
     type Output = ();
@@ -155,7 +155,7 @@ where
 
 impl<T, E> HandlerTask<T, E>
 where
-    E: FnOnce(T, &Execution) -> Answer + Send + 'static,
+    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
     T: Send + 'static,
 {
     pub(super) fn new(execution: Arc<Execution>, stage: HandlerStage<T>, encode: E, grace: Option<Duration>) -> Self {
@@ -282,9 +282,9 @@ impl<T, E> Drop for HandlerTask<T, E> {
 }
 
 /// Reads the input that came with the request, before its handler runs. `Err` is the response if it cannot be read.
-fn open_input_rounds(execution: &Execution) -> Result<(), Answer> {
+fn open_input_rounds(execution: &Execution) -> Result<(), EncodedResponse> {
     let opened = execution.input_rounds().map_or(Ok(()), InputRounds::open);
-    opened.map_err(|error| Answer::error(&execution.id, &error))
+    opened.map_err(|error| EncodedResponse::error(&execution.id, &error))
 }
 
 /// The handler is gone: tasks that it spawned and that still wait for input get an error.

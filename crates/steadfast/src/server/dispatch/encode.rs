@@ -1,13 +1,13 @@
 //! The one encoder of results: what a handler returned becomes the response, in the form of the client's revision.
 
-use steadfast_model::era::{self, ResultShape};
+use steadfast_model::wire::{self, ResultShape};
 use steadfast_model::{CallToolResult, CompleteResult, Content, GetPromptResult, ReadResourceResult, ResourceContents};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 
 use crate::error::Error;
 use crate::runtime::Execution;
 use crate::server::Server;
-use crate::server::tool::error::Failure;
+use crate::server::tool::error::HandlerError;
 
 /// A result that handlers return.
 pub(crate) trait HandlerResult: ResultShape + Sized {
@@ -15,7 +15,7 @@ pub(crate) trait HandlerResult: ResultShape + Sized {
     fn size_hint(&self) -> usize;
 
     /// What a failure is: an error of JSON-RPC, unless the result itself can say that it failed.
-    fn from_failure(failure: Failure) -> Result<Self, Error> {
+    fn from_failure(failure: HandlerError) -> Result<Self, Error> {
         Err(failure.into_error())
     }
 }
@@ -25,7 +25,7 @@ impl HandlerResult for CallToolResult {
         self.content.iter().map(content_size).sum()
     }
 
-    fn from_failure(failure: Failure) -> Result<Self, Error> {
+    fn from_failure(failure: HandlerError) -> Result<Self, Error> {
         failure.into_answer()
     }
 }
@@ -53,15 +53,21 @@ impl HandlerResult for CompleteResult {
 }
 
 /// The response with what a handler returned, or with how it failed.
-pub(crate) fn encode<R: HandlerResult>(reply: Result<R, Failure>, execution: &Execution, server: &Server) -> Answer {
+pub(crate) fn encode<R: HandlerResult>(
+    reply: Result<R, HandlerError>,
+    execution: &Execution,
+    server: &Server,
+) -> EncodedResponse {
     let revision = execution.peer.revision;
     match reply.or_else(R::from_failure) {
         Ok(result) => {
             let buffer = execution.mailbox.buffer(result.size_hint());
-            let decoration = server.decoration();
-            Answer::result_in(buffer, &execution.id, |out| era::write_result(revision, &result, decoration, out))
+            let common_members = server.common_members();
+            EncodedResponse::result_in(buffer, &execution.id, |out| {
+                wire::write_result(revision, &result, common_members, out)
+            })
         }
-        Err(error) => Answer::error(&execution.id, &era::error_for(revision, error.object())),
+        Err(error) => EncodedResponse::error(&execution.id, &wire::error_for(revision, error.object())),
     }
 }
 

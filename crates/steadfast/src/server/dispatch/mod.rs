@@ -19,15 +19,15 @@ mod routes;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use steadfast_model::era;
+use steadfast_model::wire;
 use steadfast_model::{ErrorObject, Method, Principal};
 use steadfast_proto::connection::{Hello, Request, ServerHello};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 
 use super::input::round;
 use super::subscriptions::{self, Subscriptions};
 use super::tasks;
-use super::{Catalog, Item, Server};
+use super::{Catalog, CatalogItem, Server};
 use crate::runtime::{DispatchResult, Engine, Exchange, Execution, Mailbox, Runtime, Service, Start};
 use layer::RequestInfo;
 
@@ -42,13 +42,13 @@ pub(crate) struct ServerService {
 
 /// What a route needs besides the request.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope<'a> {
+pub(crate) struct RouteContext<'a> {
     pub(crate) server: &'a Server,
     pub(crate) mailbox: &'a Arc<Mailbox>,
     pub(crate) runtime: &'a Arc<dyn Runtime>,
 }
 
-impl Scope<'_> {
+impl RouteContext<'_> {
     /// The execution of a request whose handler asks its client for nothing.
     pub(crate) fn execution(&self, request: &Request) -> Arc<Execution> {
         Execution::new(request, Arc::clone(self.mailbox), Arc::clone(self.runtime))
@@ -96,27 +96,31 @@ impl ServerService {
         let info = RequestInfo::new(&request);
         for layer in self.server.layers() {
             if let Err(error) = layer.on_request(&info) {
-                let error = era::error_for(request.peer.revision, &error);
-                return DispatchResult::Answered(Answer::error(&request.id, &error));
+                let error = wire::error_for(request.peer.revision, &error);
+                return DispatchResult::Answered(EncodedResponse::error(&request.id, &error));
             }
         }
         route(request).start()
     }
 
     /// A page of a list, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.
-    fn list<T: Item>(&self, catalog: &Catalog<T>, request: &Request) -> Answer {
+    fn list<T: CatalogItem>(&self, catalog: &Catalog<T>, request: &Request) -> EncodedResponse {
         let cursor = request.params.get("cursor").filter(|cursor| *cursor != "null");
         let text = cursor.map(|_| request.params.get_string("cursor").unwrap_or_default());
-        match catalog.list_answer(text.as_deref(), request.peer.revision, self.server.decoration()) {
-            Ok(list) => Answer::result(&request.id, |out| {
+        match catalog.list_answer(text.as_deref(), request.peer.revision, self.server.common_members()) {
+            Ok(list) => EncodedResponse::result(&request.id, |out| {
                 out.extend_from_slice(&list);
                 Ok::<_, Infallible>(())
             }),
-            Err(error) => Answer::error(&request.id, &era::error_for(request.peer.revision, error.object())),
+            Err(error) => EncodedResponse::error(&request.id, &wire::error_for(request.peer.revision, error.object())),
         }
     }
 
-    fn subscribe(&self, request: &Request, answer: impl Fn(&Subscriptions, &Server, &Request) -> Answer) -> Answer {
+    fn subscribe(
+        &self,
+        request: &Request,
+        answer: impl Fn(&Subscriptions, &Server, &Request) -> EncodedResponse,
+    ) -> EncodedResponse {
         match &self.subscriptions {
             Some(subscriptions) => answer(subscriptions, &self.server, request),
             None => method_not_found(request),
@@ -127,7 +131,7 @@ impl ServerService {
 impl Service for ServerService {
     fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult {
         let server = &self.server;
-        let scope = Scope { server, mailbox, runtime };
+        let scope = RouteContext { server, mailbox, runtime };
         match request.method {
             Method::CallTool => self.run(request, |request| routes::call_tool(scope, request, self.within_task)),
             Method::ListTools => self.run(request, |request| self.list(&server.tool_list(), &request)),
@@ -152,6 +156,6 @@ impl Service for ServerService {
     }
 }
 
-fn method_not_found(request: &Request) -> Answer {
-    Answer::error(&request.id, &ErrorObject::method_not_found(request.method.name()))
+fn method_not_found(request: &Request) -> EncodedResponse {
+    EncodedResponse::error(&request.id, &ErrorObject::method_not_found(request.method.name()))
 }

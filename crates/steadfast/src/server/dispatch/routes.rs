@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_model::error::excerpt;
-use steadfast_model::{Cache, CompleteParams, CompleteResult, ErrorObject, Reference, era};
+use steadfast_model::{CacheHints, CompleteParams, CompleteResult, ErrorObject, Reference, wire};
 use steadfast_proto::connection::{Peer, Request};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 
-use super::Scope;
+use super::RouteContext;
 use super::encode::encode;
 use crate::error::Error;
 use crate::runtime::{DispatchResult, Execution, Job, PreparedHandler, Route, Start};
@@ -20,7 +20,7 @@ use crate::server::completion::{CompletionFuture, CompletionReply};
 use crate::server::input::{need, round};
 use crate::server::resource::reply::ResourceReply;
 use crate::server::tasks::{self, TaskDecision};
-use crate::server::{Arguments, Context, PromptReply, Reply, Run, Server};
+use crate::server::{Arguments, Context, PromptReply, Run, Server, ToolReply};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
 const GRACE: Duration = Duration::from_secs(30);
@@ -41,9 +41,9 @@ impl<Inline: Start, Task: Start> Start for ToolRoute<Inline, Task> {
 }
 
 /// `tools/call`. Within a task the handler of the tool runs, and no other task begins.
-pub(super) fn call_tool(scope: Scope<'_>, request: Request, within_task: bool) -> impl Start + use<> {
-    let Scope { server, .. } = scope;
-    let refuse = |error: &ErrorObject| ToolRoute::Inline(Route::Answer(Answer::error(&request.id, error)));
+pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, within_task: bool) -> impl Start + use<> {
+    let RouteContext { server, .. } = scope;
+    let refuse = |error: &ErrorObject| ToolRoute::Inline(Route::Response(EncodedResponse::error(&request.id, error)));
     let Some(name) = request.params.get_string("name") else {
         return refuse(&ErrorObject::invalid_params("params.name must be the name of a tool"));
     };
@@ -67,14 +67,14 @@ pub(super) fn call_tool(scope: Scope<'_>, request: Request, within_task: bool) -
         Run::Blocking(function) => Job::Blocking(function),
     };
     let server = server.clone();
-    let encode = move |reply: Reply, execution: &Execution| encode(reply, execution, &server);
+    let encode = move |reply: ToolReply, execution: &Execution| encode(reply, execution, &server);
     let grace = tool.is_cooperative().then_some(GRACE);
     ToolRoute::Inline(Route::Handler(PreparedHandler::new(execution, job, encode).cooperative(grace)))
 }
 
 /// `prompts/get`.
-pub(super) fn get_prompt(scope: Scope<'_>, request: Request) -> impl Start + use<> {
-    let Scope { server, .. } = scope;
+pub(super) fn get_prompt(scope: RouteContext<'_>, request: Request) -> impl Start + use<> {
+    let RouteContext { server, .. } = scope;
     let Some(name) = request.params.get_string("name") else {
         return invalid_params(&request, "params.name must be the name of a prompt");
     };
@@ -82,7 +82,7 @@ pub(super) fn get_prompt(scope: Scope<'_>, request: Request) -> impl Start + use
         return invalid_params(&request, format!("unknown prompt: `{}`", excerpt(&name)));
     };
     if let Err(error) = need::check(prompt.needs(), &request.peer) {
-        return Route::Answer(Answer::error(&request.id, error.object()));
+        return Route::Response(EncodedResponse::error(&request.id, error.object()));
     }
     let execution = scope.execution_with_input(&request);
     let ctx = Context::new(Arc::clone(&execution), server);
@@ -94,10 +94,11 @@ pub(super) fn get_prompt(scope: Scope<'_>, request: Request) -> impl Start + use
 }
 
 /// `resources/read`.
-pub(super) fn read_resource(scope: Scope<'_>, request: Request) -> impl Start + use<> {
-    let Scope { server, .. } = scope;
-    let refuse =
-        |error: &ErrorObject| Route::Answer(Answer::error(&request.id, &era::error_for(request.peer.revision, error)));
+pub(super) fn read_resource(scope: RouteContext<'_>, request: Request) -> impl Start + use<> {
+    let RouteContext { server, .. } = scope;
+    let refuse = |error: &ErrorObject| {
+        Route::Response(EncodedResponse::error(&request.id, &wire::error_for(request.peer.revision, error)))
+    };
     let Some(uri) = request.params.get_string("uri") else {
         return refuse(&ErrorObject::invalid_params("params.uri must be the URI of a resource"));
     };
@@ -111,7 +112,7 @@ pub(super) fn read_resource(scope: Scope<'_>, request: Request) -> impl Start + 
     let server = server.clone();
     let encode = move |reply: ResourceReply, execution: &Execution| {
         // A result that depends on the user's answers is for this client alone, and must not be cached.
-        let reply = reply.map(|result| if resumed { result.with_cache(Cache::default()) } else { result });
+        let reply = reply.map(|result| if resumed { result.with_cache(CacheHints::default()) } else { result });
         encode(reply, execution, &server)
     };
     Route::Handler(PreparedHandler::new(execution, job, encode).cooperative(cooperative.then_some(GRACE)))
@@ -131,8 +132,8 @@ fn find_resource(server: &Server, uri: &str, client: &Peer, ctx: Context) -> Res
 }
 
 /// `completion/complete`.
-pub(super) fn complete(scope: Scope<'_>, request: &Request) -> impl Start + use<> {
-    let Scope { server, .. } = scope;
+pub(super) fn complete(scope: RouteContext<'_>, request: &Request) -> impl Start + use<> {
+    let RouteContext { server, .. } = scope;
     let params = match serde_json::from_str::<CompleteParams>(request.params.text()) {
         Ok(params) => params,
         Err(error) => return invalid_params(request, format!("params of completion/complete: {error}")),
@@ -185,5 +186,5 @@ fn arguments(request: Request) -> Arguments {
 }
 
 fn invalid_params<T, E>(request: &Request, message: impl Into<Cow<'static, str>>) -> Route<T, E> {
-    Route::Answer(Answer::error(&request.id, &ErrorObject::invalid_params(message)))
+    Route::Response(EncodedResponse::error(&request.id, &ErrorObject::invalid_params(message)))
 }

@@ -147,7 +147,7 @@ pub(super) async fn request_input<R: ClientRequest>(
     let peer = &execution.peer;
     need::check(&[need], peer)?;
     if !peer.revision.is_stateless() {
-        let result = ctx.call_within::<R>(params, options.timeout).await?;
+        let result = ctx.call_with_timeout::<R>(params, options.timeout).await?;
         return Ok(InputAnswer { result, key: None });
     }
     if execution.input_rounds().is_none() {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use steadfast_model::{
-    ElicitAction, ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCompleteParams, ErrorObject, Method, era,
-    request,
+    ElicitAction, ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCompleteParams, ErrorObject, Method, request,
+    wire,
 };
 
 use super::ask::{Ask, InputAnswer, request_input};
@@ -178,7 +178,8 @@ impl Context {
         let Some(execution) = self.execution() else { return };
         let params = ElicitationCompleteParams::new(id);
         // An object with one string can always be encoded.
-        let text = era::params_text(execution.peer.revision, &params, &era::Decoration::none()).unwrap_or_default();
+        let text =
+            wire::params_text(execution.peer.revision, &params, &wire::CommonMembers::none()).unwrap_or_default();
         PendingNotifications::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text));
     }
 

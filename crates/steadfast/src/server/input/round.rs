@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use steadfast_model::era;
+use steadfast_model::wire;
 use steadfast_model::{
     ClientCapabilities, ErrorObject, InputRequests, InputRequiredResult, JsonObject, Method, RequestId, Revision,
 };
 use steadfast_proto::connection::Request;
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 
 use crate::runtime::{Execution, InputRounds, Mailbox, RoundState, RoundStore, Runtime};
 use crate::server::Server;
@@ -102,13 +102,15 @@ impl RoundStore for SealedRoundStore {
         Ok((memory, responses))
     }
 
-    fn suspend(&self, requests: InputRequests, memory: &RoundState) -> Answer {
+    fn suspend(&self, requests: InputRequests, memory: &RoundState) -> EncodedResponse {
         let state = match self.seal(memory) {
             Ok(state) => state,
-            Err(error) => return Answer::error(&self.id, &error),
+            Err(error) => return EncodedResponse::error(&self.id, &error),
         };
         let result = InputRequiredResult::new().with_input_requests(requests).with_request_state(state);
-        Answer::result(&self.id, |out| era::write_result(self.revision, &result, self.server.decoration(), out))
+        EncodedResponse::result(&self.id, |out| {
+            wire::write_result(self.revision, &result, self.server.common_members(), out)
+        })
     }
 }
 

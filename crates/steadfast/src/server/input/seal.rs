@@ -39,7 +39,7 @@ const MAX_BYTES: usize = 256 * 1024;
 /// use steadfast::server::StateKeys;
 ///
 /// # let (new_key, old_key) = ([1; 32], [2; 32]);
-/// let keys = StateKeys::new(new_key).or_open_with(old_key).lifetime(Duration::from_secs(600));
+/// let keys = StateKeys::new(new_key).with_previous_key(old_key).lifetime(Duration::from_secs(600));
 /// let server = Server::builder("twin", "1.0.0").state_keys(keys).build();
 /// ```
 #[derive(Clone)]
@@ -67,7 +67,7 @@ impl StateKeys {
     }
 
     /// Also opens states that were sealed with this key: the previous key.
-    pub fn or_open_with(mut self, key: [u8; 32]) -> Self {
+    pub fn with_previous_key(mut self, key: [u8; 32]) -> Self {
         let more = XChaCha20Poly1305::new(&key.into());
         self.keys = self.keys.iter().cloned().chain([more]).collect();
         self
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_new_key_seals_and_the_old_one_still_opens() {
         let before = StateKeys::new([1; 32]);
-        let after = StateKeys::new([2; 32]).or_open_with([1; 32]);
+        let after = StateKeys::new([2; 32]).with_previous_key([1; 32]);
         let old = before.seal(b"", b"old").unwrap();
         let new = after.seal(b"", b"new").unwrap();
         assert_eq!(after.open(b"", &old).unwrap(), b"old");

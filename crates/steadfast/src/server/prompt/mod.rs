@@ -19,7 +19,7 @@ use super::input::need::Need;
 use super::registry::description::{description_setters, needs_setter};
 use super::registry::names::problem_of_meta;
 use super::tool::arguments::Arguments;
-use super::tool::error::Failure;
+use super::tool::error::HandlerError;
 use super::tool::handler::{BlockingHandler, Handler};
 use super::tool::parameters::Parameters;
 use super::tool::schema;
@@ -132,7 +132,7 @@ impl ServerPrompt {
             Job::Future(future) => future.await,
             Job::Blocking(function) => function(),
         };
-        reply.map_err(Failure::into_error)
+        reply.map_err(HandlerError::into_error)
     }
 
     /// Prepares one `prompts/get`.
@@ -176,11 +176,11 @@ impl PromptBuilder {
         let description = description.into();
         let mut argument = PromptArgument::new(name).with_required(required);
         argument.description = Some(description).filter(|text| !text.is_empty());
-        self.argument_of(argument)
+        self.prompt_argument(argument)
     }
 
     /// Adds an argument with all its properties.
-    pub fn argument_of(mut self, argument: PromptArgument) -> Self {
+    pub fn prompt_argument(mut self, argument: PromptArgument) -> Self {
         self.definition.arguments.push(argument);
         self
     }
@@ -245,36 +245,40 @@ impl PromptBuilder {
     }
 
     /// The handler that `#[prompt]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> ServerPrompt
-    where
-        P: Parameters,
-        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future + Send + 'static,
-        Answer::Output: IntoPrompt,
-    {
-        self.on_async(move |strings: &Strings| strings::decode_parameters(strings, names), function)
-    }
-
-    /// The handler that `#[prompt]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, Answer>(
+    pub(crate) fn parameters_handler<P, F, EncodedResponse>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerPrompt
     where
         P: Parameters,
-        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-        Answer: IntoPrompt,
+        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: Future + Send + 'static,
+        EncodedResponse::Output: IntoPrompt,
+    {
+        self.on_async(move |strings: &Strings| strings::decode_parameters(strings, names), function)
+    }
+
+    /// The handler that `#[prompt]` makes from a plain `fn`.
+    pub(crate) fn blocking_parameters_handler<P, F, EncodedResponse>(
+        self,
+        names: &'static [&'static str],
+        function: F,
+    ) -> ServerPrompt
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: IntoPrompt,
     {
         self.on_blocking(move |strings: &Strings| strings::decode_parameters(strings, names), function)
     }
 
-    fn on_async<A, F, Answer>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
+    fn on_async<A, F, EncodedResponse>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
     where
         A: Send + 'static,
-        F: Fn(A, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future + Send + 'static,
-        Answer::Output: IntoPrompt,
+        F: Fn(A, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: Future + Send + 'static,
+        EncodedResponse::Output: IntoPrompt,
     {
         let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {
@@ -289,11 +293,11 @@ impl PromptBuilder {
         })
     }
 
-    fn on_blocking<A, F, Answer>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
+    fn on_blocking<A, F, EncodedResponse>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
     where
         A: Send + 'static,
-        F: Fn(A, Context) -> Answer + Send + Sync + 'static,
-        Answer: IntoPrompt,
+        F: Fn(A, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: IntoPrompt,
     {
         let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {

@@ -6,9 +6,9 @@ use steadfast_model as model;
 use steadfast_model::ListPromptsResult;
 
 use super::ServerPrompt;
-use crate::server::{Catalog, Change, Item, Server};
+use crate::server::{Catalog, CatalogItem, Server, ServerChange};
 
-impl Item for ServerPrompt {
+impl CatalogItem for ServerPrompt {
     const KIND: u8 = b'p';
     type Definition = model::Prompt;
     type List = ListPromptsResult;
@@ -60,7 +60,7 @@ impl Server {
             tracing::error!(prompt = prompt.name(), problem, "added a prompt that cannot be served");
         }
         let replaced = self.inner.prompts.add(prompt);
-        self.inner.watchers.tell(&Change::Prompts);
+        self.inner.watchers.notify(&ServerChange::Prompts);
         replaced
     }
 
@@ -68,7 +68,7 @@ impl Server {
     pub fn remove_prompt(&self, name: &str) -> bool {
         let removed = self.inner.prompts.remove(name);
         if removed {
-            self.inner.watchers.tell(&Change::Prompts);
+            self.inner.watchers.notify(&ServerChange::Prompts);
         }
         removed
     }

@@ -7,11 +7,11 @@ use steadfast_model::{
     AudioContent, Content, EmbeddedResource, GetPromptResult, ImageContent, PromptMessage, Resource, Role, TextContent,
 };
 
-use crate::server::tool::error::{Failure, ToolError};
+use crate::server::tool::error::{HandlerError, ToolError};
 use crate::server::tool::media::{Audio, Image};
 
 /// The end of a prompt's call: its messages, or a failure.
-pub type PromptReply = Result<GetPromptResult, Failure>;
+pub type PromptReply = Result<GetPromptResult, HandlerError>;
 
 /// What a prompt may return: text or any content, as a message of the user; messages with their roles; a whole
 /// [`GetPromptResult`]; or a `Result` of any of these with any error.
@@ -85,7 +85,7 @@ impl<M: Into<PromptMessage>, const N: usize> IntoPrompt for [M; N] {
 }
 
 /// One message of the user.
-macro_rules! said_by_the_user {
+macro_rules! impl_user_message {
     ($($type:ty: $value:ident => $content:expr),+ $(,)?) => {$(
         impl IntoPrompt for $type {
             fn into_prompt(self) -> PromptReply {
@@ -96,7 +96,7 @@ macro_rules! said_by_the_user {
     )+};
 }
 
-said_by_the_user! {
+impl_user_message! {
     Content: content => content,
     TextContent: content => Content::Text(content),
     ImageContent: content => Content::Image(content),

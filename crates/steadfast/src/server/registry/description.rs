@@ -69,7 +69,7 @@ macro_rules! contents_setters {
         /// How long clients may cache the contents, and whether the cache may be shared between users (since
         /// 2026-07-28). No caching by default. A handler that returns a
         /// [`ReadResourceResult`](steadfast_model::ReadResourceResult) can override it.
-        pub fn cache(mut self, cache: steadfast_model::Cache) -> Self {
+        pub fn cache(mut self, cache: steadfast_model::CacheHints) -> Self {
             self.cache = Some(cache);
             self
         }

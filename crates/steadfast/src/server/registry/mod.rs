@@ -12,13 +12,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use steadfast_model::Revision;
-use steadfast_model::era::{self, Decoration, ResultShape};
+use steadfast_model::wire::{self, CommonMembers, ResultShape};
 
 use crate::error::Error;
 use cursor::Cursor;
 
 /// An item of a catalog.
-pub(crate) trait Item: Clone {
+pub(crate) trait CatalogItem: Clone {
     /// The kind of list, part of each cursor: it detects the cursor of another list.
     const KIND: u8;
     /// The definition that clients list.
@@ -53,7 +53,7 @@ struct CatalogEntry<T> {
     item: T,
 }
 
-impl<T: Item> Catalog<T> {
+impl<T: CatalogItem> Catalog<T> {
     /// A list of items with that page size. If several items have the same key, the last one is used, at the position
     /// of the first.
     pub(crate) fn new(items: impl IntoIterator<Item = T>, page_size: usize) -> Self {
@@ -131,28 +131,29 @@ impl<T: Item> Catalog<T> {
         &self,
         cursor: Option<&str>,
         revision: Revision,
-        decoration: &Decoration,
+        common_members: &CommonMembers,
     ) -> Result<Arc<[u8]>, Error> {
         if let Some(cursor) = cursor {
-            return self.write_page(self.start_of(cursor)?, revision, decoration);
+            return self.write_page(self.start_of(cursor)?, revision, common_members);
         }
         let cached = Revision::ALL.iter().position(|known| *known == revision).and_then(|at| self.first_pages.get(at));
         if let Some(page) = cached.and_then(OnceLock::get) {
             return Ok(Arc::clone(page));
         }
-        let written = self.write_page(0, revision, decoration)?;
+        let written = self.write_page(0, revision, common_members)?;
         // If two requests encode the page at the same time, both use the text of the first, which is the same.
         Ok(cached.map_or(written.clone(), |cached| Arc::clone(cached.get_or_init(|| written))))
     }
 
-    fn write_page(&self, start: usize, revision: Revision, decoration: &Decoration) -> Result<Arc<[u8]>, Error> {
+    fn write_page(&self, start: usize, revision: Revision, common_members: &CommonMembers) -> Result<Arc<[u8]>, Error> {
         let end = start.saturating_add(self.page_size).min(self.list.len());
         let page = self.list.get(start..end).unwrap_or_default();
         let definitions = page.iter().map(|entry| entry.item.definition().clone()).collect();
         let last = page.last().filter(|_| end < self.list.len());
         let next = last.map(|last| Cursor::after(T::KIND, last.serial, last.item.key()).encode());
         let mut written = Vec::new();
-        era::write_result(revision, &T::page(definitions, next), decoration, &mut written).map_err(Error::encode)?;
+        wire::write_result(revision, &T::page(definitions, next), common_members, &mut written)
+            .map_err(Error::encode)?;
         Ok(written.into())
     }
 
@@ -173,7 +174,7 @@ impl<T: Item> Catalog<T> {
 /// The current catalog of one kind of item.
 pub(crate) struct LiveCatalog<T>(RwLock<Arc<Catalog<T>>>);
 
-impl<T: Item> LiveCatalog<T> {
+impl<T: CatalogItem> LiveCatalog<T> {
     pub(crate) fn new(items: impl IntoIterator<Item = T>, page_size: usize) -> Self {
         Self(RwLock::new(Arc::new(Catalog::new(items, page_size))))
     }
@@ -220,13 +221,13 @@ mod tests {
         tools.iter().map(ServerTool::name).collect()
     }
 
-    fn decoration() -> Decoration {
-        Decoration::of_server(&Implementation::new("s", "1"))
+    fn common_members() -> CommonMembers {
+        CommonMembers::of_server(&Implementation::new("s", "1"))
     }
 
     /// The names on a page, and the cursor of the next.
     fn page(tools: &Catalog<ServerTool>, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
-        let answer = tools.list_answer(cursor, Revision::LATEST, &decoration()).unwrap();
+        let answer = tools.list_answer(cursor, Revision::LATEST, &common_members()).unwrap();
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         let listed = answer["tools"].as_array().unwrap();
         let names = listed.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
@@ -234,7 +235,7 @@ mod tests {
     }
 
     fn refusal(tools: &Catalog<ServerTool>, cursor: &str) -> i64 {
-        tools.list_answer(Some(cursor), Revision::LATEST, &decoration()).unwrap_err().object().code
+        tools.list_answer(Some(cursor), Revision::LATEST, &common_members()).unwrap_err().object().code
     }
 
     #[test]
@@ -271,13 +272,13 @@ mod tests {
     #[test]
     fn the_first_page_is_encoded_once_per_revision() {
         let tools = catalog(&["a"], 9);
-        let first = tools.list_answer(None, Revision::LATEST, &decoration()).unwrap();
-        let second = tools.list_answer(None, Revision::LATEST, &decoration()).unwrap();
+        let first = tools.list_answer(None, Revision::LATEST, &common_members()).unwrap();
+        let second = tools.list_answer(None, Revision::LATEST, &common_members()).unwrap();
         assert!(Arc::ptr_eq(&first, &second));
         let newest: Value = serde_json::from_slice(&first).unwrap();
         assert_eq!(newest["tools"][0]["name"], "a");
         assert_eq!(newest["resultType"], "complete");
-        let older = tools.list_answer(None, Revision::V2024_11_05, &decoration()).unwrap();
+        let older = tools.list_answer(None, Revision::V2024_11_05, &common_members()).unwrap();
         let older: Value = serde_json::from_slice(&older).unwrap();
         assert_eq!(older["tools"][0]["name"], "a");
         assert!(older.get("resultType").is_none());

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use steadfast_model as model;
-use steadfast_model::{Cache, Content, ReadResourceResult};
+use steadfast_model::{CacheHints, Content, ReadResourceResult};
 
 use super::context::Context;
 use super::decode::strings;
@@ -131,7 +131,7 @@ impl fmt::Debug for ServerResource {
 #[must_use = "call `text`, `blob` or `handler` to get the resource"]
 pub struct ResourceBuilder {
     definition: model::Resource,
-    cache: Option<Cache>,
+    cache: Option<CacheHints>,
     cooperative: bool,
     needs: Vec<Need>,
 }
@@ -198,12 +198,16 @@ impl ResourceBuilder {
     }
 
     /// The handler that `#[resource]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> ServerResource
+    pub(crate) fn parameters_handler<P, F, EncodedResponse>(
+        self,
+        names: &'static [&'static str],
+        function: F,
+    ) -> ServerResource
     where
         P: Parameters,
-        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future + Send + 'static,
-        Answer::Output: IntoResource,
+        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: Future + Send + 'static,
+        EncodedResponse::Output: IntoResource,
     {
         let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
         let start = read::start_async(self.options(), decode, function);
@@ -211,15 +215,15 @@ impl ResourceBuilder {
     }
 
     /// The handler that `#[resource]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, Answer>(
+    pub(crate) fn blocking_parameters_handler<P, F, EncodedResponse>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerResource
     where
         P: Parameters,
-        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-        Answer: IntoResource,
+        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: IntoResource,
     {
         let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
         let start = read::start_blocking(self.options(), decode, function);
@@ -290,14 +294,14 @@ mod tests {
 
     #[tokio::test]
     async fn cache_settings_come_from_the_handler_then_from_the_resource() {
-        let minute = Cache::new(60_000, CacheScope::Public);
+        let minute = CacheHints::new(60_000, CacheScope::Public);
         let silent = ServerResource::new("a:1", "a").handler(|| async { "" });
-        assert_eq!(silent.read().await.unwrap().cache(), Some(Cache::default()));
+        assert_eq!(silent.read().await.unwrap().cache(), Some(CacheHints::default()));
         let cached = ServerResource::new("a:1", "a").cache(minute).handler(|| async { "" });
         assert_eq!(cached.read().await.unwrap().cache(), Some(minute));
-        let now = || async { ReadResourceResult::default().with_cache(Cache::default()) };
+        let now = || async { ReadResourceResult::default().with_cache(CacheHints::default()) };
         let overridden = ServerResource::new("a:1", "a").cache(minute).handler(now);
-        assert_eq!(overridden.read().await.unwrap().cache(), Some(Cache::default()));
+        assert_eq!(overridden.read().await.unwrap().cache(), Some(CacheHints::default()));
     }
 
     #[tokio::test]

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use steadfast_model::{Cache, ReadResourceResult, ResourceContents, code};
+use steadfast_model::{CacheHints, ReadResourceResult, ResourceContents, code};
 
 use super::reply::{IntoResource, ResourceReply};
 use crate::error::Error;
 use crate::runtime::Job;
 use crate::server::context::Context;
 use crate::server::decode::strings::Strings;
-use crate::server::tool::error::Failure;
+use crate::server::tool::error::HandlerError;
 
 /// A request to read a resource.
 pub(crate) struct ReadRequest {
@@ -32,21 +32,21 @@ impl<A, F: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static> DecodeVaria
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadOptions {
     pub(crate) mime_type: Option<String>,
-    pub(crate) cache: Option<Cache>,
+    pub(crate) cache: Option<CacheHints>,
     /// What is wrong with the resource itself, if anything.
     pub(crate) problem: Option<String>,
 }
 
 impl ReadOptions {
     /// Decodes what the handler takes. A URI whose variables cannot be decoded is a resource that does not exist.
-    fn decode<A>(&self, decode: &impl DecodeVariables<A>, request: &ReadRequest) -> Result<A, Failure> {
+    fn decode<A>(&self, decode: &impl DecodeVariables<A>, request: &ReadRequest) -> Result<A, HandlerError> {
         if let Some(problem) = &self.problem {
             return Err(Error::internal(format!("the resource cannot be read: {problem}")).into());
         }
         let not_found = |error: Error| {
             let mut object = Error::resource_not_found(&request.uri).into_object();
             object.message = format!("{}: {}", object.message, error.object().message).into();
-            Failure::from(Error::from(object))
+            HandlerError::from(Error::from(object))
         };
         decode(&request.variables).map_err(not_found)
     }
@@ -79,9 +79,9 @@ impl ReadOptions {
 }
 
 /// Adds the URI to a handler's error that there is no such resource, if it has none.
-fn add_missing_uri(uri: &str, failure: Failure) -> Failure {
+fn add_missing_uri(uri: &str, failure: HandlerError) -> HandlerError {
     match failure {
-        Failure::Protocol(error) if error.object().code == code::RESOURCE_NOT_FOUND => {
+        HandlerError::Protocol(error) if error.object().code == code::RESOURCE_NOT_FOUND => {
             let named = error.object().data.as_ref().and_then(|data| data["uri"].as_str());
             if named.is_some_and(|named| !named.is_empty()) {
                 error.into()
@@ -94,16 +94,16 @@ fn add_missing_uri(uri: &str, failure: Failure) -> Failure {
 }
 
 /// Prepares reading with an `async` handler.
-pub(crate) fn start_async<A, F, Answer>(
+pub(crate) fn start_async<A, F, EncodedResponse>(
     options: ReadOptions,
     decode: impl DecodeVariables<A>,
     call: F,
 ) -> Box<StartRead>
 where
     A: Send + 'static,
-    F: Fn(A, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future + Send + 'static,
-    Answer::Output: IntoResource,
+    F: Fn(A, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: Future + Send + 'static,
+    EncodedResponse::Output: IntoResource,
 {
     let shared = Arc::new((options, decode, call));
     Box::new(move |request, ctx| {
@@ -118,15 +118,15 @@ where
 }
 
 /// Prepares reading with a plain handler.
-pub(crate) fn start_blocking<A, F, Answer>(
+pub(crate) fn start_blocking<A, F, EncodedResponse>(
     options: ReadOptions,
     decode: impl DecodeVariables<A>,
     call: F,
 ) -> Box<StartRead>
 where
     A: Send + 'static,
-    F: Fn(A, Context) -> Answer + Send + Sync + 'static,
-    Answer: IntoResource,
+    F: Fn(A, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: IntoResource,
 {
     let shared = Arc::new((options, decode, call));
     Box::new(move |request, ctx| {
@@ -146,7 +146,7 @@ pub(crate) async fn run(job: Job<ResourceReply>) -> Result<ReadResourceResult, E
         Job::Future(future) => future.await,
         Job::Blocking(function) => function(),
     };
-    reply.map_err(Failure::into_error)
+    reply.map_err(HandlerError::into_error)
 }
 
 /// Whether text starts with a valid URI scheme.

@@ -10,11 +10,11 @@ use serde_json::Value;
 use steadfast_model::{BlobResourceContents, JsonObject, ReadResourceResult, ResourceContents, TextResourceContents};
 
 use crate::error::Error;
-use crate::server::tool::error::{Failure, ToolError};
+use crate::server::tool::error::{HandlerError, ToolError};
 use crate::server::tool::reply::Structured;
 
 /// The end of reading a resource: its contents, or a failure.
-pub type ResourceReply = Result<ReadResourceResult, Failure>;
+pub type ResourceReply = Result<ReadResourceResult, HandlerError>;
 
 /// What the handler of a resource may return: text, bytes, JSON, [`ResourceContents`], several of these, a whole
 /// [`ReadResourceResult`], or a `Result` of any of these with any error. `None` means that there is no such resource.

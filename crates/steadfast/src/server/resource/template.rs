@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use steadfast_model as model;
-use steadfast_model::{Cache, ReadResourceResult, UriTemplate};
+use steadfast_model::{CacheHints, ReadResourceResult, UriTemplate};
 
 use super::read;
 use super::read::{ReadOptions, ReadRequest, StartRead, has_scheme};
@@ -176,7 +176,7 @@ pub struct ResourceTemplateBuilder {
     definition: model::ResourceTemplate,
     template: Result<UriTemplate, String>,
     completers: Completers,
-    cache: Option<Cache>,
+    cache: Option<CacheHints>,
     cooperative: bool,
     needs: Vec<Need>,
 }
@@ -217,16 +217,16 @@ impl ResourceTemplateBuilder {
     }
 
     /// The handler that `#[resource]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, Answer>(
+    pub(crate) fn parameters_handler<P, F, EncodedResponse>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerResourceTemplate
     where
         P: Parameters,
-        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future + Send + 'static,
-        Answer::Output: IntoResource,
+        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: Future + Send + 'static,
+        EncodedResponse::Output: IntoResource,
     {
         let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
         let start = read::start_async(self.options(), decode, function);
@@ -234,15 +234,15 @@ impl ResourceTemplateBuilder {
     }
 
     /// The handler that `#[resource]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, Answer>(
+    pub(crate) fn blocking_parameters_handler<P, F, EncodedResponse>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerResourceTemplate
     where
         P: Parameters,
-        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-        Answer: IntoResource,
+        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: IntoResource,
     {
         let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
         let start = read::start_blocking(self.options(), decode, function);

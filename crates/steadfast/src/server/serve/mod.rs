@@ -30,7 +30,7 @@ pub trait Serve: IntoServer + Sized {
     /// When the client closes its end, running handlers have until the drain deadline to answer; then they are dropped
     /// and their cleanups run. If a handler still blocks its thread after that, **the process exits** with code 0: a
     /// blocked thread cannot be stopped, and would keep the process alive for as long as it blocks.
-    /// [`Serving::keep_process`] turns that off.
+    /// [`ServeBuilder::keep_process`] turns that off.
     ///
     /// ```no_run
     /// # use steadfast::prelude::*;
@@ -41,8 +41,8 @@ pub trait Serve: IntoServer + Sized {
     ///     Weather.serve_stdio().await
     /// }
     /// ```
-    fn serve_stdio(self) -> Serving {
-        let mut serving = Serving::new(self.into_server(), ServeTarget::Stdio);
+    fn serve_stdio(self) -> ServeBuilder {
+        let mut serving = ServeBuilder::new(self.into_server(), ServeTarget::Stdio);
         serving.on_signals = true;
         serving.end_process = true;
         serving
@@ -61,8 +61,8 @@ pub trait Serve: IntoServer + Sized {
     /// # }
     /// ```
     #[cfg(feature = "http")]
-    fn serve_http(self, address: impl std::net::ToSocketAddrs) -> crate::transport::http::server::ServingHttp {
-        crate::transport::http::server::ServingHttp::new(self.into_server(), address)
+    fn serve_http(self, address: impl std::net::ToSocketAddrs) -> crate::transport::http::server::ServeHttpBuilder {
+        crate::transport::http::server::ServeHttpBuilder::new(self.into_server(), address)
     }
 
     /// Serves one client on a transport until one of the two closes the connection.
@@ -70,14 +70,14 @@ pub trait Serve: IntoServer + Sized {
     /// ```
     /// # use steadfast::prelude::*;
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// use steadfast::transport::stream::Stream;
+    /// use steadfast::transport::stream::StreamTransport;
     /// let (here, there) = tokio::io::duplex(1024);
     /// drop(there);
-    /// Server::builder("quiet", "1.0.0").build().serve(Stream::duplex(here)).await.unwrap();
+    /// Server::builder("quiet", "1.0.0").build().serve(StreamTransport::duplex(here)).await.unwrap();
     /// # });
     /// ```
-    fn serve(self, transport: impl Transport) -> Serving {
-        Serving::new(self.into_server(), ServeTarget::Transport(Box::new(transport)))
+    fn serve(self, transport: impl Transport) -> ServeBuilder {
+        ServeBuilder::new(self.into_server(), ServeTarget::Transport(Box::new(transport)))
     }
 }
 
@@ -94,7 +94,7 @@ impl Server {
 
 /// A server that is ready to be served: await it.
 #[must_use = "nothing is served until this is awaited"]
-pub struct Serving {
+pub struct ServeBuilder {
     server: Server,
     target: ServeTarget,
     limits: Limits,
@@ -110,7 +110,7 @@ enum ServeTarget {
     Transport(Box<dyn Transport>),
 }
 
-impl Serving {
+impl ServeBuilder {
     fn new(server: Server, target: ServeTarget) -> Self {
         let limits = server.limits().clone();
         Self {
@@ -264,7 +264,7 @@ pub(crate) fn start_failed(error: impl Into<Box<dyn std::error::Error + Send + S
     Error::transport(Outcome::NotSent, error)
 }
 
-impl IntoFuture for Serving {
+impl IntoFuture for ServeBuilder {
     type Output = Result<(), Error>;
     type IntoFuture = BoxFuture<Self::Output>;
 
@@ -273,8 +273,8 @@ impl IntoFuture for Serving {
     }
 }
 
-impl std::fmt::Debug for Serving {
+impl std::fmt::Debug for ServeBuilder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Serving").field("server", &self.server).finish_non_exhaustive()
+        formatter.debug_struct("ServeBuilder").field("server", &self.server).finish_non_exhaustive()
     }
 }

@@ -7,17 +7,17 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use steadfast_model::era::{self, Decoration, Encode};
+use steadfast_model::wire::{self, CommonMembers, Encode};
 use steadfast_model::{
     Capability, EmptyParams, EmptyResult, ErrorObject, Method, RequestId, ResourceParams, Revision, ServerCapabilities,
     SubscriptionFilter, SubscriptionParams, TASKS_EXTENSION,
 };
 use steadfast_proto::connection::Request;
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 
-use super::dispatch::Scope;
+use super::dispatch::RouteContext;
 use super::tasks::{self, TaskListener, TaskRecord};
-use super::{Change, Server, Watcher};
+use super::{Server, ServerChange, Watcher};
 use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PendingNotifications, PreparedHandler, Route, Start};
 
 /// The subscriptions of a connection of an older revision.
@@ -41,12 +41,12 @@ impl Subscriptions {
         let notices = PendingNotifications::new(mailbox, None);
         let watcher: Arc<Watcher> = {
             let uris = Arc::clone(&uris);
-            Arc::new(move |change: &Change<'_>| {
-                let Some(method) = wanted(change, &told, &lock(&uris)) else { return };
+            Arc::new(move |change: &ServerChange<'_>| {
+                let Some(method) = matching_method(change, &told, &lock(&uris)) else { return };
                 let params = match change {
                     // No parameters of these differ by revision.
-                    Change::Updated(uri) => {
-                        Some(params_text(Revision::V2025_11_25, &ResourceParams::new(*uri), &Decoration::none()))
+                    ServerChange::Updated(uri) => {
+                        Some(params_text(Revision::V2025_11_25, &ResourceParams::new(*uri), &CommonMembers::none()))
                     }
                     _ => None,
                 };
@@ -58,7 +58,7 @@ impl Subscriptions {
     }
 
     /// The response to `resources/subscribe`.
-    pub(super) fn subscribe(&self, server: &Server, request: &Request) -> Answer {
+    pub(super) fn subscribe(&self, server: &Server, request: &Request) -> EncodedResponse {
         let uri = match uri_of(request) {
             Ok(uri) => uri,
             Err(answer) => return answer,
@@ -79,7 +79,7 @@ impl Subscriptions {
     }
 
     /// The response to `resources/unsubscribe`. Unsubscribing twice is not an error.
-    pub(super) fn unsubscribe(&self, server: &Server, request: &Request) -> Answer {
+    pub(super) fn unsubscribe(&self, server: &Server, request: &Request) -> EncodedResponse {
         match uri_of(request) {
             Ok(uri) => {
                 lock(&self.uris).remove(&uri);
@@ -92,7 +92,7 @@ impl Subscriptions {
 
 /// The route of `subscriptions/listen`.
 enum Listen<Lists, Tasks> {
-    Answer(Answer),
+    Response(EncodedResponse),
     Lists(Lists),
     Tasks(Tasks),
 }
@@ -100,7 +100,7 @@ enum Listen<Lists, Tasks> {
 impl<Lists: Start, Tasks: Start> Start for Listen<Lists, Tasks> {
     fn start(self) -> DispatchResult {
         match self {
-            Self::Answer(answer) => answer.start(),
+            Self::Response(answer) => answer.start(),
             Self::Lists(route) => route.start(),
             Self::Tasks(route) => route.start(),
         }
@@ -108,26 +108,30 @@ impl<Lists: Start, Tasks: Start> Start for Listen<Lists, Tasks> {
 }
 
 /// Opens a stream of notifications, for as long as the request lives.
-pub(super) fn listen(scope: Scope<'_>, request: &Request) -> impl Start + use<> {
-    let Scope { server, mailbox, .. } = scope;
+pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> impl Start + use<> {
+    let RouteContext { server, mailbox, .. } = scope;
     let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
         Ok(params) => params.notifications,
         Err(error) => {
             let message = format!("params of subscriptions/listen: {error}");
-            return Listen::Answer(refuse(request, &ErrorObject::invalid_params(message)));
+            return Listen::Response(refuse(request, &ErrorObject::invalid_params(message)));
         }
     };
     let most = mailbox.subscribed;
     if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
         let message = format!("too many resources and tasks in one subscription: the limit is {most}");
-        return Listen::Answer(refuse(request, &ErrorObject::invalid_params(message)));
+        return Listen::Response(refuse(request, &ErrorObject::invalid_params(message)));
     }
     let declared = server.capabilities();
     let task_ids = if declared.has(Capability::Tasks) { asked.task_ids.clone() } else { Vec::new() };
     if !task_ids.is_empty() && !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
-        return Listen::Answer(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
+        return Listen::Response(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
     }
-    let stream = Stream { honoured: honour(asked, &declared), revision: request.peer.revision, id: request.id.clone() };
+    let stream = Stream {
+        honoured: supported_filter(asked, &declared),
+        revision: request.peer.revision,
+        id: request.id.clone(),
+    };
     let execution = scope.execution(request);
     if !task_ids.is_empty() {
         return Listen::Tasks(listen_to_tasks(server, stream, task_ids, execution));
@@ -154,11 +158,11 @@ fn listen_to_tasks(
     mut stream: Stream,
     task_ids: Vec<String>,
     execution: Arc<Execution>,
-) -> Route<ErrorObject, impl FnOnce(ErrorObject, &Execution) -> Answer + Send + 'static + use<>> {
+) -> Route<ErrorObject, impl FnOnce(ErrorObject, &Execution) -> EncodedResponse + Send + 'static + use<>> {
     let mailbox = &execution.mailbox;
     let notices = PendingNotifications::before_acknowledgement(mailbox, execution.key);
-    let (revision, decoration) = (stream.revision, Decoration::of_subscription(&stream.id));
-    let write = move |record: &TaskRecord| params_text(revision, &record.shown, &decoration);
+    let (revision, common_members) = (stream.revision, CommonMembers::of_subscription(&stream.id));
+    let write = move |record: &TaskRecord| params_text(revision, &record.shown, &common_members);
     let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
     let watcher = stream.watcher(Arc::clone(&notices), Some(Arc::clone(&listener)));
     server.watch(&watcher);
@@ -172,12 +176,12 @@ fn listen_to_tasks(
         stream.honoured.task_ids = found.iter().map(|record| record.id().to_owned()).collect();
         // The state of each task now: a task that ended before the stream began changes no more.
         for record in &found {
-            listener.tell(record);
+            listener.notify(record);
         }
         notices.acknowledge(stream.acknowledgement());
         std::future::pending().await
     }));
-    let encode = |error: ErrorObject, execution: &Execution| Answer::error(&execution.id, &error);
+    let encode = |error: ErrorObject, execution: &Execution| EncodedResponse::error(&execution.id, &error);
     Route::Handler(PreparedHandler::new(execution, lasting, encode))
 }
 
@@ -190,23 +194,23 @@ struct Stream {
 
 impl Stream {
     fn acknowledgement(&self) -> Box<str> {
-        let decoration = Decoration::of_subscription(&self.id);
-        params_text(self.revision, &SubscriptionParams::new(self.honoured.clone()), &decoration)
+        let common_members = CommonMembers::of_subscription(&self.id);
+        params_text(self.revision, &SubscriptionParams::new(self.honoured.clone()), &common_members)
     }
 
     /// Posts the notifications of the changes that match the filter.
     fn watcher(&self, notices: Arc<PendingNotifications>, tasks: Option<Arc<TaskListener>>) -> Arc<Watcher> {
         let (filter, revision) = (self.honoured.clone(), self.revision);
         let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
-        let decoration = Decoration::of_subscription(&self.id);
-        let of_a_list = params_text(revision, &EmptyParams::new(), &decoration);
-        Arc::new(move |change: &Change<'_>| {
-            if let (Change::Task(record), Some(tasks)) = (change, &tasks) {
-                tasks.tell(record);
+        let common_members = CommonMembers::of_subscription(&self.id);
+        let of_a_list = params_text(revision, &EmptyParams::new(), &common_members);
+        Arc::new(move |change: &ServerChange<'_>| {
+            if let (ServerChange::Task(record), Some(tasks)) = (change, &tasks) {
+                tasks.notify(record);
             }
-            let Some(method) = wanted(change, &filter, &uris) else { return };
+            let Some(method) = matching_method(change, &filter, &uris) else { return };
             let params = match change {
-                Change::Updated(uri) => params_text(revision, &ResourceParams::new(*uri), &decoration),
+                ServerChange::Updated(uri) => params_text(revision, &ResourceParams::new(*uri), &common_members),
                 _ => of_a_list.clone(),
             };
             notices.post(method, Some(params));
@@ -215,7 +219,7 @@ impl Stream {
 }
 
 /// The part of a requested filter that this server supports.
-fn honour(asked: SubscriptionFilter, declared: &ServerCapabilities) -> SubscriptionFilter {
+fn supported_filter(asked: SubscriptionFilter, declared: &ServerCapabilities) -> SubscriptionFilter {
     let mut honoured = SubscriptionFilter::new();
     honoured.tools_list_changed = asked.tools_list_changed.filter(|asked| *asked && declared.tools.is_some());
     honoured.prompts_list_changed = asked.prompts_list_changed.filter(|asked| *asked && declared.prompts.is_some());
@@ -231,37 +235,39 @@ fn tells_resources(declared: &ServerCapabilities) -> bool {
 }
 
 /// The method of the notification for a change, if the filter matches it.
-fn wanted(change: &Change<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<String>) -> Option<Method> {
+fn matching_method(change: &ServerChange<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<String>) -> Option<Method> {
     let (method, wanted) = match change {
-        Change::Tools => (Method::ToolListChanged, filter.tools()),
-        Change::Prompts => (Method::PromptListChanged, filter.prompts()),
-        Change::Resources => (Method::ResourceListChanged, filter.resources()),
-        Change::Updated(uri) => {
+        ServerChange::Tools => (Method::ToolListChanged, filter.tools()),
+        ServerChange::Prompts => (Method::PromptListChanged, filter.prompts()),
+        ServerChange::Resources => (Method::ResourceListChanged, filter.resources()),
+        ServerChange::Updated(uri) => {
             (Method::ResourceUpdated, uris.contains(*uri) || steadfast_proto::mutant!(IgnoreFilters))
         }
         // `TaskListener` posts these: it knows the owners of tasks.
-        Change::Task(_) => return None,
+        ServerChange::Task(_) => return None,
     };
     wanted.then_some(method)
 }
 
-fn params_text(revision: Revision, params: &impl Encode, decoration: &Decoration) -> Box<str> {
+fn params_text(revision: Revision, params: &impl Encode, common_members: &CommonMembers) -> Box<str> {
     // The parameters are types of ours with string keys: encoding cannot fail.
-    era::params_text(revision, params, decoration).unwrap_or_default()
+    wire::params_text(revision, params, common_members).unwrap_or_default()
 }
 
-fn uri_of(request: &Request) -> Result<String, Answer> {
+fn uri_of(request: &Request) -> Result<String, EncodedResponse> {
     let uri = request.params.get_string("uri").map(std::borrow::Cow::into_owned);
     uri.ok_or_else(|| refuse(request, &ErrorObject::invalid_params("params.uri must be the URI of a resource")))
 }
 
-fn done(server: &Server, request: &Request) -> Answer {
+fn done(server: &Server, request: &Request) -> EncodedResponse {
     let revision = request.peer.revision;
-    Answer::result(&request.id, |out| era::write_result(revision, &EmptyResult::default(), server.decoration(), out))
+    EncodedResponse::result(&request.id, |out| {
+        wire::write_result(revision, &EmptyResult::default(), server.common_members(), out)
+    })
 }
 
-fn refuse(request: &Request, error: &ErrorObject) -> Answer {
-    Answer::error(&request.id, &era::error_for(request.peer.revision, error))
+fn refuse(request: &Request, error: &ErrorObject) -> EncodedResponse {
+    EncodedResponse::error(&request.id, &wire::error_for(request.peer.revision, error))
 }
 
 fn lock(uris: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {

@@ -6,7 +6,7 @@ use crate::server::tasks::TaskRecord;
 
 /// A change in a server.
 #[derive(Debug, Clone)]
-pub(crate) enum Change<'a> {
+pub(crate) enum ServerChange<'a> {
     /// The list of tools.
     Tools,
     /// The list of prompts.
@@ -20,7 +20,7 @@ pub(crate) enum Change<'a> {
 }
 
 /// Called after each change. It must not block.
-pub(crate) type Watcher = dyn Fn(&Change<'_>) + Send + Sync;
+pub(crate) type Watcher = dyn Fn(&ServerChange<'_>) + Send + Sync;
 
 /// All watchers of a server.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl Watchers {
     }
 
     /// Calls all watchers.
-    pub(crate) fn tell(&self, change: &Change<'_>) {
+    pub(crate) fn notify(&self, change: &ServerChange<'_>) {
         // Called without the lock, because a watcher may call methods of the server.
         let watchers: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         for watcher in watchers {

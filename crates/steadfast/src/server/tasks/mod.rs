@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 
 use steadfast_model::{ClientCapabilities, DetailedTask, ErrorObject, InputResponses, JsonObject, Task, TaskStatus};
 
-pub use store::{MemoryTasks, StoreError, StoreFuture, TaskRecord, TaskStore};
+pub use store::{MemoryTaskStore, StoreFuture, TaskRecord, TaskStore, TaskStoreError};
 
 pub(super) use first_input::AskFirst;
 pub(super) use notifications::TaskListener;
@@ -32,7 +32,7 @@ pub(super) use serve::{TaskDecision, begin, serve, task_decision, without_tasks}
 use run::run;
 use timestamp::timestamp;
 
-use super::subscriptions::watch::{Change, Watchers};
+use super::subscriptions::watch::{ServerChange, Watchers};
 
 /// Whether calls of a tool run as tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,9 +52,9 @@ pub enum TaskSupport {
 /// ```
 /// use std::time::Duration;
 /// use steadfast::Server;
-/// use steadfast::server::tasks::{MemoryTasks, TaskSettings};
+/// use steadfast::server::tasks::{MemoryTaskStore, TaskSettings};
 ///
-/// let settings = TaskSettings::new(MemoryTasks::new(500)).time_to_live(Duration::from_secs(600));
+/// let settings = TaskSettings::new(MemoryTaskStore::new(500)).time_to_live(Duration::from_secs(600));
 /// let server = Server::builder("patient", "1.0.0").tasks(settings).build();
 /// ```
 #[derive(Clone)]
@@ -66,7 +66,7 @@ pub struct TaskSettings {
 
 impl Default for TaskSettings {
     fn default() -> Self {
-        Self::new(MemoryTasks::default())
+        Self::new(MemoryTaskStore::default())
     }
 }
 
@@ -117,12 +117,12 @@ pub(crate) struct Tasks {
     /// Notified of changes.
     watchers: Arc<Watchers>,
     /// The tasks that run in this process.
-    running: Mutex<HashMap<String, Arc<Control>>>,
+    running: Mutex<HashMap<String, Arc<TaskRunWaker>>>,
 }
 
 /// Wakes a task that runs in this process after its record was changed.
 #[derive(Default)]
-pub(super) struct Control {
+pub(super) struct TaskRunWaker {
     changed: tokio::sync::Notify,
 }
 
@@ -236,18 +236,18 @@ impl Tasks {
             record.shown.task.last_updated_at = timestamp(SystemTime::now());
             match self.store.replace(record.clone()).await {
                 Ok(()) => {
-                    self.watchers.tell(&Change::Task(&record));
+                    self.watchers.notify(&ServerChange::Task(&record));
                     return Ok(Some(record));
                 }
-                Err(StoreError::Conflict) => {}
+                Err(TaskStoreError::Conflict) => {}
                 Err(error) => return Err(store_error(&error)),
             }
         }
-        Err(store_error(&StoreError::Conflict))
+        Err(store_error(&TaskStoreError::Conflict))
     }
 
     /// Registers a task that starts to run in this process.
-    pub(super) fn enter(&self, id: &str) -> Arc<Control> {
+    pub(super) fn enter(&self, id: &str) -> Arc<TaskRunWaker> {
         Arc::clone(self.running().entry(id.to_owned()).or_default())
     }
 
@@ -262,7 +262,7 @@ impl Tasks {
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<Control>>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<TaskRunWaker>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -283,8 +283,8 @@ fn task_not_found(id: &str) -> ErrorObject {
     ErrorObject::invalid_params(format!("there is no task `{id}`; it may have expired"))
 }
 
-fn store_error(error: &StoreError) -> ErrorObject {
-    if let StoreError::Failed(cause) = error {
+fn store_error(error: &TaskStoreError) -> ErrorObject {
+    if let TaskStoreError::Failed(cause) = error {
         tracing::error!(%cause, "task store failed");
         // The cause may contain anything, so it is not sent to the client.
         return ErrorObject::internal("task store failed");

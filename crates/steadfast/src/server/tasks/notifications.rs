@@ -44,7 +44,7 @@ impl TaskListener {
     }
 
     /// Sends a notification, unless the task is not one of the named ones, or a newer version was sent.
-    pub(crate) fn tell(&self, record: &TaskRecord) {
+    pub(crate) fn notify(&self, record: &TaskRecord) {
         if record.owner != self.owner || !self.named.iter().any(|id| id == record.id()) {
             return;
         }

@@ -12,7 +12,7 @@ use steadfast_model::{
     DetailedTask, ErrorObject, InputRequiredResult, JsonObject, Method, ProgressParams, Revision, TaskStatus, meta,
 };
 
-use super::{Control, TaskRecord, Tasks};
+use super::{TaskRecord, TaskRunWaker, Tasks};
 use crate::runtime::{Exchange, Runtime, Service};
 
 /// Runs a task to its end. `begin` starts one run of its handler with the message of a call.
@@ -38,14 +38,14 @@ pub(crate) async fn run<S: Service>(
 /// The next event of a task.
 enum RunResult {
     /// The response to the call.
-    Answer(Vec<u8>),
+    Response(Vec<u8>),
     /// A progress message.
     Progress(String),
     /// The record was changed by a request of the client.
-    Change,
+    RecordChanged,
 }
 
-async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: impl Fn(&[u8]) -> Exchange<S>) {
+async fn work<S: Service>(tasks: &Tasks, id: &str, control: &TaskRunWaker, begin: impl Fn(&[u8]) -> Exchange<S>) {
     let mut run: Option<Exchange<S>> = None;
     loop {
         // If the store fails the task stays as it is, and the log says why.
@@ -56,7 +56,7 @@ async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: imp
             _ => return,
         }
         let stored = match next(run.as_mut(), control).await {
-            RunResult::Change => Ok(None),
+            RunResult::RecordChanged => Ok(None),
             RunResult::Progress(message) => {
                 tasks
                     .change(id, |record| {
@@ -65,7 +65,7 @@ async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: imp
                     })
                     .await
             }
-            RunResult::Answer(answer) => {
+            RunResult::Response(answer) => {
                 run = None;
                 tasks
                     .change(id, |record| {
@@ -82,7 +82,7 @@ async fn work<S: Service>(tasks: &Tasks, id: &str, control: &Control, begin: imp
 }
 
 /// Waits for the next event of the task.
-async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &Control) -> RunResult {
+async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &TaskRunWaker) -> RunResult {
     let mut changed = pin!(control.changed.notified());
     let mut run = run;
     std::future::poll_fn(|cx| {
@@ -97,7 +97,7 @@ async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &Control) -> R
                 Poll::Pending => break,
             }
         }
-        changed.as_mut().poll(cx).map(|()| RunResult::Change)
+        changed.as_mut().poll(cx).map(|()| RunResult::RecordChanged)
     })
     .await
 }
@@ -111,7 +111,7 @@ fn read(message: Vec<u8>) -> Option<RunResult> {
     }
 
     let Some(notification) = from_json::<Notification>(&message) else {
-        return Some(RunResult::Answer(message));
+        return Some(RunResult::Response(message));
     };
     let progress = notification.params.filter(|_| notification.method == Method::Progress.name())?;
     progress.message.map(RunResult::Progress)
@@ -125,13 +125,13 @@ fn from_json<T: DeserializeOwned>(message: &[u8]) -> Option<T> {
 /// Stores the response of a run in the record.
 fn settle(record: &mut TaskRecord, answer: &[u8]) {
     #[derive(Deserialize)]
-    struct Answer {
+    struct EncodedResponse {
         result: Option<JsonObject>,
         error: Option<ErrorObject>,
     }
 
     let shown = &mut record.shown;
-    let answer = from_json(answer).unwrap_or(Answer { result: None, error: None });
+    let answer = from_json(answer).unwrap_or(EncodedResponse { result: None, error: None });
     let Some(result) = answer.result else {
         let error = answer.error.unwrap_or_else(|| ErrorObject::internal("the handler ended without a response"));
         return fail(shown, error);

@@ -3,20 +3,20 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use steadfast_model::era;
+use steadfast_model::wire;
 use steadfast_model::{
     CallToolResult, ClientCapabilities, CreateTaskResult, DetailedTask, EmptyResult, ErrorObject, InputResponses,
     JsonObject, Method, TASKS_EXTENSION, Task,
 };
 use steadfast_proto::connection::{Peer, Request};
-use steadfast_proto::encode::Answer;
+use steadfast_proto::encode::EncodedResponse;
 
 use tokio::sync::oneshot;
 
 use super::{NewTask, TaskSupport, Tasks, run};
 use crate::error::Error;
 use crate::runtime::{Exchange, Execution, Job, PreparedHandler, Route, Runtime, Service, Start};
-use crate::server::dispatch::{Scope, ServerService};
+use crate::server::dispatch::{RouteContext, ServerService};
 use crate::server::{Context, Server, ServerTool};
 
 /// Whether a call of a tool runs as a task.
@@ -40,12 +40,12 @@ pub(crate) fn task_decision(tool: &ServerTool, peer: &Peer) -> TaskDecision {
 }
 
 /// Creates a task for a call. The response follows when the task is stored.
-pub(crate) fn begin(scope: Scope<'_>, tool: &ServerTool, request: &Request) -> impl Start + use<> {
-    let Scope { server, mailbox, runtime } = scope;
+pub(crate) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Request) -> impl Start + use<> {
+    let RouteContext { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
         Ok(new) => new,
-        Err(error) => return Route::Answer(Answer::error(&request.id, &error)),
+        Err(error) => return Route::Response(EncodedResponse::error(&request.id, &error)),
     };
     let first = tool.asks_first().cloned();
     let execution = match first {
@@ -96,9 +96,9 @@ async fn make<S: Service>(
 }
 
 /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
-pub(crate) fn serve(scope: Scope<'_>, request: &Request) -> impl Start + use<> {
-    let Scope { server, mailbox, .. } = scope;
-    let refuse = |error: &ErrorObject| Route::Answer(Answer::error(&request.id, error));
+pub(crate) fn serve(scope: RouteContext<'_>, request: &Request) -> impl Start + use<> {
+    let RouteContext { server, mailbox, .. } = scope;
+    let refuse = |error: &ErrorObject| Route::Response(EncodedResponse::error(&request.id, error));
     let Some(id) = request.params.get_string("taskId").map(std::borrow::Cow::into_owned) else {
         return refuse(&ErrorObject::invalid_params("params.taskId must be the id of a task"));
     };
@@ -142,20 +142,20 @@ fn route(
     server: Server,
     execution: Arc<Execution>,
     work: TaskWork,
-) -> Route<TaskResult, impl FnOnce(TaskResult, &Execution) -> Answer + Send> {
+) -> Route<TaskResult, impl FnOnce(TaskResult, &Execution) -> EncodedResponse + Send> {
     let encode = move |reply: TaskResult, execution: &Execution| match reply {
         Ok(TaskReply::NotBegun(result)) => result_answer(&result, execution, &server),
         Ok(TaskReply::Created(created)) => result_answer(&created, execution, &server),
         Ok(TaskReply::Shown(shown)) => result_answer(&*shown, execution, &server),
         Ok(TaskReply::Done) => result_answer(&EmptyResult::default(), execution, &server),
-        Err(error) => Answer::error(&execution.id, &error),
+        Err(error) => EncodedResponse::error(&execution.id, &error),
     };
     Route::Handler(PreparedHandler::new(execution, Job::Future(work), encode))
 }
 
-fn result_answer(result: &impl era::ResultShape, execution: &Execution, server: &Server) -> Answer {
-    let (revision, decoration) = (execution.peer.revision, server.decoration());
-    Answer::result(&execution.id, |out| era::write_result(revision, result, decoration, out))
+fn result_answer(result: &impl wire::ResultShape, execution: &Execution, server: &Server) -> EncodedResponse {
+    let (revision, common_members) = (execution.peer.revision, server.common_members());
+    EncodedResponse::result(&execution.id, |out| wire::write_result(revision, result, common_members, out))
 }
 
 fn read_call(tool: &ServerTool, owner: Option<String>, request: &Request) -> Result<NewTask, ErrorObject> {

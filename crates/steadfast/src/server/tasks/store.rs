@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_model::{ClientCapabilities, DetailedTask, InputResponses, JsonObject};
 
 /// The future of a store operation.
-pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TaskStoreError>> + Send + 'a>>;
 
 /// A task in a store. A store in another crate can build it, and serialise it with serde:
 ///
@@ -97,7 +97,7 @@ pub trait TaskStore: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Full`] if the limit of tasks is reached.
+    /// [`TaskStoreError::Full`] if the limit of tasks is reached.
     fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()>;
 
     /// The task with that id, if there is one and it has not expired.
@@ -107,7 +107,7 @@ pub trait TaskStore: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Conflict`] if there is no record with that version: another writer was faster, or it has expired.
+    /// [`TaskStoreError::Conflict`] if there is no record with that version: another writer was faster, or it has expired.
     /// Load it again.
     fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()>;
 }
@@ -115,7 +115,7 @@ pub trait TaskStore: Send + Sync + 'static {
 /// Why a store operation failed.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum StoreError {
+pub enum TaskStoreError {
     /// The limit of tasks is reached.
     Full,
     /// The record was changed or deleted meanwhile.
@@ -124,7 +124,7 @@ pub enum StoreError {
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl fmt::Display for StoreError {
+impl fmt::Display for TaskStoreError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => formatter.write_str("task limit reached: try again when a task has expired"),
@@ -134,7 +134,7 @@ impl fmt::Display for StoreError {
     }
 }
 
-impl std::error::Error for StoreError {
+impl std::error::Error for TaskStoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Failed(error) => Some(&**error),
@@ -145,18 +145,18 @@ impl std::error::Error for StoreError {
 
 /// A task store in memory, which is lost with the process.
 #[derive(Debug)]
-pub struct MemoryTasks {
+pub struct MemoryTaskStore {
     max_tasks: usize,
     records: Mutex<HashMap<String, TaskRecord>>,
 }
 
-impl Default for MemoryTasks {
+impl Default for MemoryTaskStore {
     fn default() -> Self {
         Self::new(10_000)
     }
 }
 
-impl MemoryTasks {
+impl MemoryTaskStore {
     /// A store for that many tasks. Expired tasks are deleted when it is full.
     pub fn new(max_tasks: usize) -> Self {
         Self { max_tasks, records: Mutex::default() }
@@ -166,17 +166,17 @@ impl MemoryTasks {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn insert_now(&self, record: TaskRecord) -> Result<(), StoreError> {
+    fn insert_now(&self, record: TaskRecord) -> Result<(), TaskStoreError> {
         let mut records = self.records();
         if records.len() >= self.max_tasks {
             let now = SystemTime::now();
             records.retain(|_, record| !record.is_expired(now));
         }
         if records.len() >= self.max_tasks {
-            return Err(StoreError::Full);
+            return Err(TaskStoreError::Full);
         }
         match records.entry(record.id().to_owned()) {
-            std::collections::hash_map::Entry::Occupied(_) => Err(StoreError::Conflict),
+            std::collections::hash_map::Entry::Occupied(_) => Err(TaskStoreError::Conflict),
             std::collections::hash_map::Entry::Vacant(vacant) => {
                 vacant.insert(record);
                 Ok(())
@@ -192,16 +192,16 @@ impl MemoryTasks {
         records.get(id).cloned()
     }
 
-    fn replace_now(&self, record: TaskRecord) -> Result<(), StoreError> {
+    fn replace_now(&self, record: TaskRecord) -> Result<(), TaskStoreError> {
         let mut records = self.records();
         let stored = records.get_mut(record.id()).filter(|stored| stored.version + 1 == record.version);
-        let stored = stored.filter(|stored| !stored.is_expired(SystemTime::now())).ok_or(StoreError::Conflict)?;
+        let stored = stored.filter(|stored| !stored.is_expired(SystemTime::now())).ok_or(TaskStoreError::Conflict)?;
         *stored = record;
         Ok(())
     }
 }
 
-impl TaskStore for MemoryTasks {
+impl TaskStore for MemoryTaskStore {
     fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
         Box::pin(std::future::ready(self.insert_now(record)))
     }
@@ -249,29 +249,29 @@ mod tests {
 
     #[test]
     fn the_second_change_of_one_version_is_a_conflict() {
-        let tasks = MemoryTasks::default();
+        let tasks = MemoryTaskStore::default();
         tasks.insert_now(record("a")).unwrap();
         let next = TaskRecord { version: 1, ..tasks.load_now("a").unwrap() };
         tasks.replace_now(next.clone()).unwrap();
-        assert!(matches!(tasks.replace_now(next), Err(StoreError::Conflict)));
+        assert!(matches!(tasks.replace_now(next), Err(TaskStoreError::Conflict)));
     }
 
     #[test]
     fn an_id_can_be_inserted_once() {
-        let tasks = MemoryTasks::default();
+        let tasks = MemoryTaskStore::default();
         tasks.insert_now(record("a")).unwrap();
-        assert!(matches!(tasks.insert_now(record("a")), Err(StoreError::Conflict)));
+        assert!(matches!(tasks.insert_now(record("a")), Err(TaskStoreError::Conflict)));
     }
 
     #[test]
     fn expired_tasks_are_deleted_when_the_store_is_full() {
-        let tasks = MemoryTasks::new(1);
+        let tasks = MemoryTaskStore::new(1);
         let past = SystemTime::now() - Duration::from_secs(1);
         tasks.insert_now(TaskRecord { expires: Some(past), ..record("a") }).unwrap();
         let late = TaskRecord { version: 1, ..record("a") };
-        assert!(matches!(tasks.replace_now(late), Err(StoreError::Conflict)));
+        assert!(matches!(tasks.replace_now(late), Err(TaskStoreError::Conflict)));
         tasks.insert_now(record("b")).unwrap();
         assert!(tasks.load_now("a").is_none() && tasks.load_now("b").is_some());
-        assert!(matches!(tasks.insert_now(record("c")), Err(StoreError::Full)));
+        assert!(matches!(tasks.insert_now(record("c")), Err(TaskStoreError::Full)));
     }
 }

@@ -14,7 +14,7 @@ use super::handler::{
     WholeObject,
 };
 use super::parameters::Parameters;
-use super::reply::IntoReply;
+use super::reply::IntoToolReply;
 use super::{Inner, ServerTool, schema};
 use crate::server::context::Context;
 use crate::server::input::need::Need;
@@ -219,7 +219,7 @@ impl ToolBuilder {
     /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerTool
     where
-        H::Output: IntoReply,
+        H::Output: IntoToolReply,
     {
         let decoder = WholeObject::<H::Arguments>::new();
         self.on_async(decoder, move |arguments, ctx| handler.call(arguments, ctx))
@@ -242,33 +242,37 @@ impl ToolBuilder {
     /// ```
     pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerTool
     where
-        H::Output: IntoReply + 'static,
+        H::Output: IntoToolReply + 'static,
     {
         let decoder = WholeObject::<H::Arguments>::new();
         self.on_blocking(decoder, move |arguments, ctx| handler.call(arguments, ctx))
     }
 
     /// The handler that `#[tool]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, Answer>(self, names: &'static [&'static str], function: F) -> ServerTool
-    where
-        P: Parameters,
-        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future + Send + 'static,
-        Answer::Output: IntoReply,
-    {
-        self.on_async(NamedParameters::<P>::new(names), function)
-    }
-
-    /// The handler that `#[tool]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, Answer>(
+    pub(crate) fn parameters_handler<P, F, EncodedResponse>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerTool
     where
         P: Parameters,
-        F: Fn(P, Context) -> Answer + Send + Sync + 'static,
-        Answer: IntoReply + 'static,
+        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: Future + Send + 'static,
+        EncodedResponse::Output: IntoToolReply,
+    {
+        self.on_async(NamedParameters::<P>::new(names), function)
+    }
+
+    /// The handler that `#[tool]` makes from a plain `fn`.
+    pub(crate) fn blocking_parameters_handler<P, F, EncodedResponse>(
+        self,
+        names: &'static [&'static str],
+        function: F,
+    ) -> ServerTool
+    where
+        P: Parameters,
+        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: IntoToolReply + 'static,
     {
         self.on_blocking(NamedParameters::<P>::new(names), function)
     }
@@ -280,24 +284,24 @@ impl ToolBuilder {
         self
     }
 
-    fn on_async<I, F, Answer>(mut self, decoder: I, call: F) -> ServerTool
+    fn on_async<I, F, EncodedResponse>(mut self, decoder: I, call: F) -> ServerTool
     where
         I: DecodeArguments,
-        F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future + Send + 'static,
-        Answer::Output: IntoReply,
+        F: Fn(I::Value, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: Future + Send + 'static,
+        EncodedResponse::Output: IntoToolReply,
     {
-        let checks = self.checks::<Answer::Output>();
+        let checks = self.checks::<EncodedResponse::Output>();
         self.complete(Arc::new(AsyncTool { decoder, call, checks }))
     }
 
-    fn on_blocking<I, F, Answer>(mut self, decoder: I, call: F) -> ServerTool
+    fn on_blocking<I, F, EncodedResponse>(mut self, decoder: I, call: F) -> ServerTool
     where
         I: DecodeArguments,
-        F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
-        Answer: IntoReply + 'static,
+        F: Fn(I::Value, Context) -> EncodedResponse + Send + Sync + 'static,
+        EncodedResponse: IntoToolReply + 'static,
     {
-        let checks = self.checks::<Answer>();
+        let checks = self.checks::<EncodedResponse>();
         self.complete(Arc::new(BlockingTool { decoder, call, checks }))
     }
 
@@ -316,7 +320,7 @@ impl ToolBuilder {
         }
     }
 
-    fn checks<R: IntoReply>(&mut self) -> ToolChecks {
+    fn checks<R: IntoToolReply>(&mut self) -> ToolChecks {
         if self.definition.output_schema.is_none() {
             self.definition.output_schema = R::output_schema();
         }

@@ -16,7 +16,7 @@ use steadfast_model::{CallToolResult, Content};
 use crate::error::{Error, ErrorKind, write_with_causes};
 
 /// The end of a tool's call: its result, or a failure.
-pub type Reply = Result<CallToolResult, Failure>;
+pub type ToolReply = Result<CallToolResult, HandlerError>;
 
 /// The failure of a tool, made by `?` from any error.
 ///
@@ -45,7 +45,7 @@ enum Repr {
 
 /// The failure of a tool, sorted by who reads it.
 #[derive(Debug)]
-pub enum Failure {
+pub enum HandlerError {
     /// A result with `isError`, which the model reads.
     Tool(ToolError),
     /// A JSON-RPC error, which ends the request.
@@ -126,7 +126,7 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for ToolError {
     }
 }
 
-impl From<ToolError> for Failure {
+impl From<ToolError> for HandlerError {
     fn from(error: ToolError) -> Self {
         match *error.0 {
             Repr::Protocol(error) => Self::Protocol(error),
@@ -135,13 +135,13 @@ impl From<ToolError> for Failure {
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for HandlerError {
     fn from(error: Error) -> Self {
         Self::Protocol(error)
     }
 }
 
-impl Failure {
+impl HandlerError {
     /// The response: a result with `isError`, or a JSON-RPC error.
     pub fn into_answer(self) -> Result<CallToolResult, Error> {
         match self {
@@ -244,7 +244,7 @@ mod tests {
         let boxed = caught(|| Ok(Err(Box::<dyn StdError + Send + Sync>::from("boxed"))?));
         let own = caught(|| Err(ToolError::new("own"))?);
         for error in [io, text, owned, anyhow, boxed, own] {
-            assert!(matches!(Failure::from(error), Failure::Tool(_)));
+            assert!(matches!(HandlerError::from(error), HandlerError::Tool(_)));
         }
     }
 
@@ -253,7 +253,7 @@ mod tests {
         let direct = caught(|| Ok(Err(Error::invalid_params("no"))?));
         let boxed: Box<dyn StdError + Send + Sync> = Error::invalid_params("no").into();
         for error in [direct, caught(|| Ok(Err(boxed)?))] {
-            let Failure::Protocol(error) = Failure::from(error) else { panic!("it was one") };
+            let HandlerError::Protocol(error) = HandlerError::from(error) else { panic!("it was one") };
             assert_eq!(error.object().code, steadfast_model::code::INVALID_PARAMS);
         }
     }
@@ -263,7 +263,7 @@ mod tests {
         for error in [Error::declined(), Error::dismissed()] {
             let error = caught(|| Ok(Err(error)?));
             assert!(error.to_string().starts_with("the user"), "{error}");
-            assert!(matches!(Failure::from(error), Failure::Tool(_)));
+            assert!(matches!(HandlerError::from(error), HandlerError::Tool(_)));
         }
     }
 
@@ -289,7 +289,7 @@ mod tests {
         let error = ToolError::from(std::io::Error::other("disk")).context("saving");
         assert_eq!(error.to_string(), "saving: disk");
         let error = ToolError::from(Error::internal("broken")).context("saving");
-        assert!(matches!(Failure::from(error), Failure::Protocol(_)));
+        assert!(matches!(HandlerError::from(error), HandlerError::Protocol(_)));
     }
 
     #[test]

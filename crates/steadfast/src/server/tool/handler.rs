@@ -10,9 +10,9 @@ use serde_json::Value;
 use steadfast_model::{CallToolResult, JsonObject};
 
 use super::arguments::{Arguments, NoArguments};
-use super::error::{Failure, Reply, ToolError};
+use super::error::{HandlerError, ToolError, ToolReply};
 use super::parameters::{self, Parameters};
-use super::reply::IntoReply;
+use super::reply::IntoToolReply;
 use crate::error::Error;
 use crate::server::context::Context;
 use crate::validation::Validator;
@@ -20,15 +20,15 @@ use crate::validation::Validator;
 /// One call of a tool, ready to run. It includes decoding and checking the arguments.
 pub(crate) enum Run {
     /// To be polled on the async worker threads.
-    Future(Pin<Box<dyn Future<Output = Reply> + Send>>),
+    Future(Pin<Box<dyn Future<Output = ToolReply> + Send>>),
     /// To be called on a thread that may block.
-    Blocking(Box<dyn FnOnce() -> Reply + Send>),
+    Blocking(Box<dyn FnOnce() -> ToolReply + Send>),
 }
 
 /// An `async` function or closure that can be the handler of a tool or a prompt.
 ///
 /// It takes the arguments and a [`Context`], only one of these, or nothing. The arguments are any type that is
-/// `Deserialize`, or [`JsonObject`] for all of them. The handler of a tool returns [`IntoReply`], that of a prompt
+/// `Deserialize`, or [`JsonObject`] for all of them. The handler of a tool returns [`IntoToolReply`], that of a prompt
 /// [`IntoPrompt`](crate::server::IntoPrompt).
 ///
 /// ```
@@ -99,28 +99,28 @@ pub struct TakesBoth<A>(PhantomData<A>);
 
 macro_rules! handlers {
     ($marker:ty, [$($generic:ident)?], ($($parameter:ty),*), $read:ty, |$arguments:ident, $ctx:ident| ($($pass:ident),*)) => {
-        impl<Function, Answer, $($generic)?> Handler<$marker> for Function
+        impl<Function, EncodedResponse, $($generic)?> Handler<$marker> for Function
         where
-            Function: Fn($($parameter),*) -> Answer + Send + Sync + 'static,
-            Answer: Future + Send + 'static,
+            Function: Fn($($parameter),*) -> EncodedResponse + Send + Sync + 'static,
+            EncodedResponse: Future + Send + 'static,
             $($generic: DeserializeOwned + Send + 'static,)?
         {
             type Arguments = $read;
-            type Output = Answer::Output;
-            type Future = Answer;
-            fn call(&self, $arguments: $read, $ctx: Context) -> Answer {
+            type Output = EncodedResponse::Output;
+            type Future = EncodedResponse;
+            fn call(&self, $arguments: $read, $ctx: Context) -> EncodedResponse {
                 self($($pass),*)
             }
         }
 
-        impl<Function, Answer, $($generic)?> BlockingHandler<$marker> for Function
+        impl<Function, EncodedResponse, $($generic)?> BlockingHandler<$marker> for Function
         where
-            Function: Fn($($parameter),*) -> Answer + Send + Sync + 'static,
+            Function: Fn($($parameter),*) -> EncodedResponse + Send + Sync + 'static,
             $($generic: DeserializeOwned + Send + 'static,)?
         {
             type Arguments = $read;
-            type Output = Answer;
-            fn call(&self, $arguments: $read, $ctx: Context) -> Answer {
+            type Output = EncodedResponse;
+            fn call(&self, $arguments: $read, $ctx: Context) -> EncodedResponse {
                 self($($pass),*)
             }
         }
@@ -140,7 +140,7 @@ pub(crate) trait ErasedHandler: Send + Sync {
 /// How arguments are decoded into what a handler takes.
 pub(crate) trait DecodeArguments: Send + Sync + 'static {
     type Value: Send + 'static;
-    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<Self::Value, Failure>;
+    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<Self::Value, HandlerError>;
 }
 
 /// Decodes all arguments into one value.
@@ -154,7 +154,7 @@ impl<A> WholeObject<A> {
 
 impl<A: DeserializeOwned + Send + 'static> DecodeArguments for WholeObject<A> {
     type Value = A;
-    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<A, Failure> {
+    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<A, HandlerError> {
         let Some(validator) = &checks.input else { return Ok(arguments.decode()?) };
         let value = Value::Object(arguments.decode::<JsonObject>()?);
         validator.check(&value).map_err(|complaint| ToolError::new(format!("Bad arguments: {complaint}")))?;
@@ -185,7 +185,7 @@ impl<P> NamedParameters<P> {
 
 impl<P: Parameters> DecodeArguments for NamedParameters<P> {
     type Value = P;
-    fn decode(&self, arguments: &Arguments, _checks: &ToolChecks) -> Result<P, Failure> {
+    fn decode(&self, arguments: &Arguments, _checks: &ToolChecks) -> Result<P, HandlerError> {
         Ok(parameters::decode(arguments, self.names)?)
     }
 }
@@ -200,14 +200,14 @@ pub(crate) struct ToolChecks {
 }
 
 impl ToolChecks {
-    fn check_tool(&self) -> Result<(), Failure> {
+    fn check_tool(&self) -> Result<(), HandlerError> {
         match &self.problem {
             None => Ok(()),
             Some(problem) => Err(Error::internal(format!("the tool cannot be called: {problem}")).into()),
         }
     }
 
-    fn check_output(&self, result: CallToolResult) -> Reply {
+    fn check_output(&self, result: CallToolResult) -> ToolReply {
         let Some(validator) = &self.output else { return Ok(result) };
         if result.is_error() {
             return Ok(result);
@@ -228,12 +228,12 @@ pub(crate) struct AsyncTool<I, F> {
     pub(crate) checks: ToolChecks,
 }
 
-impl<I, F, Answer> ErasedHandler for AsyncTool<I, F>
+impl<I, F, EncodedResponse> ErasedHandler for AsyncTool<I, F>
 where
     I: DecodeArguments,
-    F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future + Send + 'static,
-    Answer::Output: IntoReply,
+    F: Fn(I::Value, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: Future + Send + 'static,
+    EncodedResponse::Output: IntoToolReply,
 {
     fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Run {
         Run::Future(Box::pin(async move {
@@ -254,11 +254,11 @@ pub(crate) struct BlockingTool<I, F> {
     pub(crate) checks: ToolChecks,
 }
 
-impl<I, F, Answer> ErasedHandler for BlockingTool<I, F>
+impl<I, F, EncodedResponse> ErasedHandler for BlockingTool<I, F>
 where
     I: DecodeArguments,
-    F: Fn(I::Value, Context) -> Answer + Send + Sync + 'static,
-    Answer: IntoReply,
+    F: Fn(I::Value, Context) -> EncodedResponse + Send + Sync + 'static,
+    EncodedResponse: IntoToolReply,
 {
     fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Run {
         Run::Blocking(Box::new(move || {

@@ -21,7 +21,7 @@ use steadfast_proto::http::params::MirroredParams;
 use super::context::Context;
 use super::input::need;
 use super::input::need::Need;
-use super::registry::Item;
+use super::registry::CatalogItem;
 use super::tasks::{AskFirst, TaskSupport};
 use crate::error::Error;
 use arguments::Arguments;
@@ -153,7 +153,7 @@ impl ServerTool {
             Run::Future(future) => future.await,
             Run::Blocking(function) => function(),
         };
-        reply.or_else(super::Failure::into_answer)
+        reply.or_else(super::HandlerError::into_answer)
     }
 
     /// An error if the client has not declared a capability that the tool needs.
@@ -167,7 +167,7 @@ impl ServerTool {
     }
 }
 
-impl Item for ServerTool {
+impl CatalogItem for ServerTool {
     const KIND: u8 = b't';
     type Definition = model::Tool;
     type List = ListToolsResult;

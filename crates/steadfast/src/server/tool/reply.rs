@@ -10,7 +10,7 @@ use steadfast_model::{
     AudioContent, CallToolResult, Content, EmbeddedResource, ImageContent, JsonObject, Resource, TextContent,
 };
 
-use super::error::{Reply, ToolError};
+use super::error::{ToolError, ToolReply};
 use super::media::{Audio, Image};
 use super::schema;
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::error::Error;
 /// [`CallToolResult`], nothing, or a `Result` of any of these with any error.
 ///
 /// ```
-/// use steadfast::{Content, IntoReply, server::Image};
+/// use steadfast::{Content, IntoToolReply, server::Image};
 ///
 /// async fn greet(name: String) -> String {
 ///     format!("Hello {name}")
@@ -39,9 +39,9 @@ use crate::error::Error;
     note = "a tool returns `String`, a number, `bool`, `()`, `Content`, `Vec<Content>`, `Image`, `Audio`, `CallToolResult`, or a `Result` of these",
     note = "to answer with a value of your own, derive `Serialize` and `JsonSchema` for it and return `Structured<{Self}>`"
 )]
-pub trait IntoReply {
+pub trait IntoToolReply {
     /// Converts this into a reply.
-    fn into_reply(self) -> Reply;
+    fn into_reply(self) -> ToolReply;
 
     /// The schema of the structured content, for types that always have structured content.
     fn output_schema() -> Option<JsonObject>
@@ -58,7 +58,7 @@ pub trait IntoReply {
 /// ```
 /// use schemars::JsonSchema;
 /// use serde::Serialize;
-/// use steadfast::{IntoReply, Structured};
+/// use steadfast::{IntoToolReply, Structured};
 ///
 /// #[derive(Serialize, JsonSchema)]
 /// struct Forecast {
@@ -77,8 +77,8 @@ pub trait IntoReply {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Structured<T>(pub T);
 
-impl<T: Serialize + JsonSchema> IntoReply for Structured<T> {
-    fn into_reply(self) -> Reply {
+impl<T: Serialize + JsonSchema> IntoToolReply for Structured<T> {
+    fn into_reply(self) -> ToolReply {
         serde_json::to_value(self.0).map_err(Error::encode)?.into_reply()
     }
 
@@ -87,8 +87,8 @@ impl<T: Serialize + JsonSchema> IntoReply for Structured<T> {
     }
 }
 
-impl<T: IntoReply, E: Into<ToolError>> IntoReply for Result<T, E> {
-    fn into_reply(self) -> Reply {
+impl<T: IntoToolReply, E: Into<ToolError>> IntoToolReply for Result<T, E> {
+    fn into_reply(self) -> ToolReply {
         match self {
             Ok(value) => value.into_reply(),
             Err(error) => Err(error.into().into()),
@@ -101,46 +101,46 @@ impl<T: IntoReply, E: Into<ToolError>> IntoReply for Result<T, E> {
 }
 
 /// `None` is a result without content. It has no schema, because `None` has no structured content.
-impl<T: IntoReply> IntoReply for Option<T> {
-    fn into_reply(self) -> Reply {
+impl<T: IntoToolReply> IntoToolReply for Option<T> {
+    fn into_reply(self) -> ToolReply {
         self.map_or_else(|| ().into_reply(), T::into_reply)
     }
 }
 
 /// Any JSON, as structured content without a schema and as text. Prefer [`Structured`], which tells clients what to expect.
-impl IntoReply for Value {
-    fn into_reply(self) -> Reply {
+impl IntoToolReply for Value {
+    fn into_reply(self) -> ToolReply {
         Ok(CallToolResult::text(self.to_string()).with_structured_content(self))
     }
 }
 
 /// Any JSON object: see [`Value`].
-impl IntoReply for JsonObject {
-    fn into_reply(self) -> Reply {
+impl IntoToolReply for JsonObject {
+    fn into_reply(self) -> ToolReply {
         Value::Object(self).into_reply()
     }
 }
 
-impl IntoReply for CallToolResult {
-    fn into_reply(self) -> Reply {
+impl IntoToolReply for CallToolResult {
+    fn into_reply(self) -> ToolReply {
         Ok(self)
     }
 }
 
-impl IntoReply for () {
-    fn into_reply(self) -> Reply {
+impl IntoToolReply for () {
+    fn into_reply(self) -> ToolReply {
         Ok(CallToolResult::default())
     }
 }
 
-impl IntoReply for Vec<Content> {
-    fn into_reply(self) -> Reply {
+impl IntoToolReply for Vec<Content> {
+    fn into_reply(self) -> ToolReply {
         Ok(CallToolResult::new(self))
     }
 }
 
-impl<const N: usize> IntoReply for [Content; N] {
-    fn into_reply(self) -> Reply {
+impl<const N: usize> IntoToolReply for [Content; N] {
+    fn into_reply(self) -> ToolReply {
         Ok(CallToolResult::new(self.into()))
     }
 }
@@ -148,8 +148,8 @@ impl<const N: usize> IntoReply for [Content; N] {
 /// Types that become one content block.
 macro_rules! content {
     ($($type:ty: $value:ident => $content:expr),+ $(,)?) => {$(
-        impl IntoReply for $type {
-            fn into_reply(self) -> Reply {
+        impl IntoToolReply for $type {
+            fn into_reply(self) -> ToolReply {
                 let $value = self;
                 Ok(CallToolResult::new(vec![$content]))
             }
@@ -185,9 +185,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::server::Failure;
+    use crate::server::HandlerError;
 
-    fn text(reply: impl IntoReply) -> String {
+    fn text(reply: impl IntoToolReply) -> String {
         let result = reply.into_reply().unwrap();
         assert!(!result.is_error());
         result.content.iter().filter_map(Content::as_text).collect()
@@ -224,11 +224,11 @@ mod tests {
 
     #[test]
     fn a_result_of_a_structured_value_has_its_schema() {
-        type Answer = Result<Structured<Vec<u8>>, std::fmt::Error>;
-        let schema = Answer::output_schema().unwrap();
+        type EncodedResponse = Result<Structured<Vec<u8>>, std::fmt::Error>;
+        let schema = EncodedResponse::output_schema().unwrap();
         assert_eq!(schema["type"], "array");
         assert!(<Option<Structured<u8>>>::output_schema().is_none());
-        let result = Answer::Ok(Structured(vec![1, 2])).into_reply().unwrap();
+        let result = EncodedResponse::Ok(Structured(vec![1, 2])).into_reply().unwrap();
         assert_eq!(result.structured_content, Some(json!([1, 2])));
         assert_eq!(result.content, [Content::text("[1,2]")]);
     }
@@ -244,11 +244,11 @@ mod tests {
     #[test]
     fn errors_are_sorted() {
         let failed = Err::<String, _>(std::io::Error::other("disk")).into_reply();
-        assert!(matches!(failed, Err(Failure::Tool(_))));
+        assert!(matches!(failed, Err(HandlerError::Tool(_))));
         let refused = Err::<String, _>(Error::invalid_params("no")).into_reply();
-        assert!(matches!(refused, Err(Failure::Protocol(_))));
+        assert!(matches!(refused, Err(HandlerError::Protocol(_))));
         let written = Err::<String, _>("just words").into_reply();
-        assert!(matches!(written, Err(Failure::Tool(_))));
+        assert!(matches!(written, Err(HandlerError::Tool(_))));
     }
 
     #[test]
@@ -257,6 +257,6 @@ mod tests {
         #[derive(Serialize, JsonSchema)]
         struct Wrapper(#[schemars(with = "u8")] std::collections::BTreeMap<(u8, u8), u8>);
         let reply = Structured(Wrapper(keyed_by_pairs)).into_reply();
-        assert!(matches!(reply, Err(Failure::Protocol(_))));
+        assert!(matches!(reply, Err(HandlerError::Protocol(_))));
     }
 }

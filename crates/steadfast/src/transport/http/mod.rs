@@ -7,7 +7,8 @@ pub(crate) mod server;
 
 #[cfg(feature = "http-client")]
 pub use client::{
-    Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching, HttpTarget,
+    Attempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse,
+    HttpTarget,
 };
 #[cfg(feature = "http")]
-pub use server::{Guard, HttpBody, HttpOptions, HttpService, LogLimits, ServingHttp};
+pub use server::{EventLogLimits, HttpBody, HttpOptions, HttpService, OriginPolicy, ServeHttpBuilder};

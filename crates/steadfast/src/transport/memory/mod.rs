@@ -27,10 +27,10 @@ use channel::{Receiver, Sender, channel};
 /// drop(near);
 /// assert!(matches!(far.poll_read(&mut cx, &mut buf), Poll::Ready(Ok(0))));
 /// ```
-pub fn pair(capacity: usize) -> (MemoryEnd, MemoryEnd) {
+pub fn pair(capacity: usize) -> (MemoryTransport, MemoryTransport) {
     let (to_far, from_near) = channel(capacity);
     let (to_near, from_far) = channel(capacity);
-    (MemoryEnd::new(from_far, to_far), MemoryEnd::new(from_near, to_near))
+    (MemoryTransport::new(from_far, to_far), MemoryTransport::new(from_near, to_near))
 }
 
 /// One end of a [`pair`].
@@ -38,20 +38,20 @@ pub fn pair(capacity: usize) -> (MemoryEnd, MemoryEnd) {
 /// Dropping it closes both directions: the other end reads the bytes that were written before and then the end of the stream,
 /// and its writes fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe).
 #[derive(Debug)]
-pub struct MemoryEnd {
+pub struct MemoryTransport {
     input: Receiver,
     output: Sender,
     input_reported: bool,
     output_reported: bool,
 }
 
-impl MemoryEnd {
+impl MemoryTransport {
     fn new(input: Receiver, output: Sender) -> Self {
         Self { input, output, input_reported: false, output_reported: false }
     }
 }
 
-impl Transport for MemoryEnd {
+impl Transport for MemoryTransport {
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         self.input.poll_read(cx, buf)
     }

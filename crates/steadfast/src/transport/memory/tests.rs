@@ -25,7 +25,7 @@ impl Count {
     }
 }
 
-fn read(end: &mut MemoryEnd, most: usize) -> Poll<Vec<u8>> {
+fn read(end: &mut MemoryTransport, most: usize) -> Poll<Vec<u8>> {
     let mut buf = vec![0; most];
     end.poll_read(&mut noop_context(), &mut buf).map(|count| {
         buf.truncate(count.unwrap());
@@ -33,7 +33,7 @@ fn read(end: &mut MemoryEnd, most: usize) -> Poll<Vec<u8>> {
     })
 }
 
-fn write(end: &mut MemoryEnd, bytes: &[u8]) -> Poll<Result<usize, io::ErrorKind>> {
+fn write(end: &mut MemoryTransport, bytes: &[u8]) -> Poll<Result<usize, io::ErrorKind>> {
     end.poll_write(&mut noop_context(), bytes).map_err(|error| error.kind())
 }
 
@@ -185,7 +185,7 @@ fn waiting_for_a_hangup_is_not_disturbed_by_traffic() {
 
 #[test]
 fn dropping_the_last_waker_of_a_task_that_owns_an_end_does_not_deadlock() {
-    struct Task(#[expect(dead_code, reason = "only its end matters")] std::sync::Mutex<MemoryEnd>);
+    struct Task(#[expect(dead_code, reason = "only its end matters")] std::sync::Mutex<MemoryTransport>);
     impl Wake for Task {
         fn wake(self: Arc<Self>) {}
     }

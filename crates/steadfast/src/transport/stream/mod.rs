@@ -23,30 +23,30 @@ use socket::Socket;
 /// A transport over a socket, or over any reader and writer.
 ///
 /// ```
-/// use steadfast::transport::stream::Stream;
+/// use steadfast::transport::stream::StreamTransport;
 ///
 /// let (near, far) = tokio::io::duplex(1024);
-/// let server = Stream::duplex(near);
+/// let server = StreamTransport::duplex(near);
 /// let (reader, writer) = tokio::io::split(far);
-/// let client = Stream::new(reader, writer);
+/// let client = StreamTransport::new(reader, writer);
 /// # let _ = (server, client);
 /// ```
 #[derive(Debug)]
-pub struct Stream(StreamKind);
+pub struct StreamTransport(StreamKind);
 
 enum StreamKind {
     Socket(Socket),
     Halves { reader: Pin<Box<dyn AsyncRead + Send>>, writer: Pin<Box<dyn AsyncWrite + Send>> },
 }
 
-impl Stream {
+impl StreamTransport {
     /// Combines a reader and a writer. Neither is moved to another runtime: if they belong to one, it has to run for as long as
     /// the transport is used.
     pub fn new(reader: impl AsyncRead + Send + 'static, writer: impl AsyncWrite + Send + 'static) -> Self {
         Self(StreamKind::Halves { reader: Box::pin(reader), writer: Box::pin(writer) })
     }
 
-    /// The same for one value that reads and writes, such as a TLS stream. For plain sockets use `Stream::from`, which also
+    /// The same for one value that reads and writes, such as a TLS stream. For plain sockets use `StreamTransport::from`, which also
     /// notices hangups while nothing is read.
     pub fn duplex(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
         let (reader, writer) = tokio::io::split(stream);
@@ -54,7 +54,7 @@ impl Stream {
     }
 }
 
-impl From<TcpStream> for Stream {
+impl From<TcpStream> for StreamTransport {
     /// Moves the socket to the runtime that polls it first, and turns Nagle's algorithm off.
     fn from(stream: TcpStream) -> Self {
         Self(StreamKind::Socket(Socket::tcp(stream)))
@@ -62,14 +62,14 @@ impl From<TcpStream> for Stream {
 }
 
 #[cfg(unix)]
-impl From<tokio::net::UnixStream> for Stream {
+impl From<tokio::net::UnixStream> for StreamTransport {
     /// Moves the socket to the runtime that polls it first.
     fn from(stream: tokio::net::UnixStream) -> Self {
         Self(StreamKind::Socket(Socket::unix(stream)))
     }
 }
 
-impl Transport for Stream {
+impl Transport for StreamTransport {
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         match &mut self.0 {
             StreamKind::Socket(socket) => socket.poll_read(cx, buf),

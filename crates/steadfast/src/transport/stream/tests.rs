@@ -15,9 +15,9 @@ async fn tcp() -> (TcpStream, TcpStream) {
 #[tokio::test]
 async fn any_reader_and_writer_will_do() {
     let (near, far) = tokio::io::duplex(64);
-    let mut near = Stream::duplex(near);
+    let mut near = StreamTransport::duplex(near);
     let (reader, writer) = tokio::io::split(far);
-    let mut far = Stream::new(reader, writer);
+    let mut far = StreamTransport::new(reader, writer);
     write_all(&mut near, b"ask").await.unwrap();
     assert_eq!(read_exactly(&mut far, 3).await, b"ask");
     write_all(&mut far, b"answer").await.unwrap();
@@ -28,7 +28,7 @@ async fn any_reader_and_writer_will_do() {
 #[tokio::test]
 async fn a_tcp_socket_carries_bytes_and_a_close_of_one_direction() {
     let (near, far) = tcp().await;
-    let (mut near, mut far) = (Stream::from(near), Stream::from(far));
+    let (mut near, mut far) = (StreamTransport::from(near), StreamTransport::from(far));
     write_all(&mut near, b"ask").await.unwrap();
     close(&mut near).await.unwrap();
     assert_eq!(read_to_end(&mut far).await, b"ask");
@@ -42,7 +42,7 @@ async fn a_tcp_socket_carries_bytes_and_a_close_of_one_direction() {
 async fn nagle_is_off() {
     let (near, _far) = tcp().await;
     near.set_nodelay(false).unwrap();
-    let Stream(StreamKind::Socket(socket)) = Stream::from(near) else { panic!("a socket") };
+    let StreamTransport(StreamKind::Socket(socket)) = StreamTransport::from(near) else { panic!("a socket") };
     assert!(socket.nodelay().unwrap());
 }
 
@@ -50,7 +50,7 @@ async fn nagle_is_off() {
 #[tokio::test]
 async fn a_tcp_peer_that_closes_is_noticed_despite_unread_bytes() {
     let (near, far) = tcp().await;
-    let (mut near, mut far) = (Stream::from(near), Stream::from(far));
+    let (mut near, mut far) = (StreamTransport::from(near), StreamTransport::from(far));
     write_all(&mut near, b"unread").await.unwrap();
     no_hangup(&mut far).await;
     drop(near);
@@ -63,7 +63,7 @@ async fn a_tcp_peer_that_closes_is_noticed_despite_unread_bytes() {
 #[tokio::test]
 async fn a_tcp_peer_that_resets_is_a_hangup_of_both() {
     let (near, far) = tcp().await;
-    let (near, mut far) = (near, Stream::from(far));
+    let (near, mut far) = (near, StreamTransport::from(far));
     write_all(&mut far, b"never read").await.unwrap();
     near.readable().await.unwrap();
     no_hangup(&mut far).await;
@@ -84,7 +84,7 @@ mod unix {
     #[tokio::test]
     async fn a_unix_peer_that_closes_is_a_hangup_of_both_despite_unread_bytes() {
         let (near, far) = UnixStream::pair().unwrap();
-        let (mut near, mut far) = (Stream::from(near), Stream::from(far));
+        let (mut near, mut far) = (StreamTransport::from(near), StreamTransport::from(far));
         write_all(&mut near, b"unread").await.unwrap();
         no_hangup(&mut far).await;
         drop(near);
@@ -98,7 +98,7 @@ mod unix {
     #[tokio::test]
     async fn a_unix_peer_that_closes_one_direction_is_a_hangup_of_input_only() {
         let (near, far) = UnixStream::pair().unwrap();
-        let (mut near, mut far) = (Stream::from(near), Stream::from(far));
+        let (mut near, mut far) = (StreamTransport::from(near), StreamTransport::from(far));
         close(&mut near).await.unwrap();
         assert_eq!(hangup(&mut far).await, Hangup::Input);
         no_hangup(&mut far).await;
@@ -109,7 +109,7 @@ mod unix {
     #[tokio::test]
     async fn a_unix_peer_that_leaves_is_noticed_while_our_output_is_stuck() {
         let (near, far) = UnixStream::pair().unwrap();
-        let mut far = Stream::from(far);
+        let mut far = StreamTransport::from(far);
         assert!(fill(&mut far).await > 0);
         no_hangup(&mut far).await;
         drop(near);
@@ -122,7 +122,10 @@ mod unix {
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (unix, tcp) = runtime().block_on(async { (UnixStream::pair().unwrap(), tcp().await) });
         // The runtime in which all of them were opened is gone.
-        let pairs = [(Stream::from(unix.0), Stream::from(unix.1)), (Stream::from(tcp.0), Stream::from(tcp.1))];
+        let pairs = [
+            (StreamTransport::from(unix.0), StreamTransport::from(unix.1)),
+            (StreamTransport::from(tcp.0), StreamTransport::from(tcp.1)),
+        ];
         for (mut near, mut far) in pairs {
             runtime().block_on(async {
                 no_hangup(&mut far).await;

@@ -4,7 +4,7 @@ use std::panic::panic_any;
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
-use steadfast::client::{CallOutcome, Era};
+use steadfast::client::{CallOutcome, NegotiationMode};
 use steadfast::transport::memory;
 use steadfast::{ErrorKind, ListRootsResult, Outcome, Revision};
 
@@ -13,11 +13,11 @@ use crate::*;
 
 /// A client of the older revisions, and its hand-written server.
 async fn older(
-    connecting: impl FnOnce(steadfast::client::Connecting) -> steadfast::client::Connecting,
+    connecting: impl FnOnce(steadfast::client::ConnectBuilder) -> steadfast::client::ConnectBuilder,
 ) -> (Client, RawPeer) {
     let (here, there) = memory::pair(1 << 16);
     let mut raw = RawPeer::new(there);
-    let connecting = connecting(Client::connect(here).era(Era::Handshake(Revision::V2025_11_25)));
+    let connecting = connecting(Client::connect(here).negotiation(NegotiationMode::Handshake(Revision::V2025_11_25)));
     let greeting = async {
         let hello = raw.line().await.unwrap();
         let result = json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "raw", "version": "1"},

@@ -1,7 +1,7 @@
 //! Lists on the client: item by item, over any number of pages.
 
 use serde_json::{Value, json};
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::{ErrorKind, Fault, Outcome, Reference, Revision};
 
@@ -33,8 +33,8 @@ fn everything() -> Server {
 
 #[tokio::test]
 async fn every_list_is_complete_and_in_order() {
-    for era in [Era::Modern, Era::Handshake(Revision::V2025_06_18)] {
-        let client = Client::connect(everything()).era(era).await.unwrap();
+    for era in [NegotiationMode::Stateless, NegotiationMode::Handshake(Revision::V2025_06_18)] {
+        let client = Client::connect(everything()).negotiation(era).await.unwrap();
         let expected = ["t0", "t1", "t2", "t3", "t4"];
         let tools = soon(client.tools().all()).await.unwrap();
         assert_eq!(tools.iter().map(|item| &*item.name).collect::<Vec<_>>(), expected);
@@ -49,8 +49,8 @@ async fn every_list_is_complete_and_in_order() {
 
 #[tokio::test]
 async fn listed_items_can_be_read_rendered_and_completed() {
-    for era in [Era::Modern, Era::Handshake(Revision::V2025_11_25)] {
-        let client = Client::connect(everything()).era(era).await.unwrap();
+    for era in [NegotiationMode::Stateless, NegotiationMode::Handshake(Revision::V2025_11_25)] {
+        let client = Client::connect(everything()).negotiation(era).await.unwrap();
         let read = client.read_resource("a:3").await.unwrap();
         assert_eq!(serde_json::to_value(&read.contents).unwrap()[0]["text"], "text");
         let filled = client.get_prompt("t1", [("a", "Oslo")]).await.unwrap();

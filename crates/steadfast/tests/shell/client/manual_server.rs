@@ -4,10 +4,10 @@ pub(super) use std::sync::{Arc, Mutex};
 pub(super) use std::time::Duration;
 
 pub(super) use serde_json::{Value, json};
-pub(super) use steadfast::client::{Connecting, Era};
+pub(super) use steadfast::client::{ConnectBuilder, NegotiationMode};
 pub(super) use steadfast::prelude::*;
 pub(super) use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
-pub(super) use steadfast::transport::stream::Stream;
+pub(super) use steadfast::transport::stream::StreamTransport;
 pub(super) use steadfast::{Moment, Revision};
 pub(super) use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -16,7 +16,7 @@ pub(super) use tokio::task::JoinHandle;
 
 pub(super) use crate::soon;
 
-pub(super) const HANDSHAKE: Era = Era::Handshake(Revision::V2025_11_25);
+pub(super) const HANDSHAKE: NegotiationMode = NegotiationMode::Handshake(Revision::V2025_11_25);
 
 /// A server that the test controls: it reads and writes one message at a time.
 pub(super) struct ManualServer {
@@ -31,14 +31,17 @@ impl ManualServer {
     }
 
     /// A client of 2026-07-28 and its server, which has everything.
-    pub(super) async fn modern(settings: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
-        Self::connect(Era::Modern, settings).await
+    pub(super) async fn modern(settings: impl FnOnce(ConnectBuilder) -> ConnectBuilder) -> (Client, Self) {
+        Self::connect(NegotiationMode::Stateless, settings).await
     }
 
-    pub(super) async fn connect(era: Era, settings: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
+    pub(super) async fn connect(
+        era: NegotiationMode,
+        settings: impl FnOnce(ConnectBuilder) -> ConnectBuilder,
+    ) -> (Client, Self) {
         let (here, there) = tokio::io::duplex(1 << 20);
         let mut server = Self::new(there);
-        let connecting = settings(Client::connect(Stream::duplex(here)).era(era)).into_future();
+        let connecting = settings(Client::connect(StreamTransport::duplex(here)).negotiation(era)).into_future();
         let (client, ()) = soon(async { tokio::join!(connecting, server.open()) }).await;
         (client.unwrap(), server)
     }

@@ -14,15 +14,15 @@ mod reconnecting;
 mod tasks;
 
 use serde_json::{Value, json};
-use steadfast::client::{Connecting, Era};
+use steadfast::client::{ConnectBuilder, NegotiationMode};
 use steadfast::transport::memory;
 use steadfast::{Error, Revision};
 
 use crate::support::RawPeer;
 use crate::*;
 
-const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
-pub(crate) const ERAS: [Era; 2] = [Era::Modern, OLDER];
+const OLDER: NegotiationMode = NegotiationMode::Handshake(Revision::V2025_11_25);
+pub(crate) const ERAS: [NegotiationMode; 2] = [NegotiationMode::Stateless, OLDER];
 
 /// A hand-written server that records what it receives.
 pub(super) struct RecordingServer {
@@ -33,21 +33,24 @@ pub(super) struct RecordingServer {
 
 impl RecordingServer {
     /// A client that has not sent anything yet, and its server.
-    pub(super) fn new() -> (Connecting, Self) {
+    pub(super) fn new() -> (ConnectBuilder, Self) {
         let (here, there) = memory::pair(1 << 16);
         (Client::connect(here), Self { raw: RawPeer::new(there), received: Vec::new() })
     }
 
     /// A client that speaks that era, as `prepare` wants it, and its server.
-    pub(super) async fn connected(era: Era, prepare: impl FnOnce(Connecting) -> Connecting) -> (Client, Self) {
+    pub(super) async fn connected(
+        era: NegotiationMode,
+        prepare: impl FnOnce(ConnectBuilder) -> ConnectBuilder,
+    ) -> (Client, Self) {
         let (connecting, mut server) = Self::new();
-        let (client, ()) = tokio::join!(prepare(connecting).era(era).into_future(), server.open(era));
+        let (client, ()) = tokio::join!(prepare(connecting).negotiation(era).into_future(), server.open(era));
         (client.unwrap(), server)
     }
 
     /// Answers what a client of that era begins with.
-    async fn open(&mut self, era: Era) {
-        if era == Era::Modern {
+    async fn open(&mut self, era: NegotiationMode) {
+        if era == NegotiationMode::Stateless {
             let probe = self.until("server/discover").await;
             self.answer(&probe, discovered()).await;
             return;

@@ -42,7 +42,7 @@ async fn a_list_without_pages_is_one_page() {
 
 #[tokio::test]
 async fn completions_may_be_partial_or_empty() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     for completion in
         [json!({"values": []}), json!({"values": ["a"], "hasMore": true}), json!({"values": ["a"], "total": 9})]
     {

@@ -6,7 +6,7 @@ use super::*;
 use crate::support::LogLines;
 use crate::support::{EVERY, ManualClock};
 
-async fn pinging(era: Era) -> (Client, RecordingServer, ManualClock) {
+async fn pinging(era: NegotiationMode) -> (Client, RecordingServer, ManualClock) {
     let clock = ManualClock::new();
     let runtime = Arc::new(clock.clone());
     let (client, server) =
@@ -42,7 +42,7 @@ async fn a_server_is_pinged_at_the_interval_and_dropped_without_a_response() {
 
 #[tokio::test]
 async fn no_ping_is_sent_by_default_or_in_2026() {
-    let (client, mut server, clock) = pinging(Era::Modern).await;
+    let (client, mut server, clock) = pinging(NegotiationMode::Stateless).await;
     clock.move_to(clock.now() + EVERY + EVERY);
     server.is_quiet(&client).await;
     let clock = ManualClock::new();

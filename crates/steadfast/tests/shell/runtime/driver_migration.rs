@@ -8,9 +8,9 @@ use std::task::{Context as Polling, Poll};
 
 use serde_json::{Value, json};
 use steadfast::Revision;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::transport::child::{Child, Command};
-use steadfast::transport::stream::Stream;
+use steadfast::transport::stream::StreamTransport;
 use steadfast::transport::{Hangup, Transport};
 use tokio::runtime::{Builder, Runtime};
 
@@ -46,8 +46,8 @@ async fn quick_for(calls: usize) -> Client {
         }
     });
     here.set_nonblocking(true).unwrap();
-    let stream = Stream::from(tokio::net::UnixStream::from_std(here).unwrap());
-    Client::connect(stream).era(Era::Handshake(Revision::V2025_11_25)).await.unwrap()
+    let stream = StreamTransport::from(tokio::net::UnixStream::from_std(here).unwrap());
+    Client::connect(stream).negotiation(NegotiationMode::Handshake(Revision::V2025_11_25)).await.unwrap()
 }
 
 async fn echoes(client: &Client, text: String) {
@@ -197,8 +197,8 @@ fn a_process_with_quick_calls_is_driven_on_the_workers_and_its_exit_is_noticed()
     workers(2).block_on(async {
         let away = Arc::new(AtomicUsize::new(0));
         let child = Child::spawn(Command::new("sh").args(["-c", QUICK])).unwrap();
-        let era = Era::Handshake(Revision::V2025_11_25);
-        let client = Client::connect(Observed(child, Arc::clone(&away))).era(era).await.unwrap();
+        let era = NegotiationMode::Handshake(Revision::V2025_11_25);
+        let client = Client::connect(Observed(child, Arc::clone(&away))).negotiation(era).await.unwrap();
         let calling = async move {
             // On a machine that has much to do it may take a while until enough of them are quick.
             while away.load(Ordering::SeqCst) == 0 {

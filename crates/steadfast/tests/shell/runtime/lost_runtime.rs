@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use steadfast::client::{Era, Reconnect};
+use steadfast::client::{NegotiationMode, Reconnect};
 use steadfast::runtime::TokioRuntime;
 use steadfast::transport::memory;
 use steadfast::{ErrorKind, Outcome, Revision};
@@ -26,7 +26,7 @@ async fn pair() -> (Client, RawPeer) {
             json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
         raw.send(&json!({"jsonrpc": "2.0", "id": probe["id"], "result": found})).await;
     };
-    let connecting = Client::connect(here).era(Era::Modern).into_future();
+    let connecting = Client::connect(here).negotiation(NegotiationMode::Stateless).into_future();
     let (client, ()) = soon(async { tokio::join!(connecting, greeting) }).await;
     (client.unwrap(), raw)
 }
@@ -80,12 +80,12 @@ fn waiting_for_a_reconnect_ends_when_the_runtime_is_dropped() {
 /// L5: an opening goes with its runtime, wherever it is.
 #[test]
 fn dropping_the_runtime_during_a_connect_closes_the_connection() {
-    for era in [Era::Any, Era::Handshake(Revision::V2025_11_25)] {
+    for era in [NegotiationMode::Auto, NegotiationMode::Handshake(Revision::V2025_11_25)] {
         let (here, there) = memory::pair(1 << 16);
         let mut raw = RawPeer::new(there);
         let first = one_thread();
         first.block_on(async {
-            tokio::spawn(Client::connect(here).era(era).into_future());
+            tokio::spawn(Client::connect(here).negotiation(era).into_future());
             assert!(soon(raw.line()).await.is_some());
         });
         drop(first);

@@ -61,8 +61,8 @@ async fn two_sides_with_full_outboxes_do_not_deadlock() {
     let (here, there) = memory::pair(1024);
     let server = Server::builder("test", "1").tool(echo()).limits(small_outbox()).build();
     tokio::spawn(server.serve(there).into_future());
-    let era = steadfast::client::Era::Handshake(steadfast::Revision::V2025_11_25);
-    let client = Client::connect(here).era(era).limits(small_outbox()).await.unwrap();
+    let era = steadfast::client::NegotiationMode::Handshake(steadfast::Revision::V2025_11_25);
+    let client = Client::connect(here).negotiation(era).limits(small_outbox()).await.unwrap();
     let pings = (0..8000)
         .map(|_| client.call::<steadfast::model::request::Ping>(steadfast::model::EmptyParams::default()).start());
     let pings: Vec<_> = pings.collect();

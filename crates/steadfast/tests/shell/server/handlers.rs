@@ -12,7 +12,7 @@ use steadfast::{
 
 use crate::{echo, server, soon, text, within};
 use steadfast::Revision;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 
 #[tokio::test]
 async fn a_tool_is_listed_and_called() {
@@ -56,8 +56,9 @@ async fn progress_arrives_in_order_before_the_result() {
         }
     });
     for revision in Revision::ALL.iter().copied() {
-        let era = if revision.is_stateless() { Era::Modern } else { Era::Handshake(revision) };
-        let client = Client::connect(server([steps.clone()])).era(era).await.unwrap();
+        let era =
+            if revision.is_stateless() { NegotiationMode::Stateless } else { NegotiationMode::Handshake(revision) };
+        let client = Client::connect(server([steps.clone()])).negotiation(era).await.unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let record = Arc::clone(&seen);
         let call = client.call_tool("steps", json!({}));
@@ -75,8 +76,8 @@ async fn log_messages_do_not_block_the_response() {
         }
         "said"
     });
-    for era in [Era::Modern, Era::Handshake(Revision::V2025_06_18)] {
-        let client = Client::connect(server([chatty.clone()])).era(era).await.unwrap();
+    for era in [NegotiationMode::Stateless, NegotiationMode::Handshake(Revision::V2025_06_18)] {
+        let client = Client::connect(server([chatty.clone()])).negotiation(era).await.unwrap();
         assert_eq!(text(&soon(client.call_tool("chatty", json!({})).into_future()).await.unwrap()), "said");
     }
 }
@@ -89,7 +90,7 @@ async fn a_handler_calls_the_client() {
         Ok::<_, ToolError>(roots.roots[0].uri.clone())
     });
     let client = Client::connect(server([roots.clone()]))
-        .era(Era::Handshake(Revision::V2025_11_25))
+        .negotiation(NegotiationMode::Handshake(Revision::V2025_11_25))
         .capabilities(ClientCapabilities::new().with_roots(false))
         .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///here")])) })
         .await
@@ -123,7 +124,8 @@ async fn the_context_has_the_client_info() {
             ctx.request_id()
         )
     });
-    let client = Client::connect(server([who])).era(Era::Handshake(Revision::V2024_11_05)).await.unwrap();
+    let client =
+        Client::connect(server([who])).negotiation(NegotiationMode::Handshake(Revision::V2024_11_05)).await.unwrap();
     assert_eq!(text(&client.call_tool("who", json!({})).await.unwrap()), "steadfast 2024-11-05 2");
 }
 

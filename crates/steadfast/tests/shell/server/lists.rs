@@ -1,7 +1,7 @@
 //! Declared capabilities, and lists.
 
 use steadfast::server::{ServerPrompt, ServerResource, ServerResourceTemplate};
-use steadfast::{Cache, CacheScope, model::code};
+use steadfast::{CacheHints, CacheScope, model::code};
 
 use super::*;
 
@@ -20,8 +20,8 @@ fn rich() -> steadfast::server::ServerBuilder {
     Server::builder("rich", "1")
         .tools([echo(), ServerTool::new("other").handler(|| async { "" })])
         .prompts([prompt("one"), prompt("two")])
-        .resource(ServerResource::new("note://1", "one").cache(Cache::new(5_000, CacheScope::Public)).text("a"))
-        .resource(ServerResource::new("note://2", "two").cache(Cache::new(1, CacheScope::Private)).text("b"))
+        .resource(ServerResource::new("note://1", "one").cache(CacheHints::new(5_000, CacheScope::Public)).text("a"))
+        .resource(ServerResource::new("note://2", "two").cache(CacheHints::new(1, CacheScope::Private)).text("b"))
         .resource_templates([template("one"), template("two")])
 }
 
@@ -97,7 +97,7 @@ async fn a_list_does_not_depend_on_earlier_requests() {
 #[tokio::test]
 async fn all_pages_of_a_list_have_one_scope() {
     for scope in [CacheScope::Public, CacheScope::Private] {
-        let server = rich().page_size(1).cache(Cache::new(60_000, scope)).build();
+        let server = rich().page_size(1).cache(CacheHints::new(60_000, scope)).build();
         let mut peer = Peer::modern(&server, json!({}));
         for (method, _) in LISTS {
             let first = peer.ask(method, json!({})).await["result"].clone();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::server::{Audio, Image};
 use steadfast::transport::memory;
@@ -19,7 +19,11 @@ use crate::support::RawPeer;
 use crate::{Signal, soon};
 
 /// One revision of each kind: the oldest, the last with a handshake, the one without.
-const ERAS: [Era; 3] = [Era::Handshake(Revision::V2024_11_05), Era::Handshake(Revision::V2025_11_25), Era::Modern];
+const ERAS: [NegotiationMode; 3] = [
+    NegotiationMode::Handshake(Revision::V2024_11_05),
+    NegotiationMode::Handshake(Revision::V2025_11_25),
+    NegotiationMode::Stateless,
+];
 
 #[derive(Deserialize, JsonSchema)]
 struct Trip {
@@ -56,8 +60,8 @@ fn server(prompts: impl IntoIterator<Item = ServerPrompt>) -> Server {
     Server::builder("test", "1.0.0").prompts(prompts).build()
 }
 
-async fn connect(server: &Server, era: Era) -> Client {
-    Client::connect(server.clone()).era(era).await.unwrap()
+async fn connect(server: &Server, era: NegotiationMode) -> Client {
+    Client::connect(server.clone()).negotiation(era).await.unwrap()
 }
 
 async fn fill(client: &Client, params: GetPromptParams) -> Result<Vec<PromptMessage>, (i64, String)> {
@@ -135,7 +139,7 @@ async fn every_kind_of_content_can_be_in_a_prompt() {
     ];
     let expected = messages.clone();
     let prompt = ServerPrompt::new("all").blocking_handler(move || messages.clone());
-    for era in [Era::Handshake(Revision::V2025_11_25), Era::Modern] {
+    for era in [NegotiationMode::Handshake(Revision::V2025_11_25), NegotiationMode::Stateless] {
         let client = connect(&server([prompt.clone()]), era).await;
         assert_eq!(fill(&client, GetPromptParams::new("all")).await.unwrap(), expected);
     }
@@ -172,7 +176,7 @@ async fn the_handler_of_a_dropped_prompt_request_is_dropped() {
             std::future::pending::<String>().await
         }
     });
-    let client = connect(&server([prompt]), Era::Modern).await;
+    let client = connect(&server([prompt]), NegotiationMode::Stateless).await;
     let call = client.call::<request::GetPrompt>(GetPromptParams::new("slow")).start();
     soon(begun.wait()).await;
     drop(call);
@@ -237,7 +241,7 @@ async fn variables_of_templates_are_completed() {
         assert!(refused == code::INVALID_PARAMS && message.contains("`hour`"), "{message}");
     }
     let context = CompleteContext::new(BTreeMap::from([("city".to_owned(), "Oslo".to_owned())]));
-    let client = connect(&server, Era::Modern).await;
+    let client = connect(&server, NegotiationMode::Stateless).await;
     let found = complete(&client, CompleteParams::new(reference(), "day", "1").with_context(context)).await.unwrap();
     assert_eq!(found.values, ["1 in Oslo"]);
 }
@@ -246,7 +250,7 @@ async fn variables_of_templates_are_completed() {
 async fn a_completer_gets_the_other_arguments() {
     let context = CompleteContext::new(BTreeMap::from([("city".to_owned(), "Oslo".to_owned())]));
     let params = CompleteParams::new(Reference::prompt("trip"), "mood", "wild").with_context(context);
-    for era in [Era::Handshake(Revision::V2025_06_18), Era::Modern] {
+    for era in [NegotiationMode::Handshake(Revision::V2025_06_18), NegotiationMode::Stateless] {
         let client = connect(&server([trip()]), era).await;
         assert_eq!(complete(&client, params.clone()).await.unwrap().values, ["wild in Oslo"]);
     }

@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::transport::memory;
 use steadfast::{
-    Cache, CacheScope, Limits, ReadResourceResult, Reference, ResourceContents, Revision, ServerResource,
+    CacheHints, CacheScope, Limits, ReadResourceResult, Reference, ResourceContents, Revision, ServerResource,
     ServerResourceTemplate,
     model::{CompleteParams, PaginatedParams, ReadResourceParams, code, request},
 };
@@ -15,7 +15,11 @@ use crate::soon;
 use crate::support::RawPeer;
 
 /// One revision of each kind: the oldest, the last with a handshake, the one without.
-const ERAS: [Era; 3] = [Era::Handshake(Revision::V2024_11_05), Era::Handshake(Revision::V2025_11_25), Era::Modern];
+const ERAS: [NegotiationMode; 3] = [
+    NegotiationMode::Handshake(Revision::V2024_11_05),
+    NegotiationMode::Handshake(Revision::V2025_11_25),
+    NegotiationMode::Stateless,
+];
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -43,11 +47,11 @@ fn server() -> Server {
         .resource(ServerResource::new("image://dot", "dot").mime_type("image/gif").blob([0, 1, 2]))
         .resource(
             ServerResource::new("system://load", "load")
-                .cache(Cache::new(5_000, CacheScope::Public))
+                .cache(CacheHints::new(5_000, CacheScope::Public))
                 .blocking_handler(|ctx: Context| format!("load for {}", ctx.client().revision())),
         )
         .resource_template(weather())
-        .cache(Cache::new(60_000, CacheScope::Public))
+        .cache(CacheHints::new(60_000, CacheScope::Public))
         .build()
 }
 
@@ -64,7 +68,7 @@ async fn read(client: &Client, uri: &str) -> Result<ReadResourceResult, (i64, Op
 #[tokio::test]
 async fn resources_are_declared_listed_and_read() {
     for era in ERAS {
-        let client = Client::connect(server()).era(era).await.unwrap();
+        let client = Client::connect(server()).negotiation(era).await.unwrap();
         let declared = client.server().server_capabilities.resources.unwrap();
         assert_eq!((declared.list_changed, declared.subscribe), (Some(true), Some(true)));
         let listed = client.call::<request::ListResources>(PaginatedParams::new()).await.unwrap().resources;
@@ -99,7 +103,7 @@ async fn a_server_without_resources_declares_them_only_if_set() {
 #[tokio::test]
 async fn a_template_is_read_with_typed_variables() {
     for era in ERAS {
-        let client = Client::connect(server()).era(era).await.unwrap();
+        let client = Client::connect(server()).negotiation(era).await.unwrap();
         let uri = "weather://S%C3%A3o%20Paulo/forecast?days=7";
         let expected = ResourceContents::text(uri, "7 days of rain in São Paulo").with_mime_type("text/plain");
         assert_eq!(read(&client, uri).await.unwrap().contents, [expected]);
@@ -109,7 +113,7 @@ async fn a_template_is_read_with_typed_variables() {
 #[tokio::test]
 async fn resource_not_found_has_the_code_of_its_era() {
     for era in ERAS {
-        let client = Client::connect(server()).era(era).await.unwrap();
+        let client = Client::connect(server()).negotiation(era).await.unwrap();
         let expected = if client.revision().is_stateless() { code::INVALID_PARAMS } else { code::RESOURCE_NOT_FOUND };
         for uri in [
             "note://2",
@@ -127,10 +131,10 @@ async fn resource_not_found_has_the_code_of_its_era() {
 #[tokio::test]
 async fn cache_hints_of_a_resource_are_its_own() {
     let client = Client::connect(server()).await.unwrap();
-    assert_eq!(read(&client, "note://1").await.unwrap().cache(), Some(Cache::default()));
-    assert_eq!(read(&client, "system://load").await.unwrap().cache(), Some(Cache::new(5_000, CacheScope::Public)));
+    assert_eq!(read(&client, "note://1").await.unwrap().cache(), Some(CacheHints::default()));
+    assert_eq!(read(&client, "system://load").await.unwrap().cache(), Some(CacheHints::new(5_000, CacheScope::Public)));
     let list = client.call::<request::ListResources>(PaginatedParams::new()).await.unwrap();
-    assert_eq!(list.cache(), Some(Cache::new(60_000, CacheScope::Public)));
+    assert_eq!(list.cache(), Some(CacheHints::new(60_000, CacheScope::Public)));
 }
 
 #[tokio::test]

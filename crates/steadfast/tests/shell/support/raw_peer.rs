@@ -2,16 +2,16 @@
 
 use serde_json::json;
 use steadfast::transport::Transport;
-use steadfast::transport::memory::MemoryEnd;
+use steadfast::transport::memory::MemoryTransport;
 
 /// A peer that writes and reads lines by hand.
 pub(crate) struct RawPeer {
-    end: MemoryEnd,
+    end: MemoryTransport,
     held: Vec<u8>,
 }
 
 impl RawPeer {
-    pub(crate) fn new(end: MemoryEnd) -> Self {
+    pub(crate) fn new(end: MemoryTransport) -> Self {
         Self { end, held: Vec::new() }
     }
 

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use steadfast::model::TASKS_EXTENSION;
 use steadfast::prelude::*;
-use steadfast::transport::stream::Stream;
+use steadfast::transport::stream::StreamTransport;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 /// A server that answers `server/discover`, and every other request with the result of `answer`, given its parameters. Returns the
 /// requests.
 pub(crate) fn scripted(
     answer: impl Fn(usize, &Value) -> Value + Send + 'static,
-) -> (steadfast::client::Connecting, Arc<Mutex<Vec<Value>>>) {
+) -> (steadfast::client::ConnectBuilder, Arc<Mutex<Vec<Value>>>) {
     let (here, there) = tokio::io::duplex(1 << 16);
     let requests = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&requests);
@@ -34,5 +34,5 @@ pub(crate) fn scripted(
             output.write_all(format!("{reply}\n").as_bytes()).await.unwrap();
         }
     });
-    (Client::connect(Stream::duplex(here)), requests)
+    (Client::connect(StreamTransport::duplex(here)), requests)
 }

@@ -31,7 +31,7 @@ pub(crate) static ROW: Row = Row {
 const WAYS: [&str; 6] = ["nothing", "half_a_head", "half_a_body", "half_an_event", "comments", "a_byte_now_and_then"];
 
 /// Hangs in the way that the call names, and counts the connections that clients have closed.
-fn hang(request: &ReceivedRequest, connection: &mut Connection, let_go: &AtomicUsize) {
+fn hang(request: &ReceivedRequest, connection: &mut Connection, release_connection: &AtomicUsize) {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
     match request.argument("way").as_str() {
         Some("half_a_head") => drop(connection.write(head.as_bytes())),
@@ -50,7 +50,7 @@ fn hang(request: &ReceivedRequest, connection: &mut Connection, let_go: &AtomicU
         _ => {}
     }
     if connection.wait_for_end() {
-        let_go.fetch_add(1, Ordering::SeqCst);
+        release_connection.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -63,15 +63,15 @@ fn drip(connection: &mut Connection, bytes: &[u8]) {
 }
 
 fn hangs(bench: &mut Bench, take_back: bool) -> Verdict {
-    let let_go = Arc::new(AtomicUsize::new(0));
-    let inside = Arc::clone(&let_go);
+    let release_connection = Arc::new(AtomicUsize::new(0));
+    let inside = Arc::clone(&release_connection);
     let server = RawServer::open(bench.era, move |request, connection| hang(request, connection, &inside))?;
     let mut subject = start(bench, &server)?;
     let name = subject.connect_to(&server.url(), &json!({}))?;
     for (number, way) in WAYS.into_iter().enumerate() {
         let request = give_up_hanging(&mut subject, &server, &name, way, take_back)?;
         let start = Instant::now();
-        while let_go.load(Ordering::SeqCst) <= number {
+        while release_connection.load(Ordering::SeqCst) <= number {
             ensure!(start.elapsed() < PATIENCE, "{way}: the client does not let go of the connection");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -113,8 +113,8 @@ pub(super) fn wait_for_cancellation(server: &RawServer, call: &ReceivedRequest) 
 
 fn many_at_once(bench: &mut Bench) -> Verdict {
     const CALLS: usize = 200;
-    let let_go = Arc::new(AtomicUsize::new(0));
-    let inside = Arc::clone(&let_go);
+    let release_connection = Arc::new(AtomicUsize::new(0));
+    let inside = Arc::clone(&release_connection);
     let server = RawServer::open(bench.era, move |request, connection| hang(request, connection, &inside))?;
     let mut subject = start(bench, &server)?;
     let name = subject.connect_to(&server.url(), &json!({}))?;
@@ -129,8 +129,12 @@ fn many_at_once(bench: &mut Bench) -> Verdict {
     }
     let came = calls.iter().filter(|call| server.count(call) > 0).count();
     let start = Instant::now();
-    while let_go.load(Ordering::SeqCst) < came {
-        ensure!(start.elapsed() < PATIENCE, "{} of {came} connections were let go", let_go.load(Ordering::SeqCst));
+    while release_connection.load(Ordering::SeqCst) < came {
+        ensure!(
+            start.elapsed() < PATIENCE,
+            "{} of {came} connections were let go",
+            release_connection.load(Ordering::SeqCst)
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
     bench.note(format!("{came} hung"));

@@ -64,12 +64,12 @@ impl Body {
 
     fn end(&self) -> Poll<Option<Result<Bytes, FetchError>>> {
         self.journal.fault(self.gone.id.as_ref(), Fault::Broken);
-        Poll::Ready(if self.clean { None } else { Some(Err(FetchError::broken("cut"))) })
+        Poll::Ready(if self.clean { None } else { Some(Err(FetchError::interrupted("cut"))) })
     }
 }
 
 impl FetchBody for Body {
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
         if let Some(waits) = &mut self.waits {
             std::task::ready!(Pin::new(waits).poll(cx));
             self.waits = None;

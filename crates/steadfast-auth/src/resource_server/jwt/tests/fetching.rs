@@ -63,8 +63,8 @@ async fn pass(time: Duration) {
     tokio::time::advance(time).await;
 }
 
-const UNAVAILABLE: Rejection = Rejection::Unavailable("the keys of the issuer are not available");
-const UNKNOWN: Rejection = Rejection::Invalid("the token is signed with an unknown key");
+const UNAVAILABLE: TokenRejection = TokenRejection::Unavailable("the keys of the issuer are not available");
+const UNKNOWN: TokenRejection = TokenRejection::Invalid("the token is signed with an unknown key");
 
 #[tokio::test(start_paused = true)]
 async fn keys_are_fetched_once_and_kept() {

@@ -69,6 +69,6 @@ fn verifier(keys: impl KeySource) -> JwtVerifier {
     JwtVerifier::new(ISSUER, RESOURCE, keys).clock(|| SystemTime::UNIX_EPOCH + Duration::from_secs(NOW))
 }
 
-async fn verified(verifier: &JwtVerifier, token: &str) -> Result<Principal, Rejection> {
+async fn verified(verifier: &JwtVerifier, token: &str) -> Result<Principal, TokenRejection> {
     verifier.verify(&Token::parse(token).unwrap()).await
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::Change;
 use super::subscriptions::SubscribedResources;
 use crate::error::Error;
-use crate::runtime::Backlog;
+use crate::runtime::LossyChannel;
 use crate::runtime::connection::call_result::CallLoss;
 
 /// See the [module](self).
@@ -35,7 +35,7 @@ const MAX_UNREAD_BYTES: usize = 4 << 20;
 
 pub(crate) struct ChangeListener {
     pub(crate) filter: SubscriptionFilter,
-    backlog: Backlog<Result<Change, ListenFailure>>,
+    backlog: LossyChannel<Result<Change, ListenFailure>>,
     /// The subscriptions are in place, and changes are delivered.
     active: AtomicBool,
     /// Never sent to. Its drop, with the listener, starts the unsubscribing.
@@ -99,7 +99,7 @@ impl ChangeListener {
     /// A listener, and a receiver that completes, with an error, when the listener is dropped.
     pub(crate) fn new(filter: SubscriptionFilter) -> (Arc<Self>, oneshot::Receiver<()>) {
         let (sender, dropped) = oneshot::channel();
-        let backlog = Backlog::new(MAX_UNREAD, MAX_UNREAD_BYTES);
+        let backlog = LossyChannel::new(MAX_UNREAD, MAX_UNREAD_BYTES);
         (Arc::new(Self { filter, backlog, active: AtomicBool::new(false), _drop_signal: sender }), dropped)
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use steadfast_model::era;
+use steadfast_model::wire;
 use steadfast_model::{DetailedTask, Method, ResourceParams, SubscriptionFilter, SubscriptionParams, request};
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::{Moment, mutant};
@@ -185,8 +185,8 @@ impl Changes {
 
     fn send_listen(&self) -> Result<PendingCall, Error> {
         let params = SubscriptionParams::new(self.filter.clone());
-        let decoration = &self.client.inner.connection.opener.decoration;
-        let text = era::params_text(self.live.peer.revision, &params, decoration).map_err(Error::encode)?;
+        let common_members = &self.client.inner.connection.opener.common_members;
+        let text = wire::params_text(self.live.peer.revision, &params, common_members).map_err(Error::encode)?;
         // Without a timeout: the server responds when the subscription ends.
         Ok(PendingCall::new(&self.live.mailbox, Method::Listen, Some(text), CallOptions::default()))
     }
@@ -263,7 +263,7 @@ impl Stream for Changes {
                     changes.listening |= matches!(change, Change::Listening(_));
                     // A server may send some changes before its acknowledgement, and not others: the early ones are
                     // withheld, and the program reads the current state after the acknowledgement.
-                    if changes.listening || mutant!(TellEarly) {
+                    if changes.listening || mutant!(ReportChangeBeforeListening) {
                         return Poll::Ready(Some(Ok(change)));
                     }
                 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use steadfast_model::request::{self, Request};
-use steadfast_model::{ResourceParams, Revision, SubscriptionFilter, era};
+use steadfast_model::{ResourceParams, Revision, SubscriptionFilter, wire};
 use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
@@ -133,8 +133,8 @@ impl ResourceSubscriptions {
             let mut subscribed = self.listeners.subscribed.lock(uri).await;
             if *subscribed && !self.listeners.has_listener_for(uri) {
                 let permit = self.listeners.subscribed.unsubscribe_permit();
-                let _permit = if mutant!(UnsubscribeWithoutRoom) { None } else { permit.await };
-                let holding = mutant!(HoldWhileUnsubscribing);
+                let _permit = if mutant!(UnsubscribeOverLimit) { None } else { permit.await };
+                let holding = mutant!(KeepClientWhileUnsubscribing);
                 let _held = holding.then(|| self.client.upgrade());
                 let timeout = if holding { SUBSCRIBE_TIMEOUT } else { UNSUBSCRIBE_TIMEOUT };
                 // If this fails, the server sends notifications that no listener wants.
@@ -150,8 +150,8 @@ impl ResourceSubscriptions {
         let Some(client) = self.client.upgrade() else {
             return Err(Error::closed(Outcome::NotSent));
         };
-        let (params, decoration) = (ResourceParams::new(uri), &client.connection.opener.decoration);
-        let text = era::params_text(self.revision, &params, decoration).map_err(Error::encode)?;
+        let (params, common_members) = (ResourceParams::new(uri), &client.connection.opener.common_members);
+        let text = wire::params_text(self.revision, &params, common_members).map_err(Error::encode)?;
         let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
         Ok(PendingCall::new(&self.mailbox, R::METHOD, Some(text), options))
     }

@@ -16,7 +16,7 @@ use tracing::Level;
 use super::HttpTarget;
 use super::exchange::{DriverEvent, MessagePost};
 use super::in_flight::InFlight;
-use super::in_flight::delivery::{Delivery, SentRequest};
+use super::in_flight::delivery::{DeliveryState, SentRequest};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse;
 use super::mirrored_headers::mirrored_headers;
@@ -93,8 +93,8 @@ impl<S: Service> HttpDriver<S> {
     }
 
     /// Becomes true when the stream of messages that the server sends by itself is open, or will not be opened.
-    pub(crate) fn audible(&self) -> watch::Receiver<bool> {
-        self.shared.audible.subscribe()
+    pub(crate) fn receives_notifications(&self) -> watch::Receiver<bool> {
+        self.shared.receives_notifications.subscribe()
     }
 
     /// Becomes true when the connection accepts no more calls.
@@ -211,7 +211,7 @@ impl<S: Service> HttpDriver<S> {
             _ => None,
         };
         let follows_request = cancelled.is_some();
-        let delivery = Delivery::new();
+        let delivery = DeliveryState::new();
         let post = MessagePost {
             shared: Arc::clone(&self.shared),
             kind,
@@ -248,7 +248,7 @@ impl<S: Service> HttpDriver<S> {
             let shared = Arc::clone(&self.shared);
             // Nothing will be received on it, so nothing may wait for it to open.
             let failure = move || {
-                shared.note_audible();
+                shared.note_receives_notifications();
                 None
             };
             self.server_stream = Some(self.spawn(listening, failure));
@@ -259,7 +259,7 @@ impl<S: Service> HttpDriver<S> {
     #[cfg(feature = "legacy-sse")]
     fn read_legacy_stream(&mut self, events: Events) {
         let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.event_sender.clone());
-        self.shared.note_audible();
+        self.shared.note_receives_notifications();
         self.server_stream = Some(self.spawn(reading, || Some(DriverEvent::LegacyStreamEnded)));
     }
 
@@ -269,7 +269,9 @@ impl<S: Service> HttpDriver<S> {
         let (full, now, ended) = (self.in_flight.is_full(), self.engine.runtime.now(), self.engine.take_ended_calls());
         let connection = &self.engine.connection;
         self.in_flight.abort_ended(ended, |call, request| {
-            connection.expects_late_answer(call) || (full && request.is_being_delivered(now)) || mutant!(KeepResponses)
+            connection.expects_late_response(call)
+                || (full && request.is_being_delivered(now))
+                || mutant!(ReadDroppedResponses)
         });
     }
 

@@ -37,8 +37,8 @@ mod target;
 mod task;
 mod tool_headers;
 
-pub use authorize::{Attempt, Authorize, Authorizing};
+pub use authorize::{Attempt, Authorize, AuthorizeFuture};
 pub(crate) use driver::HttpDriver;
-pub use fetch::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};
+pub use fetch::{Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse};
 pub use target::HttpTarget;
 pub(crate) use tool_headers::ToolHeaders;

@@ -8,7 +8,7 @@ use reqwest::Url;
 use steadfast_proto::http::name;
 
 use super::fetch::FetchError;
-use super::in_flight::delivery::Delivery;
+use super::in_flight::delivery::DeliveryState;
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON_OR_EVENT_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -25,7 +25,7 @@ pub(crate) struct HttpRequest<'a> {
     pub(crate) last_event_id: Option<&'a str>,
     pub(crate) body: Option<bytes::Bytes>,
     /// Tracks whether the server may have received it.
-    pub(crate) delivery: Option<&'a Delivery>,
+    pub(crate) delivery: Option<&'a DeliveryState>,
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -35,8 +35,9 @@ impl HttpRequest<'_> {
         if let Some(id) = self.last_event_id {
             // Without this header it would open another stream.
             let id = HeaderValue::from_bytes(id.as_bytes());
-            let id =
-                id.map_err(|error| RequestError::Failed(FetchError::unwritable(error.to_string()).with_source(error)))?;
+            let id = id.map_err(|error| {
+                RequestError::Failed(FetchError::invalid_request(error.to_string()).with_source(error))
+            })?;
             headers.insert(name::LAST_EVENT_ID, id);
         }
         if self.body.is_some() {

@@ -14,7 +14,7 @@ use super::authorize::Authorize;
 use super::authorize::signing::RequestSigner;
 use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
-use super::in_flight::delivery::Delivery;
+use super::in_flight::delivery::DeliveryState;
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::LegacySse;
 use super::request::{HttpRequest, RequestError};
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     #[cfg(feature = "legacy-sse")]
     pub(crate) legacy: LegacySse,
     /// True when the stream of messages that the server sends by itself is open, or will not be opened.
-    pub(crate) audible: watch::Sender<bool>,
+    pub(crate) receives_notifications: watch::Sender<bool>,
     pub(crate) log: Mutex<RateLimitedLog>,
 }
 
@@ -66,8 +66,8 @@ impl Shared {
         Box::new(Envelope::read(message, self.max_depth))
     }
 
-    pub(crate) fn note_audible(&self) {
-        self.audible.send_replace(true);
+    pub(crate) fn note_receives_notifications(&self) {
+        self.receives_notifications.send_replace(true);
     }
 
     /// Logs something that the server may have caused, at a limited rate. Tasks run on the thread of all connections, so the log
@@ -90,7 +90,7 @@ impl Shared {
                 return Ok(response);
             }
             // The server has not acted on it.
-            request.delivery.into_iter().for_each(Delivery::note_not_delivered);
+            request.delivery.into_iter().for_each(DeliveryState::note_not_delivered);
             redirect = next;
             redirects_left -= 1;
         }
@@ -104,19 +104,19 @@ impl Shared {
         loop {
             let response = self.send_once(url, request, signing.as_mut()).await?;
             let Some(signing) = &mut signing else {
-                request.delivery.into_iter().for_each(Delivery::note_settled);
+                request.delivery.into_iter().for_each(DeliveryState::note_settled);
                 return Ok(response);
             };
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if refused {
                 // If the call is cancelled while the user logs in, there is nothing to cancel at the server.
-                request.delivery.into_iter().for_each(Delivery::note_not_delivered);
+                request.delivery.into_iter().for_each(DeliveryState::note_not_delivered);
             }
             let answered = signing.answered(response.status(), response.headers().clone()).await;
             if !refused {
                 // Not earlier: once delivery is settled, a cancelled call may be aborted at the await above, before its status was
                 // looked at. The status may say that the session is lost.
-                request.delivery.into_iter().for_each(Delivery::note_settled);
+                request.delivery.into_iter().for_each(DeliveryState::note_settled);
             }
             match answered {
                 Ok(true) if refused && retries_left > 0 => retries_left -= 1,
@@ -155,7 +155,7 @@ impl Shared {
         let fetched = self.fetch.fetch(fetch).await;
         match &fetched {
             // Settled when the status was looked at, by the caller.
-            Ok(_) if !mutant!(ArriveUnread) => {}
+            Ok(_) if !mutant!(DeliverBeforeStatus) => {}
             Err(error) if !error.is_sent() => delivery.note_not_delivered(),
             // The server may have received it, and nothing more will be known.
             _ => delivery.note_settled(),

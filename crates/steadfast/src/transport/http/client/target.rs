@@ -181,7 +181,7 @@ impl HttpTarget {
             session: Mutex::default(),
             #[cfg(feature = "legacy-sse")]
             legacy: LegacySse::new(self.only_legacy_sse, self.known),
-            audible: watch::Sender::new(false),
+            receives_notifications: watch::Sender::new(false),
             log: Mutex::default(),
         })
     }

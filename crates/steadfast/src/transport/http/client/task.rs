@@ -63,7 +63,7 @@ impl RequestTask {
 impl Drop for RequestTask {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.aborted = !mutant!(KeepTasks);
+        state.aborted = !mutant!(KeepAbortedRequests);
         let task = state.task.take();
         drop(state);
         if let Some(task) = task {

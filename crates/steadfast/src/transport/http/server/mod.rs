@@ -40,7 +40,7 @@ mod socket;
 
 pub use body::HttpBody;
 pub use options::HttpOptions;
-pub use serve::ServingHttp;
+pub use serve::ServeHttpBuilder;
 pub use service::HttpService;
-pub use steadfast_proto::http::guard::Guard;
-pub use steadfast_proto::http::resume::LogLimits;
+pub use steadfast_proto::http::origin_policy::OriginPolicy;
+pub use steadfast_proto::http::resume::EventLogLimits;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use http::request::Parts;
 use steadfast_model::Principal;
 use steadfast_proto::connection::Limits;
-use steadfast_proto::http::guard::Guard;
-use steadfast_proto::http::resume::LogLimits;
+use steadfast_proto::http::origin_policy::OriginPolicy;
+use steadfast_proto::http::resume::EventLogLimits;
 
 type Identify = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 
@@ -18,7 +18,7 @@ type Identify = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 pub struct HttpOptions {
     /// Which origins may call the server from a browser, and under which host names. By default: pages of this machine, and the
     /// host names of this machine if the server listens on the loopback interface only.
-    pub guard: Option<Guard>,
+    pub origin_policy: Option<OriginPolicy>,
     /// The limits of connections, if they differ from the server's. The limits of requests in flight and their bytes also apply
     /// to the whole service.
     pub limits: Option<Limits>,
@@ -29,7 +29,7 @@ pub struct HttpOptions {
     /// reads nothing, for this time.
     pub session_idle: Duration,
     /// How many events of a session are stored for clients that reconnect.
-    pub log: LogLimits,
+    pub log: EventLogLimits,
     /// How long clients are asked to wait before they reconnect (`retry` of server-sent events).
     pub retry: Duration,
     /// A request of 2026-07-28 that takes longer than this gets an event stream, so that comments can keep the connection open.
@@ -48,18 +48,18 @@ pub struct HttpOptions {
     pub(crate) identify: Option<Arc<Identify>>,
     /// Where HTTP+SSE is served: nowhere without the feature `legacy-sse`.
     pub(crate) legacy_sse: Option<Arc<str>>,
-    /// Origins that are allowed in addition to those of the guard.
+    /// Origins that are allowed in addition to those of the origin policy.
     pub(crate) origins: Vec<String>,
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
         Self {
-            guard: None,
+            origin_policy: None,
             limits: None,
             sessions: 10_000,
             session_idle: Duration::from_secs(600),
-            log: LogLimits::default(),
+            log: EventLogLimits::default(),
             retry: Duration::from_millis(500),
             stream_after: Duration::from_secs(5),
             resumable_after: Duration::from_millis(250),
@@ -86,9 +86,9 @@ impl HttpOptions {
         self
     }
 
-    /// Allows the origins and hosts of this guard, and no others.
-    pub fn with_guard(mut self, guard: Guard) -> Self {
-        self.guard = Some(guard);
+    /// Allows the origins and hosts of this policy, and no others.
+    pub fn with_origin_policy(mut self, origin_policy: OriginPolicy) -> Self {
+        self.origin_policy = Some(origin_policy);
         self
     }
 
@@ -99,7 +99,7 @@ impl HttpOptions {
     }
 
     /// Sets how the principal of a request is found. By default it is the [`Principal`] in the extensions of the request, where
-    /// `RequireBearer` of `steadfast-auth` puts it.
+    /// `BearerLayer` of `steadfast-auth` puts it.
     ///
     /// A session belongs to the principal that opened it, and does not exist for others. The same holds for tasks, and for the
     /// state of requests of several rounds. Handlers see the principal as [`Context::principal`](crate::Context::principal).
@@ -150,16 +150,16 @@ impl HttpOptions {
     }
 }
 
-/// The guard of a service that is mounted in a router: the host names under which it is reached are not known here.
-pub(crate) fn guard_for_mounted_service() -> Guard {
-    Guard::loopback().allow_any_host()
+/// The origin policy of a service that is mounted in a router: the host names under which it is reached are not known here.
+pub(crate) fn origin_policy_of_mounted_service() -> OriginPolicy {
+    OriginPolicy::loopback().allow_any_host()
 }
 
 impl fmt::Debug for HttpOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { guard, sessions, session_idle, .. } = self;
+        let Self { origin_policy, sessions, session_idle, .. } = self;
         let mut shown = formatter.debug_struct("HttpOptions");
-        shown.field("guard", guard).field("sessions", sessions).field("session_idle", session_idle);
+        shown.field("origin_policy", origin_policy).field("sessions", sessions).field("session_idle", session_idle);
         shown.finish_non_exhaustive()
     }
 }

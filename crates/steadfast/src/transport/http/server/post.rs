@@ -13,7 +13,7 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::Body;
 use steadfast_model::{ErrorObject, Method, Principal, RequestId, Revision};
 use steadfast_proto::envelope::{self, Message, Params};
-use steadfast_proto::http::headers::{self, Era};
+use steadfast_proto::http::headers::{self, HttpMode};
 use steadfast_proto::http::media::{self, Accepts};
 use steadfast_proto::http::{SingleHeader, name};
 use steadfast_proto::mutant;
@@ -26,7 +26,7 @@ use super::reply;
 use super::service::Shared;
 use super::session::{PendingReply, PostReply, Session, SubmitError, SubmitResult};
 use super::sessions::{SessionLimitReached, SessionSlot};
-use super::socket::Hangup;
+use super::socket::HangupWatcher;
 use crate::runtime::Runtime;
 
 pub(crate) const TOO_MANY_REQUESTS: &str = "request limit reached: retry when another request has ended";
@@ -41,7 +41,7 @@ enum Decision {
 }
 
 /// The response to a request that is not handled further.
-pub(crate) type Refusal = Box<Response<HttpBody>>;
+pub(crate) type EarlyResponse = Box<Response<HttpBody>>;
 
 impl From<Response<HttpBody>> for Decision {
     fn from(response: Response<HttpBody>) -> Self {
@@ -55,7 +55,8 @@ pub(crate) fn method_mismatch(
     request_headers: &RequestHeaders<'_>,
     message: &Message<'_>,
 ) -> Option<Response<HttpBody>> {
-    if Era::of(request_headers, message) == Era::Modern || headers::method_agrees(request_headers, message) {
+    if HttpMode::of(request_headers, message) == HttpMode::Stateless || headers::method_agrees(request_headers, message)
+    {
         return None;
     }
     let id = if let Message::Request { id, .. } = message { Some(id) } else { None };
@@ -86,7 +87,7 @@ impl Shared {
                 return *refused;
             }
         };
-        let hangup = parts.extensions.get::<Hangup>().cloned();
+        let hangup = parts.extensions.get::<HangupWatcher>().cloned();
         match self.decide(runtime, &parts, bytes, permit) {
             Decision::Respond(response) => response,
             Decision::Run(running) => exchange::respond(running, hangup).await,
@@ -107,7 +108,7 @@ impl Shared {
         &self,
         runtime: &Arc<dyn Runtime>,
         body: B,
-    ) -> Result<(Bytes, Permit), Refusal> {
+    ) -> Result<(Bytes, Permit), EarlyResponse> {
         let Some(mut permit) = self.load.try_acquire() else {
             return Err(Box::new(reply::overloaded(TOO_MANY_REQUESTS)));
         };
@@ -138,9 +139,9 @@ impl Shared {
         if let Some(refusal) = method_mismatch(&request_headers, &message) {
             return refusal.into();
         }
-        match Era::of(&request_headers, &message) {
-            Era::Legacy => self.legacy(runtime, parts, message, permit),
-            Era::Modern => match message {
+        match HttpMode::of(&request_headers, &message) {
+            HttpMode::Session => self.legacy(runtime, parts, message, permit),
+            HttpMode::Stateless => match message {
                 Message::Request { id, method, params } => {
                     if let Err(error) = self.check_headers(&request_headers, &method, &params) {
                         return reply::error(StatusCode::BAD_REQUEST, Some(&id), &error).into();
@@ -316,7 +317,11 @@ impl Shared {
     /// # Errors
     ///
     /// The refusal, if it belongs to no session.
-    fn session_of(&self, parts: &Parts, id: Option<&RequestId>) -> Result<(Arc<Session>, Option<Principal>), Refusal> {
+    fn session_of(
+        &self,
+        parts: &Parts,
+        id: Option<&RequestId>,
+    ) -> Result<(Arc<Session>, Option<Principal>), EarlyResponse> {
         let request_headers = RequestHeaders(&parts.headers);
         let refuse = |message: &'static str| {
             Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use steadfast_model::{ErrorObject, RequestId};
-use steadfast_proto::encode::{self, Answer};
+use steadfast_proto::encode::{self, EncodedResponse};
 
 use super::body::HttpBody;
 
@@ -39,7 +39,7 @@ pub(crate) fn empty(status: StatusCode) -> Response<HttpBody> {
 /// A JSON-RPC error, with the id of the request if it is known.
 pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Response<HttpBody> {
     let body = match id {
-        Some(id) => Answer::error(id, error).into_bytes(),
+        Some(id) => EncodedResponse::error(id, error).into_bytes(),
         None => encode::error_without_id(error, false),
     };
     json(status, body)

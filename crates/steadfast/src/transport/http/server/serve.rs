@@ -18,7 +18,7 @@ use http_body::Body;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::{Builder, Connection};
 use hyper_util::service::TowerToHyperService;
-use steadfast_proto::http::guard::Guard;
+use steadfast_proto::http::origin_policy::OriginPolicy;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -27,7 +27,7 @@ use super::body::HttpBody;
 use super::options::HttpOptions;
 use super::reply;
 use super::service::{HttpService, Shared};
-use super::socket::{Hangup, Socket};
+use super::socket::{HangupWatcher, Socket};
 use crate::error::Error;
 use crate::runtime::{Runtime, TokioRuntime, http_threads_for, io_handle};
 use crate::server::{Server, listen_for_signals, start_failed};
@@ -45,7 +45,7 @@ const MAX_STREAMS: u32 = 256;
 
 /// A server that serves HTTP when it is awaited.
 #[must_use = "nothing is served until this is awaited"]
-pub struct ServingHttp {
+pub struct ServeHttpBuilder {
     server: Server,
     listener: io::Result<StdListener>,
     path: String,
@@ -54,7 +54,7 @@ pub struct ServingHttp {
     end_process: bool,
 }
 
-impl ServingHttp {
+impl ServeHttpBuilder {
     pub(crate) fn new(server: Server, address: impl ToSocketAddrs) -> Self {
         let listener = StdListener::bind(address);
         Self::new_on(server, listener)
@@ -115,9 +115,9 @@ impl ServingHttp {
         let runtime = TokioRuntime::current().map_err(start_failed)?;
         let threads = http_threads_for(runtime.handle()).map_err(start_failed)?;
         let runtime: Arc<dyn Runtime> = Arc::new(runtime);
-        let guard = self.options.guard.clone().unwrap_or_else(|| default_guard(address));
+        let origin_policy = self.options.origin_policy.clone().unwrap_or_else(|| default_origin_policy(address));
         let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
-        let service = HttpService::with(self.server, self.options, guard, OnceLock::from(runtime));
+        let service = HttpService::with(self.server, self.options, origin_policy, OnceLock::from(runtime));
         let io = io_handle().map_err(start_failed)?;
         let on_signals = self.shutdown.is_none();
         if on_signals {
@@ -165,8 +165,12 @@ impl Drop for ShutdownOnDrop {
     }
 }
 
-fn default_guard(address: SocketAddr) -> Guard {
-    if address.ip().is_loopback() { Guard::loopback().allow_host(address.to_string()) } else { Guard::public() }
+fn default_origin_policy(address: SocketAddr) -> OriginPolicy {
+    if address.ip().is_loopback() {
+        OriginPolicy::loopback().allow_host(address.to_string())
+    } else {
+        OriginPolicy::public()
+    }
 }
 
 /// Accepts connections until the service shuts down, and then waits until they have drained.
@@ -325,7 +329,7 @@ struct Endpoint {
     /// Whether there was a request on this connection.
     begun: Arc<AtomicBool>,
     /// Reports the end of this connection.
-    hangup: Option<Hangup>,
+    hangup: Option<HangupWatcher>,
 }
 
 impl<B> tower_service::Service<Request<B>> for Endpoint
@@ -356,7 +360,7 @@ where
     }
 }
 
-impl IntoFuture for ServingHttp {
+impl IntoFuture for ServeHttpBuilder {
     type Output = Result<(), Error>;
     type IntoFuture = BoxFuture<Self::Output>;
 
@@ -365,8 +369,8 @@ impl IntoFuture for ServingHttp {
     }
 }
 
-impl std::fmt::Debug for ServingHttp {
+impl std::fmt::Debug for ServeHttpBuilder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ServingHttp").field("server", &self.server).finish_non_exhaustive()
+        formatter.debug_struct("ServeHttpBuilder").field("server", &self.server).finish_non_exhaustive()
     }
 }

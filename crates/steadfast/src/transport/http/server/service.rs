@@ -10,7 +10,7 @@ use http::{Method as HttpMethod, Request, Response, StatusCode};
 use http_body::Body;
 use steadfast_model::ErrorObject;
 use steadfast_proto::connection::{Hello, Limits};
-use steadfast_proto::http::guard::{Guard, Rejection};
+use steadfast_proto::http::origin_policy::{OriginPolicy, OriginRejection};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     pub(crate) hello: Arc<Hello>,
     pub(crate) options: HttpOptions,
     pub(crate) limits: Limits,
-    pub(crate) guard: Guard,
+    pub(crate) origin_policy: OriginPolicy,
     pub(crate) load: Arc<Load>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) closing: ShutdownSignal,
@@ -71,8 +71,8 @@ impl ShutdownSignal {
 impl HttpService {
     /// The service of a server.
     pub fn new(server: impl IntoServer, options: HttpOptions) -> Self {
-        let guard = options.guard.clone().unwrap_or_else(options::guard_for_mounted_service);
-        Self::with(server.into_server(), options, guard, OnceLock::new())
+        let origin_policy = options.origin_policy.clone().unwrap_or_else(options::origin_policy_of_mounted_service);
+        Self::with(server.into_server(), options, origin_policy, OnceLock::new())
     }
 
     /// Runs handlers on this runtime instead of the one that the service is called in. Has no effect after the first request.
@@ -85,11 +85,11 @@ impl HttpService {
     pub(crate) fn with(
         server: Server,
         options: HttpOptions,
-        guard: Guard,
+        origin_policy: OriginPolicy,
         runtime: OnceLock<Arc<dyn Runtime>>,
     ) -> Self {
         let limits = options.limits.clone().unwrap_or_else(|| server.limits().clone());
-        let guard = options.origins.iter().fold(guard, Guard::allow_origin);
+        let origin_policy = options.origins.iter().fold(origin_policy, OriginPolicy::allow_origin);
         let shared = Shared {
             hello: Arc::new(server.hello()),
             load: Load::new(&limits),
@@ -98,7 +98,7 @@ impl HttpService {
             limits,
             server,
             options,
-            guard,
+            origin_policy,
             runtime,
         };
         Self { shared: Arc::new(shared) }
@@ -130,10 +130,10 @@ impl Shared {
     async fn handle<B: Body>(self: Arc<Self>, request: Request<B>) -> Response<HttpBody> {
         let (parts, body) = request.into_parts();
         let authority = parts.uri.authority().map(http::uri::Authority::as_str);
-        match self.guard.check(&RequestHeaders(&parts.headers), authority) {
+        match self.origin_policy.check(&RequestHeaders(&parts.headers), authority) {
             Ok(()) => {}
-            Err(Rejection::Origin) => return reply::refuse(StatusCode::FORBIDDEN, "this Origin is not allowed"),
-            Err(Rejection::Host) => return reply::refuse(StatusCode::FORBIDDEN, "this Host is not allowed"),
+            Err(OriginRejection::Origin) => return reply::refuse(StatusCode::FORBIDDEN, "this Origin is not allowed"),
+            Err(OriginRejection::Host) => return reply::refuse(StatusCode::FORBIDDEN, "this Host is not allowed"),
         }
         let Some(runtime) = self.runtime().map(Arc::clone) else {
             let error = ErrorObject::internal("the service was called outside of a tokio runtime");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::{self, SseSession};
-use super::session::{Driver, Session};
+use super::session::{Session, SessionDriver};
 
 /// A session of either transport.
 #[derive(Clone)]
@@ -92,9 +92,9 @@ impl Sessions {
         table.insert(slot.id().into(), slot.clone());
         drop(table);
         match slot {
-            SessionSlot::Streamable(session) => Driver::spawn(session, Arc::downgrade(self)),
+            SessionSlot::Streamable(session) => SessionDriver::spawn(session, Arc::downgrade(self)),
             #[cfg(feature = "legacy-sse")]
-            SessionSlot::Sse(session) => legacy_sse::Driver::spawn(session, Arc::downgrade(self)),
+            SessionSlot::Sse(session) => legacy_sse::SseDriver::spawn(session, Arc::downgrade(self)),
         }
         Ok(())
     }

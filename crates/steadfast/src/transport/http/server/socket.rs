@@ -26,8 +26,8 @@ impl Socket {
     }
 
     /// Reports the end of this connection.
-    pub(crate) fn hangup(&self) -> Hangup {
-        Hangup(Arc::downgrade(&self.input))
+    pub(crate) fn hangup(&self) -> HangupWatcher {
+        HangupWatcher(Arc::downgrade(&self.input))
     }
 }
 
@@ -37,9 +37,9 @@ impl Socket {
     not(any(target_os = "linux", target_os = "android")),
     allow(dead_code, reason = "the system does not report it there")
 )]
-pub(crate) struct Hangup(Weak<OwnedReadHalf>);
+pub(crate) struct HangupWatcher(Weak<OwnedReadHalf>);
 
-impl Hangup {
+impl HangupWatcher {
     /// Completes when the client has closed its end. Bytes that it sent before may be unread.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) async fn wait(self) {

@@ -72,7 +72,7 @@ async fn a_fresh_request_bypasses_the_cache_and_updates_it() {
 
 #[tokio::test]
 async fn a_client_without_a_cache_sends_every_request() {
-    let (client, mut server) = ManualServer::modern(Connecting::no_cache).await;
+    let (client, mut server) = ManualServer::modern(ConnectBuilder::no_cache).await;
     for name in ["one", "two"] {
         let listed = names(&client);
         server.serve("tools/list", listing(&[name], HOUR, "public")).await;
@@ -207,10 +207,10 @@ async fn a_result_after_input_is_not_cached() {
 
 #[tokio::test]
 async fn cache_hints_of_the_server_builder_reach_the_cache() {
-    let hints = steadfast::Cache::new(HOUR, steadfast::CacheScope::Public);
+    let hints = steadfast::CacheHints::new(HOUR, steadfast::CacheScope::Public);
     let server = Server::builder("steady", "1.0.0").cache(hints).tool(crate::echo()).build();
     let cache = ResponseCache::new();
-    let client = Client::connect(server).era(Era::Modern).cache(cache.clone()).await.unwrap();
+    let client = Client::connect(server).negotiation(NegotiationMode::Stateless).cache(cache.clone()).await.unwrap();
     client.list_tools().await.unwrap();
     assert_eq!(cache.len(), 1);
     cache.clear();

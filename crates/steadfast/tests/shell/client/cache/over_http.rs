@@ -3,7 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use steadfast::ErrorKind;
-use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
 
 use crate::client::manual_server::*;
 use crate::http::client::{connect, json_answer, modern, raw};
@@ -21,7 +21,7 @@ impl Authorize for Token {
 }
 
 impl Attempt for Token {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         headers.insert(AUTHORIZATION, HeaderValue::from_static(*self.0.lock().unwrap()));
         Box::pin(async { Ok(()) })
     }
@@ -40,7 +40,7 @@ async fn private_entries_are_cached_per_authorization() {
     .await;
     let token = Token(Arc::new(Mutex::new("Bearer one")));
     let target = HttpTarget::new(&url).authorize(token.clone());
-    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
     assert_eq!(at_once(names(&client)).await, ["Bearer one"]);
     *token.0.lock().unwrap() = "Bearer two";
     // No request was sent since, so the other principal is not known yet.
@@ -63,7 +63,7 @@ async fn arguments_are_mirrored_by_a_cached_tool_list() {
     .await;
     let cache = steadfast::client::ResponseCache::new();
     for _ in 0..2 {
-        let connecting = Client::connect(url.as_str()).era(Era::Modern).cache(cache.clone());
+        let connecting = Client::connect(url.as_str()).negotiation(NegotiationMode::Stateless).cache(cache.clone());
         let client = soon(connecting.into_future()).await.unwrap();
         soon(client.list_tools()).await.unwrap();
         soon(client.call_tool("query", json!({"region": "north"})).into_future()).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_result_of_an_unknown_type_is_an_error() {
     let (url, _) =
         raw(|_, request| modern(request, || json_answer(request, &json!({"resultType": "maybe", "content": []}))))
             .await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let error = soon(client.call_tool("t", json!({})).into_future()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode, "{error:?}");
 }

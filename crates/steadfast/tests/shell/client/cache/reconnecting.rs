@@ -8,8 +8,8 @@ use crate::client::manual_server::*;
 
 /// A client that reconnects, and its servers, one after the other.
 async fn coming_back(
-    era: Era,
-    settings: impl FnOnce(Connecting) -> Connecting,
+    era: NegotiationMode,
+    settings: impl FnOnce(ConnectBuilder) -> ConnectBuilder,
 ) -> (Client, ManualServer, mpsc::UnboundedReceiver<ManualServer>) {
     let (opened, mut servers) = mpsc::unbounded_channel();
     let open = move || {
@@ -17,10 +17,10 @@ async fn coming_back(
         async move {
             let (here, there) = tokio::io::duplex(1 << 20);
             opened.send(ManualServer::new(there)).map_err(std::io::Error::other)?;
-            Ok::<_, std::io::Error>(Stream::duplex(here))
+            Ok::<_, std::io::Error>(StreamTransport::duplex(here))
         }
     };
-    let connecting = settings(Client::connect(open).era(era).reconnect(Reconnect::default())).into_future();
+    let connecting = settings(Client::connect(open).negotiation(era).reconnect(Reconnect::default())).into_future();
     let (client, first) = soon(async { tokio::join!(connecting, next(&mut servers)) }).await;
     (client.unwrap(), first, servers)
 }
@@ -34,7 +34,7 @@ async fn next(servers: &mut mpsc::UnboundedReceiver<ManualServer>) -> ManualServ
 
 #[tokio::test]
 async fn the_cache_is_cleared_after_reconnecting() {
-    let (client, mut first, mut servers) = coming_back(Era::Modern, |connecting| connecting).await;
+    let (client, mut first, mut servers) = coming_back(NegotiationMode::Stateless, |connecting| connecting).await;
     let listed = names(&client);
     let mut page = listing(&["sum"], 3_600_000, "public");
     page["tools"][0]["outputSchema"] = json!({"type": "object"});
@@ -54,7 +54,8 @@ async fn the_cache_is_cleared_after_reconnecting() {
 #[tokio::test]
 async fn a_reconnect_clears_a_shared_cache() {
     let cache = ResponseCache::new();
-    let (one, mut first, mut servers) = coming_back(Era::Modern, |connecting| connecting.cache(cache.clone())).await;
+    let (one, mut first, mut servers) =
+        coming_back(NegotiationMode::Stateless, |connecting| connecting.cache(cache.clone())).await;
     let (two, mut other) = ManualServer::modern(|connecting| connecting.cache(cache.clone())).await;
     let listed = names(&one);
     first.serve("tools/list", listing(&["old"], 3_600_000, "public")).await;

@@ -25,7 +25,7 @@ async fn is_known(client: &Client, server: &mut ManualServer, name: &str) -> boo
 
 #[tokio::test]
 async fn tool_definitions_are_known_until_the_list_changes() {
-    for era in [Era::Modern, HANDSHAKE] {
+    for era in [NegotiationMode::Stateless, HANDSHAKE] {
         let (client, mut server) = ManualServer::connect(era, |connecting| connecting).await;
         assert!(!is_known(&client, &mut server, "add").await);
         let listed = names(&client);
@@ -39,7 +39,7 @@ async fn tool_definitions_are_known_until_the_list_changes() {
 
 #[tokio::test]
 async fn a_list_response_in_flight_during_a_change_is_not_used() {
-    for era in [Era::Modern, HANDSHAKE] {
+    for era in [NegotiationMode::Stateless, HANDSHAKE] {
         let (client, mut server) = ManualServer::connect(era, |connecting| connecting).await;
         let listed = names(&client);
         let request = server.asked("tools/list").await;

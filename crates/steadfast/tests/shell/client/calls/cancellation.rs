@@ -25,7 +25,7 @@ async fn a_dropped_call_is_cancelled_by_its_id_and_a_late_response_is_ignored() 
 
 #[tokio::test]
 async fn a_call_with_a_response_is_not_cancelled() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     let mut call = Box::pin(client.call_tool("t", json!({})).start());
     let answered = async {
         let request = server.until("tools/call").await;
@@ -55,7 +55,7 @@ async fn each_call_has_its_own_timeout_and_is_cancelled_after_it() {
 async fn a_connect_that_is_dropped_sends_no_cancellation() {
     for era in ERAS {
         let (connecting, mut server) = RecordingServer::new();
-        let mut connecting = connecting.era(era).into_future();
+        let mut connecting = connecting.negotiation(era).into_future();
         tokio::select! {
             ended = &mut connecting => panic!("{ended:?}"),
             _ = server.next() => {}

@@ -4,7 +4,7 @@ use std::io;
 use std::task::{Context as Polling, Poll};
 
 use serde_json::{Value, json};
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::transport::{Hangup, Transport};
 use steadfast::{ErrorKind, Outcome};
@@ -101,8 +101,11 @@ impl Transport for Dying {
 
 #[tokio::test]
 async fn a_response_that_was_written_before_the_server_died_is_read() {
-    let client =
-        soon(Client::connect(Dying::new(LossNoticedBy::ByHangup)).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(
+        Client::connect(Dying::new(LossNoticedBy::ByHangup)).negotiation(NegotiationMode::Stateless).into_future(),
+    )
+    .await
+    .unwrap();
     let never = client.call_tool("never", json!({})).start();
     let answered = soon(client.call_tool("answered", json!({})).into_future()).await.unwrap();
     assert_eq!(answered.content[0].as_text(), Some("last words"));
@@ -113,8 +116,11 @@ async fn a_response_that_was_written_before_the_server_died_is_read() {
 
 #[tokio::test]
 async fn a_failed_write_does_not_lose_a_response() {
-    let client =
-        soon(Client::connect(Dying::new(LossNoticedBy::ByWriting)).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(
+        Client::connect(Dying::new(LossNoticedBy::ByWriting)).negotiation(NegotiationMode::Stateless).into_future(),
+    )
+    .await
+    .unwrap();
     let answered = client.call_tool("answered", json!({})).start();
     let late = client.call_tool("late", json!({})).start();
     let result = soon(answered).await.unwrap();

@@ -8,7 +8,7 @@ use crate::client::*;
 
 #[tokio::test]
 async fn a_result_of_an_unknown_type_is_an_error_and_one_without_a_type_is_complete() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     for (kind, taken) in [(None, true), (Some("complete"), true), (Some("partial"), false), (Some("task"), false)] {
         let mut result = json!({"content": [{"type": "text", "text": "x"}]});
         if let Some(kind) = kind {
@@ -66,7 +66,7 @@ async fn notifications_are_never_answered() {
 
 #[tokio::test]
 async fn a_client_of_2026_sends_no_responses() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| {
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| {
         connecting.on_roots(|| async { Ok(steadfast::ListRootsResult::default()) })
     })
     .await;
@@ -79,7 +79,7 @@ async fn a_client_of_2026_sends_no_responses() {
 
 #[tokio::test]
 async fn each_call_has_its_own_progress_token() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     let heard = Arc::new(Mutex::new(Vec::new()));
     let call = |name: &'static str| {
         let heard = Arc::clone(&heard);
@@ -131,7 +131,7 @@ async fn a_log_level_is_sent_by_name() {
         result["capabilities"]["logging"] = json!({});
         server.answer(&initialize, result).await;
     };
-    let client = with(connecting.era(OLDER).into_future(), opening).await.unwrap();
+    let client = with(connecting.negotiation(OLDER).into_future(), opening).await.unwrap();
     let answering = async {
         let set = server.until("logging/setLevel").await;
         assert_eq!(set["params"]["level"], "warning");
@@ -143,7 +143,7 @@ async fn a_log_level_is_sent_by_name() {
 #[tokio::test]
 async fn a_client_of_2025_03_26_accepts_batches() {
     let (client, mut server) =
-        RecordingServer::connected(Era::Handshake(Revision::V2025_03_26), |connecting| connecting).await;
+        RecordingServer::connected(NegotiationMode::Handshake(Revision::V2025_03_26), |connecting| connecting).await;
     let ping = |id: &str| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
     let told = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     server.raw.send(&json!([ping("a"), told, ping("b")])).await;

@@ -35,10 +35,10 @@ async fn everything(client: Client) {
 
 #[tokio::test]
 async fn every_client_request_has_a_method_and_is_checked_against_the_revision() {
-    for (era, revision) in [(Era::Modern, Revision::V2026_07_28), (HANDSHAKE, Revision::V2025_11_25)] {
+    for (era, revision) in [(NegotiationMode::Stateless, Revision::V2026_07_28), (HANDSHAKE, Revision::V2025_11_25)] {
         let roots = || async { Ok(ListRootsResult::default()) };
         let declared = ClientCapabilities::new().with_roots(true);
-        let settings = |connecting: Connecting| connecting.capabilities(declared).on_roots(roots);
+        let settings = |connecting: ConnectBuilder| connecting.capabilities(declared).on_roots(roots);
         let (client, mut server) = ManualServer::connect(era, settings).await;
         let made = tokio::spawn(everything(client));
         let mut seen = BTreeSet::new();

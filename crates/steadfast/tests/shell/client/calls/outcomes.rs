@@ -1,7 +1,7 @@
 //! A caller always learns the outcome (law L10), and waiting calls end with the connection (L5).
 
 use serde_json::json;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::transport::memory;
 use steadfast::{ClientCapabilities, ErrorKind, ListRootsResult, Outcome, Revision, model::request};
@@ -47,7 +47,7 @@ async fn input_requests_of_two_handlers_fail_when_the_client_disconnects() {
     let asked = Signal::default();
     let heard = asked.clone();
     let client = Client::connect(server([ask]))
-        .era(Era::Handshake(Revision::V2025_11_25))
+        .negotiation(NegotiationMode::Handshake(Revision::V2025_11_25))
         .capabilities(ClientCapabilities::new().with_roots(false))
         .on::<request::ListRoots, _, _>(move |_| {
             heard.set();

@@ -7,7 +7,11 @@ use steadfast::{ErrorKind, Fault, Outcome};
 use crate::client::manual_server::*;
 
 /// A client that knows the tool `sum` with that output schema.
-async fn knowing(era: Era, schema: Value, settings: impl FnOnce(Connecting) -> Connecting) -> (Client, ManualServer) {
+async fn knowing(
+    era: NegotiationMode,
+    schema: Value,
+    settings: impl FnOnce(ConnectBuilder) -> ConnectBuilder,
+) -> (Client, ManualServer) {
     let (client, mut server) = ManualServer::connect(era, settings).await;
     let listed = names(&client);
     let tool = json!({"name": "sum", "inputSchema": {"type": "object"}, "outputSchema": schema});
@@ -33,7 +37,7 @@ fn schema() -> Value {
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
 async fn a_result_that_does_not_match_the_schema_is_an_error_with_its_position() {
-    for era in [Era::Modern, HANDSHAKE] {
+    for era in [NegotiationMode::Stateless, HANDSHAKE] {
         let (client, mut server) = knowing(era, schema(), |connecting| connecting).await;
         let fits = call(&client, &mut server, json!({"structuredContent": {"parts": [1, 2]}})).await.unwrap();
         assert_eq!(fits.structured_content, Some(json!({"parts": [1, 2]})));
@@ -48,14 +52,14 @@ async fn a_result_that_does_not_match_the_schema_is_an_error_with_its_position()
 #[cfg(feature = "schema-validation")]
 #[tokio::test]
 async fn a_result_without_the_promised_structured_content_is_an_error() {
-    let (client, mut server) = knowing(Era::Modern, schema(), |connecting| connecting).await;
+    let (client, mut server) = knowing(NegotiationMode::Stateless, schema(), |connecting| connecting).await;
     let error = call(&client, &mut server, json!({})).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::InvalidOutput, Outcome::Answered));
 }
 
 #[tokio::test]
 async fn a_tool_error_is_not_checked_against_the_schema() {
-    let (client, mut server) = knowing(Era::Modern, schema(), |connecting| connecting).await;
+    let (client, mut server) = knowing(NegotiationMode::Stateless, schema(), |connecting| connecting).await;
     let answer = json!({"isError": true, "structuredContent": 7});
     assert!(call(&client, &mut server, answer).await.unwrap().is_error());
     assert!(call(&client, &mut server, json!({"isError": true})).await.unwrap().is_error());
@@ -77,7 +81,7 @@ fn unreadable() -> [(Value, &'static str); 3] {
 #[tokio::test]
 async fn a_tool_with_an_invalid_output_schema_is_not_called_and_the_error_says_why() {
     for (schema, why) in unreadable() {
-        for era in [Era::Modern, HANDSHAKE] {
+        for era in [NegotiationMode::Stateless, HANDSHAKE] {
             let (client, mut server) = knowing(era, schema.clone(), |connecting| connecting).await;
             for _ in 0..2 {
                 let error = soon(client.call_tool("sum", json!({})).into_future()).await.unwrap_err();
@@ -96,7 +100,7 @@ async fn a_tool_with_an_invalid_output_schema_is_not_called_and_the_error_says_w
 #[tokio::test]
 async fn a_tool_with_an_invalid_output_schema_is_called_if_results_are_unchecked() {
     for (schema, _) in unreadable() {
-        let (client, mut server) = knowing(Era::Modern, schema, Connecting::unchecked_output).await;
+        let (client, mut server) = knowing(NegotiationMode::Stateless, schema, ConnectBuilder::unchecked_output).await;
         call(&client, &mut server, json!({"structuredContent": 7})).await.unwrap();
         call(&client, &mut server, json!({})).await.unwrap();
     }
@@ -104,7 +108,7 @@ async fn a_tool_with_an_invalid_output_schema_is_called_if_results_are_unchecked
 
 #[tokio::test]
 async fn unchecked_results_are_returned_as_they_are() {
-    let (client, mut server) = knowing(Era::Modern, schema(), Connecting::unchecked_output).await;
+    let (client, mut server) = knowing(NegotiationMode::Stateless, schema(), ConnectBuilder::unchecked_output).await;
     call(&client, &mut server, json!({"structuredContent": 7})).await.unwrap();
 }
 
@@ -113,7 +117,8 @@ async fn unchecked_results_are_returned_as_they_are() {
 async fn the_result_of_a_call_that_became_a_task_is_checked_too() {
     let tasks = steadfast::ClientCapabilities::new()
         .with_extension(steadfast::model::TASKS_EXTENSION, steadfast::JsonObject::new());
-    let (client, mut server) = knowing(Era::Modern, schema(), |connecting| connecting.capabilities(tasks)).await;
+    let (client, mut server) =
+        knowing(NegotiationMode::Stateless, schema(), |connecting| connecting.capabilities(tasks)).await;
     let call = tokio::spawn(client.call_tool("sum", json!({})).into_future());
     let task = |status: &str| {
         json!({"taskId": "t", "status": status, "createdAt": "2026-01-01T00:00:00Z",

@@ -21,7 +21,7 @@ fn done() -> Value {
 
 #[tokio::test]
 async fn progress_arrives_before_the_result_is_awaited_and_ends_with_the_call() {
-    for era in [Era::Modern, HANDSHAKE] {
+    for era in [NegotiationMode::Stateless, HANDSHAKE] {
         let (client, mut server) = ManualServer::connect(era, |connecting| connecting).await;
         let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
         let call = server.asked("tools/call").await;

@@ -3,10 +3,10 @@
 use std::io;
 
 use serde_json::{Value, json};
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::runtime::Runtime as _;
 use steadfast::transport::memory;
-use steadfast::transport::stream::Stream;
+use steadfast::transport::stream::StreamTransport;
 use steadfast::{ErrorKind, Outcome};
 
 use crate::support::{ManualClock, RawPeer};
@@ -57,7 +57,7 @@ async fn connecting_has_one_deadline_and_the_probe_gets_half_of_the_rest() {
 
 #[tokio::test]
 async fn connecting_to_a_server_that_never_reads_times_out() {
-    let hangs = || std::future::pending::<io::Result<Stream>>();
+    let hangs = || std::future::pending::<io::Result<StreamTransport>>();
     let connecting = Client::connect(hangs).opening_timeout(Duration::from_millis(20));
     let error = soon(connecting.into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::NotSent));
@@ -71,7 +71,7 @@ async fn no_call_was_sent_when_connecting_fails() {
         (Some(json!({"resultType": "unheard-of"})), ErrorKind::Decode),
     ] {
         let (here, there) = memory::pair(1 << 16);
-        let connecting = tokio::spawn(Client::connect(here).era(Era::Modern).into_future());
+        let connecting = tokio::spawn(Client::connect(here).negotiation(NegotiationMode::Stateless).into_future());
         let mut raw = RawPeer::new(there);
         let probe = heard(&mut raw, "server/discover").await;
         if let Some(result) = result {
@@ -85,11 +85,12 @@ async fn no_call_was_sent_when_connecting_fails() {
 
 #[tokio::test]
 async fn a_server_that_dies_within_its_response_to_initialize_has_closed_the_connection() {
-    for (era, method) in
-        [(Era::Modern, "server/discover"), (Era::Handshake(steadfast::Revision::LATEST_STATEFUL), "initialize")]
-    {
+    for (era, method) in [
+        (NegotiationMode::Stateless, "server/discover"),
+        (NegotiationMode::Handshake(steadfast::Revision::LATEST_STATEFUL), "initialize"),
+    ] {
         let (here, there) = memory::pair(1 << 16);
-        let connecting = tokio::spawn(Client::connect(here).era(era).into_future());
+        let connecting = tokio::spawn(Client::connect(here).negotiation(era).into_future());
         let mut raw = RawPeer::new(there);
         let asked = heard(&mut raw, method).await;
         let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"capabilities": {}}}).to_string();
@@ -163,7 +164,7 @@ mod processes {
 
     /// Connects to a process that writes nothing and does not exit by itself. It has a time limit, for test programs that do
     /// not wait for it.
-    fn mute(started: &Arc<Mutex<Option<u32>>>) -> steadfast::client::Connecting {
+    fn mute(started: &Arc<Mutex<Option<u32>>>) -> steadfast::client::ConnectBuilder {
         let started = Arc::clone(started);
         Client::connect(move || {
             let command = shell("while :; do sleep 0.01; done").leave_within(Duration::from_millis(200));

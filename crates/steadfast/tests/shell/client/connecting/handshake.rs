@@ -23,7 +23,7 @@ async fn a_client_starts_with_initialize_and_waits_for_its_response() {
         let second = server.next().await.unwrap();
         assert_eq!((&second["method"], second.get("id")), (&json!("notifications/initialized"), None));
     };
-    let client = with(connecting.era(OLDER).into_future(), opening).await.unwrap();
+    let client = with(connecting.negotiation(OLDER).into_future(), opening).await.unwrap();
     server.is_quiet(&client).await;
 }
 
@@ -90,8 +90,8 @@ async fn without_a_common_revision_connecting_fails_and_closes() {
             }
             server.read_to_the_end().await;
         };
-        let era = if way == 2 { OLDER } else { Era::Any };
-        let error = with(connecting.era(era).into_future(), opening).await.unwrap_err();
+        let era = if way == 2 { OLDER } else { NegotiationMode::Auto };
+        let error = with(connecting.negotiation(era).into_future(), opening).await.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Refused | ErrorKind::Incompatible), "{way} {error:?}");
         assert_eq!(server.received.len(), 1, "{:?}", server.received);
     }
@@ -103,14 +103,15 @@ async fn requests_without_a_declared_capability_are_not_sent() {
         let (connecting, mut server) = RecordingServer::new();
         let opening = async {
             let first = server.next().await.unwrap();
-            let mut result = if era == Era::Modern { discovered() } else { initialized(&json!("2025-11-25")) };
+            let mut result =
+                if era == NegotiationMode::Stateless { discovered() } else { initialized(&json!("2025-11-25")) };
             result["capabilities"] = json!({"tools": {}});
             server.answer(&first, result).await;
-            if era != Era::Modern {
+            if era != NegotiationMode::Stateless {
                 server.until("notifications/initialized").await;
             }
         };
-        let client = with(connecting.era(era).into_future(), opening).await.unwrap();
+        let client = with(connecting.negotiation(era).into_future(), opening).await.unwrap();
         for error in [
             client.prompts().all().await.unwrap_err(),
             client.get_prompt("p", [("a", "b")]).await.unwrap_err(),
@@ -123,7 +124,7 @@ async fn requests_without_a_declared_capability_are_not_sent() {
     }
 }
 
-fn with_every_handler(connecting: Connecting) -> Connecting {
+fn with_every_handler(connecting: ConnectBuilder) -> ConnectBuilder {
     connecting
         .on_roots(|| async { Ok(ListRootsResult::default()) })
         .on_sample(|_| async { Ok(CreateMessageResult::new("m", Content::text("x"))) })
@@ -142,11 +143,13 @@ async fn capabilities_with_a_handler_are_declared_and_no_others() {
             .await;
             server.is_quiet(&client).await;
             let declared = |message: &Value| match era {
-                Era::Modern => message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"].clone(),
+                NegotiationMode::Stateless => {
+                    message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"].clone()
+                }
                 _ => message["params"]["capabilities"].clone(),
             };
             // In 2026-07-28 with each request, before with the first.
-            let saying = if era == Era::Modern { server.received.len() } else { 1 };
+            let saying = if era == NegotiationMode::Stateless { server.received.len() } else { 1 };
             for message in &server.received[..saying] {
                 let declared = declared(message);
                 let names: Vec<&String> = declared.as_object().unwrap().keys().collect();
@@ -160,7 +163,8 @@ async fn capabilities_with_a_handler_are_declared_and_no_others() {
 #[tokio::test]
 async fn capabilities_have_the_form_of_the_offered_revision() {
     for revision in Revision::ALL.iter().copied().filter(|revision| !revision.is_stateless()) {
-        let (_client, server) = RecordingServer::connected(Era::Handshake(revision), with_every_handler).await;
+        let (_client, server) =
+            RecordingServer::connected(NegotiationMode::Handshake(revision), with_every_handler).await;
         let declared = &server.received[0]["params"]["capabilities"];
         assert_eq!((&declared["roots"], &declared["sampling"]), (&json!({}), &json!({})), "{revision}");
         let elicitation = match revision {
@@ -200,7 +204,7 @@ async fn everything(client: &Client, server: &mut RecordingServer) {
 
 #[tokio::test]
 async fn every_request_of_2026_has_client_info_and_capabilities() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, with_every_handler).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, with_every_handler).await;
     everything(&client, &mut server).await;
     assert_eq!(server.received.len(), 10);
     for request in &server.received {
@@ -231,7 +235,7 @@ async fn every_request_has_an_id_of_its_own() {
 
 #[tokio::test]
 async fn the_era_is_probed_once() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     for _ in 0..3 {
         server.is_quiet(&client).await;
     }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, mpsc};
 use std::task::{Context as Polling, Waker};
 
 use serde_json::json;
-use steadfast::client::{Connecting, Era, Reconnect};
+use steadfast::client::{ConnectBuilder, NegotiationMode, Reconnect};
 use steadfast::transport::child::{Child, Command};
 use steadfast::{ErrorKind, Outcome};
 
@@ -19,7 +19,7 @@ fn shell(script: &str) -> Command {
 /// The processes that were started.
 type Started = Arc<Mutex<Vec<u32>>>;
 
-fn starting(started: &Started, script: &'static str) -> Connecting {
+fn starting(started: &Started, script: &'static str) -> ConnectBuilder {
     let started = Arc::clone(started);
     Client::connect(move || {
         let child = Child::spawn(shell(script));
@@ -46,7 +46,7 @@ async fn until_all_are_gone(started: &Started) {
 async fn a_connect_dropped_after_any_number_of_polls_leaves_no_process() {
     let started = Started::default();
     for polls in 0..12 {
-        let mut connecting = starting(&started, SCRIPT).era(Era::Modern).into_future();
+        let mut connecting = starting(&started, SCRIPT).negotiation(NegotiationMode::Stateless).into_future();
         for _ in 0..polls {
             let mut cx = Polling::from_waker(Waker::noop());
             if connecting.as_mut().poll(&mut cx).is_ready() {
@@ -97,7 +97,8 @@ async fn the_exit_of_a_process_is_reported_although_its_output_is_delayed() {
 #[tokio::test]
 async fn the_exit_reason_is_reported_with_inherited_and_null_standard_error() {
     for command in [shell(SCRIPT).stderr_inherit(), shell(SCRIPT).stderr_null()] {
-        let client = soon(Client::connect(command).era(Era::Modern).into_future()).await.unwrap();
+        let client =
+            soon(Client::connect(command).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
         let error = soon(client.call_tool("die", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Closed, Outcome::Unknown));
         assert!(format!("{error:?}").contains("`sh` exited (exit status: 1)"), "{error:?}");
@@ -116,7 +117,8 @@ read -r line; (trap '' TERM; while :; do sleep 0.01; done) <&- >&- & exit 1
 "#;
     for how in ["close", "cancel", "drop", "total"] {
         let started = Started::default();
-        let client = soon(starting(&started, SLOW_EXIT).era(Era::Modern).into_future()).await.unwrap();
+        let client =
+            soon(starting(&started, SLOW_EXIT).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
         let mut call = client.call_tool("any", json!({}));
         if how == "total" {
             call = call.total_timeout(Duration::from_millis(300));
@@ -161,7 +163,8 @@ read -r line; exit 1
         std::future::ready(child)
     });
     let policy = Reconnect::default().first_pause(Duration::from_millis(1));
-    let client = soon(connecting.era(Era::Modern).reconnect(policy).into_future()).await.unwrap();
+    let client =
+        soon(connecting.negotiation(NegotiationMode::Stateless).reconnect(policy).into_future()).await.unwrap();
     assert!(soon(client.call_tool("die", json!({})).into_future()).await.is_err());
     let waiting: Vec<_> = (0..20).map(|_| tokio::spawn(client.call_tool("any", json!({})).into_future())).collect();
     soon(async {

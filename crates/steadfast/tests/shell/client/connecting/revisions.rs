@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::transport::child::{Child, Command};
 use steadfast::{ErrorKind, Revision};
@@ -21,7 +21,7 @@ async fn the_newest_revision_is_negotiated_first() {
 #[tokio::test]
 async fn every_older_revision_can_be_requested() {
     for revision in Revision::ALL.iter().copied().filter(|revision| !revision.is_stateless()) {
-        let client = Client::connect(server([echo()])).era(Era::Handshake(revision)).await.unwrap();
+        let client = Client::connect(server([echo()])).negotiation(NegotiationMode::Handshake(revision)).await.unwrap();
         assert_eq!(client.revision(), revision);
         assert_eq!(text(&client.call_tool("echo", json!({"text": "hi"})).await.unwrap()), "hi");
         client.ping().await.unwrap();
@@ -81,7 +81,8 @@ async fn a_server_that_names_only_older_revisions_gets_their_handshake() {
     let client = soon(Client::connect(server()).into_future()).await.unwrap();
     assert_eq!(client.revision(), Revision::V2025_06_18);
     soon(client.close()).await;
-    let error = soon(Client::connect(server()).era(Era::Modern).into_future()).await.unwrap_err();
+    let error =
+        soon(Client::connect(server()).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incompatible);
     assert!(error.to_string().contains("2025-06-18"), "{error}");
 }

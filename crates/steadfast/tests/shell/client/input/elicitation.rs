@@ -8,7 +8,7 @@ use crate::client::*;
 
 /// A client whose user answers `content`, and the requests that the user sees.
 async fn with_user(
-    era: Era,
+    era: NegotiationMode,
     capabilities: ClientCapabilities,
     content: Value,
 ) -> (Client, RecordingServer, Arc<Mutex<Vec<ElicitParams>>>) {
@@ -65,7 +65,7 @@ async fn elicitation_is_declared_with_at_least_one_mode() {
         let (_client, server, _) = with_user(era, ClientCapabilities::new(), json!({})).await;
         let params = &server.received[0]["params"];
         let declared = match era {
-            Era::Modern => &params["_meta"]["io.modelcontextprotocol/clientCapabilities"]["elicitation"],
+            NegotiationMode::Stateless => &params["_meta"]["io.modelcontextprotocol/clientCapabilities"]["elicitation"],
             _ => &params["capabilities"]["elicitation"],
         };
         assert_eq!(*declared, json!({"form": {}, "url": {}}), "{era:?}");
@@ -78,7 +78,7 @@ async fn an_elicitation_result_that_does_not_match_the_form_is_not_sent() {
         let (_client, mut server, _) = with_user(OLDER, ClientCapabilities::new(), content.clone()).await;
         let answer = server.ask("elicitation/create", form()).await;
         assert_eq!(answer["error"]["code"], -32603, "{answer}");
-        let (client, mut server, _) = with_user(Era::Modern, ClientCapabilities::new(), content).await;
+        let (client, mut server, _) = with_user(NegotiationMode::Stateless, ClientCapabilities::new(), content).await;
         let asking = async {
             let call = server.until("tools/call").await;
             let asked = json!({"e": {"method": "elicitation/create", "params": form()}});

@@ -10,7 +10,7 @@ fn asked(state: &str, key: &str) -> Value {
 
 #[tokio::test]
 async fn input_responses_are_sent_only_with_the_retry_of_their_own_call() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| {
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| {
         connecting.on_roots(|| async { Ok(ListRootsResult::default()) })
     })
     .await;
@@ -53,7 +53,7 @@ async fn input_responses_are_sent_only_with_the_retry_of_their_own_call() {
 
 #[tokio::test]
 async fn a_call_is_not_retried_before_every_input_request_is_answered() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     let asking = async {
         let call = server.until("tools/call").await;
         server.answer(&call, asked("s", "k")).await;

@@ -4,7 +4,7 @@ use steadfast::{ClientCapabilities, ErrorKind, ListRootsResult, Root};
 
 use crate::client::*;
 
-async fn with_roots(era: Era, uri: &'static str) -> (Client, RecordingServer) {
+async fn with_roots(era: NegotiationMode, uri: &'static str) -> (Client, RecordingServer) {
     RecordingServer::connected(era, move |connecting| {
         connecting
             .capabilities(ClientCapabilities::new().with_roots(true))
@@ -21,7 +21,7 @@ async fn roots_must_be_file_uris() {
         let (_client, mut server) = with_roots(OLDER, uri).await;
         let answer = server.ask("roots/list", json!({})).await;
         assert_eq!(answer["error"]["code"], -32603, "{answer}");
-        let (client, mut server) = with_roots(Era::Modern, uri).await;
+        let (client, mut server) = with_roots(NegotiationMode::Stateless, uri).await;
         let asking = async {
             let call = server.until("tools/call").await;
             let asked = json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
@@ -40,9 +40,9 @@ async fn root_changes_are_notified_where_declared() {
     let told = server.next().await.unwrap();
     assert_eq!((&told["method"], told.get("id")), (&json!("notifications/roots/list_changed"), None));
     // It was not declared, or there is no such notification.
-    let undeclared = |connecting: Connecting| connecting.on_roots(|| async { Ok(ListRootsResult::default()) });
+    let undeclared = |connecting: ConnectBuilder| connecting.on_roots(|| async { Ok(ListRootsResult::default()) });
     for (client, mut server) in
-        [RecordingServer::connected(OLDER, undeclared).await, with_roots(Era::Modern, "file:///a").await]
+        [RecordingServer::connected(OLDER, undeclared).await, with_roots(NegotiationMode::Stateless, "file:///a").await]
     {
         client.roots_changed();
         server.is_quiet(&client).await;
@@ -53,10 +53,10 @@ async fn root_changes_are_notified_where_declared() {
 async fn roots_without_a_handler_are_method_not_found_and_failures_internal_errors() {
     let (_client, mut server) = RecordingServer::connected(OLDER, |connecting| connecting).await;
     assert_eq!(server.ask("roots/list", json!({})).await["error"]["code"], -32601);
-    let fails = |connecting: Connecting| connecting.on_roots(|| async { Err(Error::internal("the disk is gone")) });
+    let fails = |connecting: ConnectBuilder| connecting.on_roots(|| async { Err(Error::internal("the disk is gone")) });
     let (_client, mut server) = RecordingServer::connected(OLDER, fails).await;
     assert_eq!(server.ask("roots/list", json!({})).await["error"]["code"], -32603);
-    let panics = |connecting: Connecting| connecting.on_roots(|| async { panic!("on purpose: a secret") });
+    let panics = |connecting: ConnectBuilder| connecting.on_roots(|| async { panic!("on purpose: a secret") });
     let (_client, mut server) = RecordingServer::connected(OLDER, panics).await;
     let answer = server.ask("roots/list", json!({})).await;
     assert_eq!(answer["error"]["code"], -32603);
@@ -65,7 +65,8 @@ async fn roots_without_a_handler_are_method_not_found_and_failures_internal_erro
 
 #[tokio::test]
 async fn a_ping_gets_an_empty_result_while_a_handler_runs() {
-    let waits = |connecting: Connecting| connecting.on_roots(std::future::pending::<Result<ListRootsResult, Error>>);
+    let waits =
+        |connecting: ConnectBuilder| connecting.on_roots(std::future::pending::<Result<ListRootsResult, Error>>);
     let (_client, mut server) = RecordingServer::connected(OLDER, waits).await;
     server.raw.send(&json!({"jsonrpc": "2.0", "id": "slow", "method": "roots/list"})).await;
     assert_eq!(server.ask("ping", json!({})).await["result"], json!({}));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use steadfast::client::{CallOutcome, Era};
+use steadfast::client::{CallOutcome, NegotiationMode};
 use steadfast::prelude::*;
 use steadfast::{
     CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, Fault,
@@ -40,9 +40,9 @@ fn answers(content: Value) -> ElicitResult {
 
 #[tokio::test]
 async fn one_set_of_handlers_answers_servers_of_both_eras() {
-    for era in [Era::Modern, Era::Handshake(Revision::V2025_11_25)] {
+    for era in [NegotiationMode::Stateless, NegotiationMode::Handshake(Revision::V2025_11_25)] {
         let client = Client::connect(server([tour()]))
-            .era(era)
+            .negotiation(era)
             .capabilities(everything())
             .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///a")])) })
             .on::<request::CreateMessage, _, _>(|params| async move {
@@ -73,7 +73,7 @@ async fn an_input_request_without_a_handler_ends_the_call_and_is_named() {
 #[tokio::test]
 async fn a_handler_that_fails_or_panics_ends_its_call_and_no_other() {
     let client = Client::connect(server([tour(), crate::echo()]))
-        .era(Era::Modern)
+        .negotiation(NegotiationMode::Stateless)
         .capabilities(everything())
         .on::<request::Elicit, _, _>(|params| async move {
             assert!(params.message() != "Name?", "on purpose");
@@ -143,7 +143,7 @@ async fn dropping_a_call_drops_its_input_handlers() {
     let (asked, dropped) = (Signal::default(), Signal::default());
     let (begun, gone) = (asked.clone(), dropped.clone());
     let client = Client::connect(server([tour()]))
-        .era(Era::Modern)
+        .negotiation(NegotiationMode::Stateless)
         .capabilities(everything())
         .on::<request::Elicit, _, _>(move |_| {
             let (begun, guard) = (begun.clone(), gone.on_drop());
@@ -169,7 +169,7 @@ async fn dropping_a_call_in_a_later_round_cancels_the_request_of_that_round() {
     let (here, there) = steadfast::transport::memory::pair(1 << 16);
     let mut server = crate::support::RawPeer::new(there);
     let roots = || async { Ok(ListRootsResult::default()) };
-    let connecting = Client::connect(here).era(Era::Modern).on_roots(roots).into_future();
+    let connecting = Client::connect(here).negotiation(NegotiationMode::Stateless).on_roots(roots).into_future();
     let opening = async {
         let probe = server.line().await.unwrap();
         let found =
@@ -198,7 +198,7 @@ async fn dropping_a_call_in_a_later_round_cancels_the_request_of_that_round() {
 #[tokio::test]
 async fn the_total_timeout_covers_all_rounds_of_a_call() {
     let client = Client::connect(server([tour()]))
-        .era(Era::Modern)
+        .negotiation(NegotiationMode::Stateless)
         .capabilities(everything())
         .on::<request::Elicit, _, _>(|_| std::future::pending::<Result<ElicitResult, Error>>())
         .await
@@ -214,7 +214,7 @@ async fn a_call_that_waits_for_input_reports_that_this_client_was_closed() {
     let asked = Signal::default();
     let begun = asked.clone();
     let client = Client::connect(server([tour()]))
-        .era(Era::Modern)
+        .negotiation(NegotiationMode::Stateless)
         .capabilities(everything())
         .on::<request::Elicit, _, _>(move |_| {
             begun.set();

@@ -1,7 +1,7 @@
 //! Change streams.
 
 use serde_json::json;
-use steadfast::client::{Change, Changes, Era};
+use steadfast::client::{Change, Changes, NegotiationMode};
 use steadfast::prelude::*;
 use steadfast::server::ServerResource;
 use steadfast::transport::memory;
@@ -9,7 +9,7 @@ use steadfast::{Revision, SubscriptionFilter};
 
 use crate::{echo, soon};
 
-const ERAS: [Era; 2] = [Era::Modern, Era::Handshake(Revision::V2025_11_25)];
+const ERAS: [NegotiationMode; 2] = [NegotiationMode::Stateless, NegotiationMode::Handshake(Revision::V2025_11_25)];
 
 fn offering() -> Server {
     let resource = |uri: &str| ServerResource::new(uri, "r").text("");
@@ -28,7 +28,7 @@ async fn next(changes: &mut Changes) -> Change {
 async fn a_change_stream_gets_only_what_it_subscribed_to() {
     for era in ERAS {
         let server = offering();
-        let client = Client::connect(server.clone()).era(era).await.unwrap();
+        let client = Client::connect(server.clone()).negotiation(era).await.unwrap();
         let mut changes = client.changes(wanted());
         assert!(matches!(next(&mut changes).await, Change::Listening(_)), "{era:?}");
         server.resource_updated("a:2");
@@ -43,7 +43,7 @@ async fn a_change_stream_gets_only_what_it_subscribed_to() {
 async fn several_change_streams_each_get_their_own_changes() {
     for era in ERAS {
         let server = offering();
-        let client = Client::connect(server.clone()).era(era).await.unwrap();
+        let client = Client::connect(server.clone()).negotiation(era).await.unwrap();
         let of = |uri: &str| SubscriptionFilter::new().with_resource_subscriptions(vec![uri.to_owned()]);
         let (mut one, mut two) = (client.changes(of("a:1")), client.changes(of("a:2")));
         next(&mut one).await;
@@ -64,13 +64,13 @@ async fn a_stream_ends_with_its_connection() {
     for era in ERAS {
         let (here, there) = memory::pair(1024);
         let served = tokio::spawn(offering().serve(there).into_future());
-        let client = Client::connect(here).era(era).await.unwrap();
+        let client = Client::connect(here).negotiation(era).await.unwrap();
         let mut changes = client.changes(wanted());
         next(&mut changes).await;
         served.abort();
         let end = soon(changes.next()).await;
         // A server of 2026-07-28 may have ended the stream before it closed. For older ones the stream ends with an error.
-        assert!(end.map_or(era == Era::Modern, |end| end.is_err()), "{era:?}");
+        assert!(end.map_or(era == NegotiationMode::Stateless, |end| end.is_err()), "{era:?}");
         assert!(soon(changes.next()).await.is_none(), "{era:?}");
     }
 }
@@ -78,7 +78,7 @@ async fn a_stream_ends_with_its_connection() {
 #[tokio::test]
 async fn subscribing_to_a_server_without_notifications_is_an_error_of_the_stream() {
     let silent = Server::builder("silent", "1.0.0").tool(echo()).build();
-    let client = Client::connect(silent).era(ERAS[1]).await.unwrap();
+    let client = Client::connect(silent).negotiation(ERAS[1]).await.unwrap();
     let mut changes = client.changes(wanted());
     assert!(soon(changes.next()).await.unwrap().is_err());
 }
@@ -86,7 +86,7 @@ async fn subscribing_to_a_server_without_notifications_is_an_error_of_the_stream
 #[tokio::test]
 async fn a_change_stream_on_a_closed_connection_ends_at_once() {
     for era in ERAS {
-        let client = Client::connect(offering()).era(era).await.unwrap();
+        let client = Client::connect(offering()).negotiation(era).await.unwrap();
         let other = client.clone();
         soon(client.close()).await;
         let mut changes = other.changes(SubscriptionFilter::new().with_tools_list_changed(true));
@@ -100,7 +100,7 @@ async fn dropping_a_change_stream_unsubscribes() {
     let server = offering();
     let watched = server.clone();
     tokio::spawn(server.serve(there).into_future());
-    let client = Client::connect(here).era(ERAS[1]).await.unwrap();
+    let client = Client::connect(here).negotiation(ERAS[1]).await.unwrap();
     let (mut one, mut two) = (client.changes(wanted()), client.changes(wanted()));
     next(&mut one).await;
     next(&mut two).await;

@@ -134,9 +134,9 @@ async fn log_messages_of_a_handler_arrive_at_the_client() {
         ctx.log(LoggingLevel::Warning, "careful");
         "done"
     });
-    for era in [Era::Modern, HANDSHAKE] {
+    for era in [NegotiationMode::Stateless, HANDSHAKE] {
         let server = Server::builder("speaking", "1.0.0").tool(tool.clone()).build();
-        let client = Client::connect(server).era(era).await.unwrap();
+        let client = Client::connect(server).negotiation(era).await.unwrap();
         let mut logs = client.logs(LoggingLevel::Info);
         soon(client.call_tool("speak", json!({})).into_future()).await.unwrap();
         assert_eq!(next(&mut logs).await, "careful", "{era:?}");

@@ -11,7 +11,7 @@ fn of(id: &Value) -> Value {
 
 #[tokio::test]
 async fn notifications_are_routed_by_their_subscription_id() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     let resource = |uri: &str| SubscriptionFilter::new().with_resource_subscriptions(vec![uri.to_owned()]);
     let (mut one, mut two) = (client.changes(resource("a:1")), client.changes(resource("a:1")));
     let (first, second) = (server.until("subscriptions/listen").await, server.until("subscriptions/listen").await);
@@ -39,7 +39,7 @@ async fn notifications_are_routed_by_their_subscription_id() {
 
 #[tokio::test]
 async fn the_granted_filter_is_reported_to_the_caller() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     let wanted = SubscriptionFilter::new().with_tools_list_changed(true).with_prompts_list_changed(true);
     let mut changes = client.changes(wanted);
     let request = server.until("subscriptions/listen").await;
@@ -53,7 +53,7 @@ async fn the_granted_filter_is_reported_to_the_caller() {
 /// No later notification could be routed.
 #[tokio::test]
 async fn a_malformed_acknowledgement_ends_the_stream_with_an_error() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
     let request = server.until("subscriptions/listen").await;
     server.tell("notifications/subscriptions/acknowledged", json!({"_meta": of(&request["id"])})).await;

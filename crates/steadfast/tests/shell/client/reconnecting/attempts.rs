@@ -105,7 +105,7 @@ async fn a_client_without_reconnecting_stays_disconnected() {
 async fn a_transport_value_is_used_once_despite_reconnect_settings() {
     let server = FakeServer::willing();
     let here = Arc::clone(&server).open().await.unwrap();
-    let connecting = Client::connect(here).era(Era::Modern).reconnect(Reconnect::default());
+    let connecting = Client::connect(here).negotiation(NegotiationMode::Stateless).reconnect(Reconnect::default());
     let client = soon(connecting.into_future()).await.unwrap();
     server.cut();
     soon(client.closed()).await;
@@ -223,7 +223,7 @@ async fn a_server_without_a_response_to_the_probe_gets_a_handshake_also_when_rec
         Some("server/discover") => Reply::Silence,
         _ => Reply::Result(done(request)),
     });
-    let connecting = server.connecting().era(Era::Any).opening_timeout(Duration::from_secs(1));
+    let connecting = server.connecting().negotiation(NegotiationMode::Auto).opening_timeout(Duration::from_secs(1));
     let client = soon(connecting.into_future()).await.unwrap();
     assert!(!client.revision().is_stateless());
     server.cut();
@@ -277,7 +277,7 @@ async fn an_abandoned_attempt_counts_as_one() {
 
 /// A connection of which something is left for a while: it takes note of when it is gone.
 struct Lingering {
-    stream: Stream,
+    stream: StreamTransport,
     gone: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -329,7 +329,9 @@ async fn no_connection_is_opened_before_an_abandoned_attempt_has_ended() {
         }
     };
     let pauses = Reconnect::default().first_pause(Duration::from_millis(1));
-    let client = soon(Client::connect(open).era(Era::Modern).reconnect(pauses).into_future()).await.unwrap();
+    let client = soon(Client::connect(open).negotiation(NegotiationMode::Stateless).reconnect(pauses).into_future())
+        .await
+        .unwrap();
     server.cut();
     soon(client.closed()).await;
     let mut call = Box::pin(client.call_tool("pay", json!({})).start());

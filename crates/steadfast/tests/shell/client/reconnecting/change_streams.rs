@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 
 use super::*;
 
-const ERAS: [Era; 2] = [Era::Modern, Era::Handshake(Revision::V2025_11_25)];
+const ERAS: [NegotiationMode; 2] = [NegotiationMode::Stateless, NegotiationMode::Handshake(Revision::V2025_11_25)];
 
 /// A server whose connection can be cut.
 struct Cable {
@@ -22,19 +22,19 @@ impl Cable {
         Arc::new(Self { server, plugged: Mutex::default() })
     }
 
-    async fn connect(self: &Arc<Self>, era: Era) -> Client {
+    async fn connect(self: &Arc<Self>, era: NegotiationMode) -> Client {
         let cable = Arc::clone(self);
         let connecting = Client::connect(move || std::future::ready(Ok(cable.plug())));
         let policy = Reconnect::default().first_pause(Duration::from_millis(1));
-        soon(connecting.era(era).reconnect(policy).into_future()).await.unwrap()
+        soon(connecting.negotiation(era).reconnect(policy).into_future()).await.unwrap()
     }
 
-    fn plug(&self) -> Stream {
+    fn plug(&self) -> StreamTransport {
         let ((here, mut near), (mut far, there)) = (tokio::io::duplex(1 << 16), tokio::io::duplex(1 << 16));
         let cable = tokio::spawn(async move { drop(tokio::io::copy_bidirectional(&mut near, &mut far).await) });
         self.plugged.lock().unwrap().push(cable.abort_handle());
-        tokio::spawn(self.server.clone().serve(Stream::duplex(there)).into_future());
-        Stream::duplex(here)
+        tokio::spawn(self.server.clone().serve(StreamTransport::duplex(there)).into_future());
+        StreamTransport::duplex(here)
     }
 
     fn cut(&self) {
@@ -92,7 +92,7 @@ async fn dropping_a_change_stream_while_it_subscribes_unsubscribes_at_once() {
             "serverInfo": {"name": "site", "version": "1"}, "capabilities": {"resources": {"subscribe": true}}})),
         _ => Reply::Result(json!({})),
     });
-    let client = soon(server.connecting().era(ERAS[1]).into_future()).await.unwrap();
+    let client = soon(server.connecting().negotiation(ERAS[1]).into_future()).await.unwrap();
     let changes = client.changes(wanted());
     server.until(|server| !server.asked("resources/subscribe").is_empty()).await;
     drop(changes);

@@ -1,6 +1,6 @@
 //! HTTP clients, which reconnect by default.
 
-use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use super::*;
@@ -56,7 +56,7 @@ async fn a_lost_response_is_requested_again_if_the_call_is_idempotent() {
         })
     })
     .await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     soon(client.list_tools()).await.unwrap();
     assert_eq!(count(&requests, "tools/list"), 2);
     let error = soon(client.call_tool("pay", json!({})).into_future()).await.unwrap_err();
@@ -78,7 +78,7 @@ async fn a_call_that_refreshes_the_tool_list_is_cancelled_at_once() {
         })
     })
     .await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let call = client.call_tool("pay", json!({})).start();
     let canceller = call.canceller();
     let ended = tokio::spawn(call);
@@ -105,7 +105,7 @@ impl Authorize for Once {
 }
 
 impl Attempt for Once {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         let asked = self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { if asked == 0 { Ok(()) } else { Err("the user has left".into()) } })
     }
@@ -116,7 +116,7 @@ async fn a_request_that_cannot_be_authorized_is_not_sent_and_not_retried() {
     let (url, requests) = raw(|_, request| modern(request, Vec::new)).await;
     let once = Once::default();
     let target = HttpTarget::new(&url).authorize(once.clone());
-    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
     let error = soon(client.list_tools()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent));
     assert_eq!((once.0.load(Ordering::SeqCst), requests.lock().unwrap().len()), (2, 1));

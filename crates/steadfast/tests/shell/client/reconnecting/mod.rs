@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::client::{Connecting, Era, Reconnect};
+use steadfast::client::{ConnectBuilder, NegotiationMode, Reconnect};
 use steadfast::model::TASKS_EXTENSION;
 use steadfast::prelude::*;
-use steadfast::transport::stream::Stream;
+use steadfast::transport::stream::StreamTransport;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::sync::watch;
 
@@ -44,11 +44,11 @@ enum OnConnect {
     Panic,
 }
 
-type Answer = Box<dyn Fn(usize, &Value) -> Reply + Send + Sync>;
+type EncodedResponse = Box<dyn Fn(usize, &Value) -> Reply + Send + Sync>;
 
 /// A server that accepts any number of connections, and responds as the test decides.
 struct FakeServer {
-    answer: Answer,
+    answer: EncodedResponse,
     on_connect: Mutex<OnConnect>,
     /// Number of connections so far.
     connections: AtomicUsize,
@@ -80,17 +80,17 @@ impl FakeServer {
         Self::new(|_, request| Reply::Result(done(request)))
     }
 
-    fn connecting(self: &Arc<Self>) -> Connecting {
+    fn connecting(self: &Arc<Self>) -> ConnectBuilder {
         let server = Arc::clone(self);
         let pauses = Reconnect::default().first_pause(Duration::from_millis(1));
-        Client::connect(move || Arc::clone(&server).open()).era(Era::Modern).reconnect(pauses)
+        Client::connect(move || Arc::clone(&server).open()).negotiation(NegotiationMode::Stateless).reconnect(pauses)
     }
 
     async fn connect(self: &Arc<Self>) -> Client {
         soon(self.connecting().into_future()).await.unwrap()
     }
 
-    fn open(self: Arc<Self>) -> Pin<Box<dyn Future<Output = io::Result<Stream>> + Send>> {
+    fn open(self: Arc<Self>) -> Pin<Box<dyn Future<Output = io::Result<StreamTransport>> + Send>> {
         let number = self.connections.fetch_add(1, Ordering::SeqCst);
         self.ring();
         let on_connect = *self.on_connect.lock().unwrap();
@@ -102,7 +102,7 @@ impl FakeServer {
                 _ => {
                     let (here, there) = tokio::io::duplex(1 << 16);
                     tokio::spawn(self.serve(number, there));
-                    Ok(Stream::duplex(here))
+                    Ok(StreamTransport::duplex(here))
                 }
             }
         })

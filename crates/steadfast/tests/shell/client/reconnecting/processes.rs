@@ -21,7 +21,9 @@ done
 async fn connect() -> Client {
     let command = Command::new("sh").args(["-c", SCRIPT]);
     let policy = Reconnect::default().first_pause(Duration::from_millis(1));
-    soon(Client::connect(command).era(Era::Modern).reconnect(policy).into_future()).await.unwrap()
+    soon(Client::connect(command).negotiation(NegotiationMode::Stateless).reconnect(policy).into_future())
+        .await
+        .unwrap()
 }
 
 async fn number(client: &Client) -> String {

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use serde_json::{Value, json};
-use steadfast::client::{Connecting, Era, PendingResult};
+use steadfast::client::{ConnectBuilder, NegotiationMode, PendingResult};
 use steadfast::prelude::*;
 use steadfast::{
     ClientCapabilities, ElicitResult, ErrorKind, JsonObject, Limits, Outcome,
@@ -13,7 +13,7 @@ use steadfast::{
 use crate::client::RecordingServer;
 use crate::soon;
 
-fn taking_tasks(connecting: Connecting) -> Connecting {
+fn taking_tasks(connecting: ConnectBuilder) -> ConnectBuilder {
     connecting.capabilities(
         ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new()).with_elicitation_form(),
     )
@@ -77,7 +77,7 @@ async fn take_cancellations(server: &mut RecordingServer) -> Vec<String> {
 
 #[tokio::test]
 async fn a_second_close_waits_for_the_cancellations_of_the_first() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let _call = follow(&client, &mut server, "one").await;
     let waits = wait(&client, &mut server).await;
     let (mut first, mut second) = (Box::pin(client.clone().close()), Box::pin(client.close()));
@@ -91,7 +91,7 @@ async fn a_second_close_waits_for_the_cancellations_of_the_first() {
 
 #[tokio::test]
 async fn closing_a_client_cancels_a_task_whose_id_was_not_read() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let call = client.call_tool("t", json!({})).start();
     let asked = server.until("tools/call").await;
     server.answer(&asked, task("one", json!({"resultType": "task"}))).await;
@@ -105,7 +105,7 @@ async fn closing_a_client_cancels_a_task_whose_id_was_not_read() {
 
 #[tokio::test]
 async fn close_waits_for_the_cancellation_of_a_task_that_arrives_late() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let call = client.call_tool("t", json!({})).start();
     let asked = server.until("tools/call").await;
     drop(call);
@@ -122,7 +122,7 @@ async fn close_waits_for_the_cancellation_of_a_task_that_arrives_late() {
 
 #[tokio::test]
 async fn no_call_starts_while_close_waits_for_task_cancellations() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let _call = follow(&client, &mut server, "one").await;
     let other = client.clone();
     let mut closing = Box::pin(client.close());
@@ -140,7 +140,7 @@ async fn following_many() -> (Client, RecordingServer, Vec<String>, Vec<TaskCall
     let mut limits = Limits::default();
     limits.calls = 2;
     let few = |connecting| taking_tasks(connecting).limits(limits);
-    let (client, mut server) = RecordingServer::connected(Era::Modern, few).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, few).await;
     let names: Vec<String> = (0..8).map(|number| number.to_string()).collect();
     let mut calls = Vec::new();
     for name in &names {
@@ -170,7 +170,7 @@ async fn dropping_more_calls_than_the_limit_cancels_all_their_tasks() {
 /// The future of a close may be dropped: the client is closed, and its tasks are cancelled at the server.
 #[tokio::test]
 async fn a_close_that_is_not_awaited_still_cancels_tasks() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let call = follow(&client, &mut server, "one").await;
     let mut closing = Box::pin(client.close());
     assert!(poll_once(&mut closing).await.is_none());
@@ -182,7 +182,7 @@ async fn a_close_that_is_not_awaited_still_cancels_tasks() {
 /// It has two seconds.
 #[tokio::test]
 async fn a_server_that_does_not_read_a_task_cancellation_does_not_block_close() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let call = follow(&client, &mut server, "one").await;
     soon(client.close()).await;
     assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Closed);
@@ -194,7 +194,7 @@ async fn a_server_that_does_not_read_a_task_cancellation_does_not_block_close() 
 async fn closing_a_client_from_its_input_handler_cancels_the_task() {
     let closing = std::sync::Arc::new(std::sync::Mutex::new(None::<Client>));
     let to_close = std::sync::Arc::clone(&closing);
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| {
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| {
         taking_tasks(connecting).on::<request::Elicit, _, _>(move |_| {
             let client = to_close.lock().unwrap().take();
             async move {

@@ -7,7 +7,7 @@ use steadfast::{
 
 use crate::client::*;
 
-fn taking_tasks(connecting: Connecting) -> Connecting {
+fn taking_tasks(connecting: ConnectBuilder) -> ConnectBuilder {
     connecting.capabilities(ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new()))
 }
 
@@ -21,14 +21,14 @@ fn task(more: Value) -> Value {
 #[tokio::test]
 async fn a_task_in_response_to_another_method_is_an_error() {
     // A request that cannot become a task, and a client that did not declare tasks.
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let answering = async {
         let list = server.until("tools/list").await;
         server.answer(&list, task(json!({"resultType": "task"}))).await;
     };
     assert_eq!(with(client.list_tools(), answering).await.unwrap_err().kind(), ErrorKind::Decode);
     server.is_quiet(&client).await;
-    let (client, mut server) = RecordingServer::connected(Era::Modern, |connecting| connecting).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| connecting).await;
     let answering = async {
         let call = server.until("tools/call").await;
         server.answer(&call, task(json!({"resultType": "task"}))).await;
@@ -40,7 +40,7 @@ async fn a_task_in_response_to_another_method_is_an_error() {
 
 #[tokio::test]
 async fn a_call_accepts_a_task_or_a_result() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     server.is_quiet(&client).await;
     let answering = async {
         let call = server.until("tools/call").await;
@@ -59,7 +59,7 @@ async fn a_call_accepts_a_task_or_a_result() {
 
 #[tokio::test]
 async fn a_task_is_cancelled_with_tasks_cancel() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let mut call = Box::pin(client.call_tool("t", json!({})).start());
     let answering = async {
         let call = server.until("tools/call").await;
@@ -86,7 +86,7 @@ async fn a_task_is_cancelled_with_tasks_cancel() {
 #[tokio::test]
 async fn a_task_that_arrives_after_its_call_was_dropped_is_cancelled() {
     for way in ["dropped", "cancelled", "too late"] {
-        let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+        let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
         let timeout = Duration::from_millis(if way == "too late" { 1 } else { 60_000 });
         let call = client.call_tool("t", json!({})).timeout(timeout).start();
         let asked = server.until("tools/call").await;
@@ -112,7 +112,7 @@ async fn a_task_that_arrives_after_its_call_was_dropped_is_cancelled() {
 /// It is cancelled in the instant between its answer and the first look at it.
 #[tokio::test]
 async fn a_task_whose_call_was_never_polled_is_cancelled_with_it() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let call = client.call_tool("t", json!({})).start();
     let asked = server.until("tools/call").await;
     server.answer(&asked, task(json!({"resultType": "task"}))).await;
@@ -135,7 +135,7 @@ async fn tasks_of_2025_are_neither_declared_nor_requested_by_default() {
 #[tokio::test]
 async fn a_task_is_polled_no_more_often_than_the_server_says() {
     const PACE: Duration = Duration::from_millis(300);
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let answering = async {
         let call = server.until("tools/call").await;
         let mut said = std::time::Instant::now();
@@ -153,7 +153,7 @@ async fn a_task_is_polled_no_more_often_than_the_server_says() {
 
 #[tokio::test]
 async fn the_call_timeout_covers_requests_about_its_task() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let answering = async {
         let call = server.until("tools/call").await;
         server.answer(&call, task(json!({"resultType": "task"}))).await;
@@ -167,7 +167,7 @@ async fn the_call_timeout_covers_requests_about_its_task() {
 
 #[tokio::test]
 async fn the_result_of_a_completed_task_is_fetched_at_once() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let answering = async {
         let call = server.until("tools/call").await;
         let over = json!({"resultType": "task", "status": "completed", "pollIntervalMs": 60_000});
@@ -180,7 +180,7 @@ async fn the_result_of_a_completed_task_is_fetched_at_once() {
 
 #[tokio::test]
 async fn a_status_of_another_task_is_not_a_response() {
-    let (client, mut server) = RecordingServer::connected(Era::Modern, taking_tasks).await;
+    let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, taking_tasks).await;
     let answering = async {
         let call = server.until("tools/call").await;
         server.answer(&call, task(json!({"resultType": "task"}))).await;
@@ -203,7 +203,7 @@ async fn of_2025(tasks: Value) -> (Client, RecordingServer) {
         server.answer(&initialize, opened).await;
         server.until("notifications/initialized").await;
     };
-    let (client, ()) = tokio::join!(connecting.era(OLDER).into_future(), opening);
+    let (client, ()) = tokio::join!(connecting.negotiation(OLDER).into_future(), opening);
     let client = client.unwrap();
     let listing = async {
         let list = server.until("tools/list").await;

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::client::{Connecting, Era, PendingResult};
+use steadfast::client::{ConnectBuilder, NegotiationMode, PendingResult};
 use steadfast::prelude::*;
-use steadfast::server::tasks::{MemoryTasks, TaskSettings, TaskSupport};
+use steadfast::server::tasks::{MemoryTaskStore, TaskSettings, TaskSupport};
 use steadfast::transport::memory;
 use steadfast::{
     ClientCapabilities, ElicitResult, ErrorKind, JsonObject, ListRootsResult, Outcome,
@@ -20,7 +20,7 @@ use crate::support::scripted;
 use crate::{Signal, soon};
 
 fn server(tool: ServerTool) -> Server {
-    let tasks = TaskSettings::new(MemoryTasks::default()).poll_interval(Duration::from_millis(20));
+    let tasks = TaskSettings::new(MemoryTaskStore::default()).poll_interval(Duration::from_millis(20));
     Server::builder("tasks", "1.0.0").tool(tool).tasks(tasks).build()
 }
 
@@ -29,7 +29,7 @@ fn capabilities() -> ClientCapabilities {
 }
 
 async fn connect(tool: ServerTool) -> Client {
-    Client::connect(server(tool)).era(Era::Modern).capabilities(capabilities()).await.unwrap()
+    Client::connect(server(tool)).negotiation(NegotiationMode::Stateless).capabilities(capabilities()).await.unwrap()
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn input_requests_of_a_task_are_answered_by_the_handlers() {
         Ok::<_, ToolError>(format!("{first}, {second}"))
     });
     let client = Client::connect(server(tool))
-        .era(Era::Modern)
+        .negotiation(NegotiationMode::Stateless)
         .capabilities(capabilities())
         .on::<request::Elicit, _, _>(|params| async move {
             let answer = params.message().to_lowercase();
@@ -63,7 +63,7 @@ async fn input_requests_of_a_task_are_answered_by_the_handlers() {
 }
 
 /// A server whose calls all become one task, with this status.
-fn one_task(task: Value) -> (Connecting, Arc<Mutex<Vec<Value>>>) {
+fn one_task(task: Value) -> (ConnectBuilder, Arc<Mutex<Vec<Value>>>) {
     scripted(move |round, _| {
         let mut shown = json!({
             "taskId": "one", "status": "working", "createdAt": "2026-07-28T00:00:00Z",
@@ -138,7 +138,8 @@ async fn a_task_of_a_dropped_call_is_cancelled_in_any_round() {
         let (here, there) = memory::pair(1 << 16);
         let mut server = RawPeer::new(there);
         let roots = || async { Ok(ListRootsResult::default()) };
-        let connecting = Client::connect(here).era(Era::Modern).tasks().on_roots(roots).into_future();
+        let connecting =
+            Client::connect(here).negotiation(NegotiationMode::Stateless).tasks().on_roots(roots).into_future();
         let opening = async {
             let probe = server.line().await.unwrap();
             let capabilities = json!({"tools": {}, "extensions": {TASKS_EXTENSION: {}}});
@@ -182,7 +183,7 @@ async fn a_task_of_a_dropped_call_is_cancelled_in_any_round() {
 async fn polling_a_task_ends_with_the_connection() {
     let (here, there) = memory::pair(1 << 10);
     let mut server = RawPeer::new(there);
-    let connecting = Client::connect(here).era(Era::Modern).tasks().into_future();
+    let connecting = Client::connect(here).negotiation(NegotiationMode::Stateless).tasks().into_future();
     let opening = async {
         let probe = server.line().await.unwrap();
         let capabilities = json!({"tools": {}, "extensions": {TASKS_EXTENSION: {}}});

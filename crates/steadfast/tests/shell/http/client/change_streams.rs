@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast::SubscriptionFilter;
-use steadfast::client::{Change, Era};
+use steadfast::client::{Change, NegotiationMode};
 
 use super::*;
 use crate::support::resident;
@@ -11,7 +11,7 @@ use crate::support::resident;
 #[tokio::test]
 async fn a_change_stream_of_a_closed_connection_ends() {
     let (url, _) = raw(|_, request| older(request, || response("404 Not Found", &[], ""))).await;
-    let connecting = Client::connect(&*url).era(OLDER).reconnect(steadfast::client::Reconnect::never());
+    let connecting = Client::connect(&*url).negotiation(OLDER).reconnect(steadfast::client::Reconnect::never());
     let client = soon(connecting.into_future()).await.unwrap();
     let _ = soon(client.call_tool("any", json!({})).into_future()).await;
     soon(client.closed()).await;
@@ -95,7 +95,7 @@ async fn unread_changes_are_bounded_in_bytes() {
             std::future::pending::<()>().await;
         }
     });
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
     soon(changes.next()).await.unwrap().unwrap();
     let before = resident();

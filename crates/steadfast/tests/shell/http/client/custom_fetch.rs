@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use steadfast::transport::http::{
-    Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching,
+    Attempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse,
 };
 use steadfast::{Outcome, SubscriptionFilter};
 
@@ -21,7 +21,7 @@ pub(super) struct LocalFetch<F>(pub(super) F);
 pub(super) type Before = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl<F: Fn(&FetchRequest, &Value) -> Before + Send + Sync + 'static> Fetch for LocalFetch<F> {
-    fn fetch(&self, request: FetchRequest) -> Fetching {
+    fn fetch(&self, request: FetchRequest) -> FetchFuture {
         let message = request.body.as_ref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
         let before = (self.0)(&request, &message);
         Box::pin(async move {
@@ -61,7 +61,7 @@ pub(super) fn respond(status: u16, content: &str, body: impl FetchBody + 'static
 pub(super) struct FullBody(pub(super) Option<Bytes>);
 
 impl FetchBody for FullBody {
-    fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
         Poll::Ready(self.0.take().map(Ok))
     }
 }
@@ -70,7 +70,7 @@ impl FetchBody for FullBody {
 struct Trouble<F>(F);
 
 impl<F: FnMut() + Send> FetchBody for Trouble<F> {
-    fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
         (self.0)();
         Poll::Ready(None)
     }
@@ -117,7 +117,7 @@ impl Troubled {
             Place::Fetch | FetchLater | Body => target.fetch(self),
             _ => target.authorize(self),
         };
-        connect_once(target, Era::Modern).await
+        connect_once(target, NegotiationMode::Stateless).await
     }
 }
 
@@ -130,7 +130,7 @@ impl Authorize for Troubled {
 }
 
 impl Attempt for Troubled {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         self.is_at(Sign);
         Box::pin(async {
             self.is_at(SignLater);
@@ -138,7 +138,7 @@ impl Attempt for Troubled {
         })
     }
 
-    fn answered<'a>(&'a mut self, _: ::http::StatusCode, _: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, _: ::http::StatusCode, _: &'a ::http::HeaderMap) -> AuthorizeFuture<'a, bool> {
         self.is_at(Answered);
         Box::pin(async {
             self.is_at(AnsweredLater);
@@ -148,7 +148,7 @@ impl Attempt for Troubled {
 }
 
 impl Fetch for Troubled {
-    fn fetch(&self, request: FetchRequest) -> Fetching {
+    fn fetch(&self, request: FetchRequest) -> FetchFuture {
         self.passed.fetch_add(1, Ordering::SeqCst);
         self.is_at(Place::Fetch);
         let troubled = self.clone();
@@ -207,7 +207,8 @@ async fn blocking_in_authorize_or_fetch_does_not_delay_other_clients() {
             // Ends when the test lets go of the other end.
             let _ = released.lock().unwrap().recv();
         };
-        let (stuck, other) = (Troubled::new(place, blocking).connect(&url).await, connect(&url, Era::Modern).await);
+        let (stuck, other) =
+            (Troubled::new(place, blocking).connect(&url).await, connect(&url, NegotiationMode::Stateless).await);
         let call = tokio::spawn(stuck.call_tool("any", json!({})).into_future());
         soon(blocks.wait()).await;
         soon(other.call_tool("any", json!({})).into_future()).await.unwrap();
@@ -237,7 +238,7 @@ impl Authorize for Stubborn {
 }
 
 impl Attempt for Asking {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         if self.reads {
             self.stubborn.reading.set();
             return Box::pin(async { Err("nobody is there to log in".into()) });
@@ -245,7 +246,7 @@ impl Attempt for Asking {
         Box::pin(async { Ok(()) })
     }
 
-    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> AuthorizeFuture<'a, bool> {
         self.stubborn.answered.lock().unwrap().push(status.as_u16());
         Box::pin(async { Ok(true) })
     }
@@ -279,7 +280,7 @@ async fn authorize_sees_every_response() {
         })
         .await;
         let stubborn = Stubborn::default();
-        let client = connect_once(HttpTarget::new(&url).authorize(stubborn.clone()), Era::Modern).await;
+        let client = connect_once(HttpTarget::new(&url).authorize(stubborn.clone()), NegotiationMode::Stateless).await;
         stubborn.answered.lock().unwrap().clear();
         let called = soon(client.call_tool("any", json!({})).into_future()).await;
         assert_eq!(called.is_ok(), refusals == 4, "{called:?}");
@@ -293,13 +294,13 @@ async fn authorize_sees_every_response() {
 async fn dropping_a_call_drops_the_rest_of_its_body() {
     struct Endless(#[allow(dead_code, reason = "its drop is what it is for")] Box<dyn Send>);
     impl FetchBody for Endless {
-        fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+        fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
             Poll::Pending
         }
     }
     struct Silent(Signal, Signal);
     impl Fetch for Silent {
-        fn fetch(&self, request: FetchRequest) -> Fetching {
+        fn fetch(&self, request: FetchRequest) -> FetchFuture {
             let message: Value =
                 serde_json::from_slice(request.body.as_deref().unwrap_or_default()).unwrap_or_default();
             if message["method"] != "tools/call" {
@@ -314,7 +315,7 @@ async fn dropping_a_call_drops_the_rest_of_its_body() {
     }
     let (begun, dropped) = (Signal::default(), Signal::default());
     let target = HttpTarget::new("http://near/mcp").fetch(Silent(begun.clone(), dropped.clone()));
-    let client = connect_once(target, Era::Modern).await;
+    let client = connect_once(target, NegotiationMode::Stateless).await;
     let call = client.call_tool("any", json!({})).start();
     soon(begun.wait()).await;
     drop(call);
@@ -332,7 +333,7 @@ impl Authorize for Panics {
 }
 
 impl Attempt for Panics {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "no token");
             Ok(())
@@ -344,7 +345,7 @@ impl Attempt for Panics {
 async fn a_panic_while_authorizing_ends_the_call() {
     let (url, _) = raw(|_, request| modern(request, || json_answer(request, &json!({"content": []})))).await;
     let target = HttpTarget::new(&url).authorize(Panics(Arc::default()));
-    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
     let call = client.call_tool("any", json!({})).into_future();
     let ended = tokio::time::timeout(Duration::from_secs(2), call).await.expect("the call hangs");
     assert!(ended.is_err());

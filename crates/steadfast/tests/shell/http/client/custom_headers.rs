@@ -1,8 +1,8 @@
 //! Headers and other settings of a target, and which of them are refused.
 
 use serde_json::{Value, json};
-use steadfast::client::Era;
-use steadfast::transport::http::{Fetch, FetchRequest, Fetching, HttpTarget};
+use steadfast::client::NegotiationMode;
+use steadfast::transport::http::{Fetch, FetchFuture, FetchRequest, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use super::connections::tls::Authority;
@@ -22,7 +22,7 @@ async fn custom_headers_are_on_every_request() {
     })
     .await;
     let target = HttpTarget::new(&url).header("X-Team", "weather").header("authorization", "Bearer t0ken");
-    let client = soon(Client::connect(target).era(OLDER).into_future()).await.unwrap();
+    let client = soon(Client::connect(target).negotiation(OLDER).into_future()).await.unwrap();
     soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
     soon(client.close()).await;
     let requests = requests.lock().unwrap();
@@ -61,7 +61,8 @@ async fn a_header_reserved_by_the_protocol_or_http_is_refused() {
     ];
     for name in taken {
         let target = HttpTarget::new(&url).header(name, "s3cret");
-        let error = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap_err();
+        let error =
+            soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent), "{name}");
         let said = why(&error);
         assert!(said.contains(&name.to_lowercase()) && !said.contains("s3cret"), "{said}");
@@ -100,7 +101,7 @@ async fn errors_about_headers_do_not_show_secret_values() {
 async fn the_id_of_a_session_is_marked_as_a_secret() {
     struct Sessions(Arc<Mutex<Vec<bool>>>);
     impl Fetch for Sessions {
-        fn fetch(&self, request: FetchRequest) -> Fetching {
+        fn fetch(&self, request: FetchRequest) -> FetchFuture {
             let id = request.headers.get("mcp-session-id");
             self.0.lock().unwrap().extend(id.map(::http::HeaderValue::is_sensitive));
             let answering = LocalFetch(|_: &FetchRequest, _: &Value| no_delay()).fetch(request);
@@ -124,7 +125,7 @@ async fn debug_and_errors_of_a_target_do_not_show_secrets() {
     let (url, _) = raw(|_, _| response("500 Internal Server Error", &[], "")).await;
     let target = HttpTarget::new(url.replace("http://", "http://me:s3cret@")).header("x-key", "s3cret");
     assert!(!format!("{target:?} {:?}", target.clone()).contains("s3cret"));
-    let connecting = Client::connect(target).era(Era::Modern);
+    let connecting = Client::connect(target).negotiation(NegotiationMode::Stateless);
     assert!(!format!("{connecting:?}").contains("s3cret"));
     let error = soon(connecting.into_future()).await.unwrap_err();
     assert!(!format!("{error:?} {}", why(&error)).contains("s3cret"), "{error:?}");
@@ -147,7 +148,7 @@ async fn arguments_are_mirrored_beside_deep_ones_and_arguments_past_the_depth_li
         })
     })
     .await;
-    let client = connect_once(HttpTarget::new(&url), Era::Modern).await;
+    let client = connect_once(HttpTarget::new(&url), NegotiationMode::Stateless).await;
     soon(client.list_tools()).await.unwrap();
     let deep = |levels| client.call_tool("any", json!({"city": "Bonn", "deep": nested(levels)})).into_future();
     soon(deep(500)).await.unwrap_err();
@@ -163,7 +164,7 @@ async fn arguments_are_mirrored_beside_deep_ones_and_arguments_past_the_depth_li
 struct Nobody;
 
 impl Fetch for Nobody {
-    fn fetch(&self, _: FetchRequest) -> Fetching {
+    fn fetch(&self, _: FetchRequest) -> FetchFuture {
         panic!("nothing is to be sent")
     }
 }

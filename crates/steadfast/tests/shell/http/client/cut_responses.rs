@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::{ErrorKind, Outcome};
 
 use super::*;
@@ -102,7 +102,7 @@ async fn a_cut_stream_of_2026_has_an_unknown_outcome() {
                 modern(request, || cut(all_told(&request.body["id"]).as_bytes(), at.min(length), ends))
             })
             .await;
-            let client = connect(&url, Era::Modern).await;
+            let client = connect(&url, NegotiationMode::Stateless).await;
             let called = soon(client.call_tool("any", json!({})).into_future()).await;
             let calls = requests.lock().unwrap().iter().filter(|request| request.is("tools/call")).count();
             assert_eq!(calls, 1, "{ends:?} at {at}");
@@ -135,7 +135,7 @@ async fn a_cut_json_response_has_an_unknown_outcome() {
             })
         })
         .await;
-        let client = connect(&url, Era::Modern).await;
+        let client = connect(&url, NegotiationMode::Stateless).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "at {at}: {error:?}");
     }

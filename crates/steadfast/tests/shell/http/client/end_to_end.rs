@@ -3,8 +3,8 @@
 use std::net::TcpListener as StdListener;
 
 use serde_json::json;
-use steadfast::client::Era;
-use steadfast::transport::http::{HttpOptions, ServingHttp};
+use steadfast::client::NegotiationMode;
+use steadfast::transport::http::{HttpOptions, ServeHttpBuilder};
 use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, Outcome, Revision, model::request};
 use tokio::sync::oneshot;
 
@@ -25,7 +25,7 @@ impl Served {
         let listener = StdListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();
-        let serving = ServingHttp::on(server(tools), listener)
+        let serving = ServeHttpBuilder::on(server(tools), listener)
             .with_options(options)
             .with_shutdown(async move { drop(stopped.await) });
         Self { url, stop: Some(stop), task: tokio::spawn(serving.run()) }
@@ -37,12 +37,12 @@ impl Served {
     }
 }
 
-fn eras() -> [Era; 4] {
+fn eras() -> [NegotiationMode; 4] {
     [
-        Era::Any,
-        Era::Handshake(Revision::V2025_03_26),
-        Era::Handshake(Revision::V2025_06_18),
-        Era::Handshake(Revision::V2025_11_25),
+        NegotiationMode::Auto,
+        NegotiationMode::Handshake(Revision::V2025_03_26),
+        NegotiationMode::Handshake(Revision::V2025_06_18),
+        NegotiationMode::Handshake(Revision::V2025_11_25),
     ]
 }
 
@@ -63,7 +63,7 @@ async fn calls_and_input_requests_work_in_every_revision() {
         let counted = Arc::clone(&asked);
         let client = soon(
             Client::connect(&*served.url)
-                .era(era)
+                .negotiation(era)
                 .capabilities(ClientCapabilities::new().with_elicitation_form())
                 .on::<request::Elicit, _, _>(move |_| {
                     *counted.lock().unwrap() += 1;
@@ -78,7 +78,7 @@ async fn calls_and_input_requests_work_in_every_revision() {
         let text = soon(client.call_tool("echo", json!({"text": "ü"})).into_future()).await.unwrap();
         assert_eq!(text.content[0].as_text(), Some("ü"));
         // Revision 2025-03-26 has no elicitation.
-        if era != Era::Handshake(Revision::V2025_03_26) {
+        if era != NegotiationMode::Handshake(Revision::V2025_03_26) {
             let progress = Arc::new(Mutex::new(0));
             let told = Arc::clone(&progress);
             let call = client.call_tool("talk", json!({})).on_progress(move |_| *told.lock().unwrap() += 1);
@@ -97,7 +97,7 @@ async fn dropping_a_call_stops_its_handler_in_every_revision() {
     for era in eras() {
         let (begun, dropped) = (Signal::default(), Signal::default());
         let served = Served::new([forever(&begun, &dropped), echo()]);
-        let client = soon(Client::connect(&*served.url).era(era).into_future()).await.unwrap();
+        let client = soon(Client::connect(&*served.url).negotiation(era).into_future()).await.unwrap();
         let mut call = Box::pin(client.call_tool("forever", json!({})).start());
         tokio::select! {
             ended = &mut call => panic!("{ended:?}"),
@@ -117,7 +117,7 @@ async fn a_call_that_outlives_its_server_has_an_unknown_outcome() {
     for era in eras() {
         let (begun, dropped) = (Signal::default(), Signal::default());
         let served = Served::new([forever(&begun, &dropped)]);
-        let client = soon(Client::connect(&*served.url).era(era).into_future()).await.unwrap();
+        let client = soon(Client::connect(&*served.url).negotiation(era).into_future()).await.unwrap();
         let mut call = Box::pin(client.call_tool("forever", json!({})).start());
         tokio::select! {
             ended = &mut call => panic!("{ended:?}"),

@@ -1,8 +1,8 @@
 //! Servers that misbehave.
 
 use serde_json::{Value, json};
-use steadfast::client::Era;
-use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::client::NegotiationMode;
+use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
 use steadfast::{ErrorKind, Outcome, Revision};
 
 use super::*;
@@ -24,7 +24,7 @@ async fn each_http_failure_has_its_outcome() {
     ];
     for (status, outcome) in rows {
         let (url, _) = raw(move |_, request| modern(request, || response(status, &[], ""))).await;
-        let client = connect(&url, Era::Modern).await;
+        let client = connect(&url, NegotiationMode::Stateless).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!(error.outcome(), outcome, "{status} {error:?}");
     }
@@ -36,7 +36,7 @@ async fn a_server_that_hangs_up_leaves_the_outcome_unknown() {
         ["", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{\"jso"]
     {
         let (url, _) = raw(move |_, request| modern(request, || cut.as_bytes().to_vec())).await;
-        let client = connect(&url, Era::Modern).await;
+        let client = connect(&url, NegotiationMode::Stateless).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown), "{cut}");
     }
@@ -50,7 +50,7 @@ async fn a_json_rpc_error_is_the_response_with_any_status_and_id() {
             modern(request, || response("400 Bad Request", &[("content-type", "application/json")], &body.to_string()))
         })
         .await;
-        let client = connect(&url, Era::Modern).await;
+        let client = connect(&url, NegotiationMode::Stateless).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!(error.refusal().map(|refusal| refusal.code), Some(-32020), "{error:?}");
     }
@@ -62,7 +62,7 @@ async fn a_redirect_to_another_origin_is_not_followed() {
     let (url, _) =
         raw(move |_, request| modern(request, || response("307 Temporary Redirect", &[("location", &elsewhere)], "")))
             .await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
     assert!(visits.lock().unwrap().is_empty());
@@ -80,7 +80,7 @@ async fn a_server_that_refuses_the_probe_gets_a_handshake() {
             })
         })
         .await;
-        let client = connect(&url, Era::Any).await;
+        let client = connect(&url, NegotiationMode::Auto).await;
         assert_eq!(client.revision(), Revision::V2025_11_25);
         soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
         let requests = requests.lock().unwrap();
@@ -94,7 +94,7 @@ async fn a_server_that_refuses_the_probe_gets_a_handshake() {
 #[tokio::test]
 async fn the_headers_of_2026_match_the_body() {
     let (url, requests) = raw(|_, request| modern(request, || json_answer(request, &nothing()))).await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     soon(client.call_tool("wetter für morgen", json!({})).into_future()).await.unwrap_or_default();
     let requests = requests.lock().unwrap();
     for request in requests.iter() {
@@ -159,7 +159,7 @@ async fn a_broken_stream_is_resumed_where_it_stopped() {
 #[tokio::test]
 async fn a_stream_without_an_answer_cannot_be_resumed_since_2026() {
     let (url, requests) = raw(|_, request| modern(request, || events("id: e0\ndata: \n\n"))).await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown));
     assert!(requests.lock().unwrap().iter().all(|request| request.method == "POST"));
@@ -211,7 +211,7 @@ impl Authorize for Numbered {
 }
 
 impl Attempt for Numbered {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             let token = format!("Bearer {}", self.refused.load(Ordering::SeqCst));
             headers.insert(::http::header::AUTHORIZATION, token.parse()?);
@@ -219,7 +219,11 @@ impl Attempt for Numbered {
         })
     }
 
-    fn answered<'a>(&'a mut self, status: ::http::StatusCode, headers: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(
+        &'a mut self,
+        status: ::http::StatusCode,
+        headers: &'a ::http::HeaderMap,
+    ) -> AuthorizeFuture<'a, bool> {
         Box::pin(async move {
             if status != ::http::StatusCode::UNAUTHORIZED {
                 return Ok(false);
@@ -243,7 +247,7 @@ async fn an_unauthorized_request_is_authorized_and_retried() {
     })
     .await;
     let target = HttpTarget::new(&url).authorize(Numbered::default());
-    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
     soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
     let requests = requests.lock().unwrap();
     let tokens: Vec<_> = requests.iter().map(|request| request.header("authorization").unwrap_or_default()).collect();
@@ -254,7 +258,7 @@ async fn an_unauthorized_request_is_authorized_and_retried() {
 async fn unauthorized_requests_are_retried_a_bounded_number_of_times() {
     let (url, requests) = raw(|_, _| challenge()).await;
     let target = HttpTarget::new(&url).authorize(Numbered::default());
-    let error = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap_err();
+    let error = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Refused);
     assert_eq!(requests.lock().unwrap().len(), 5);
 }

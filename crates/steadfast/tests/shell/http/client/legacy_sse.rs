@@ -4,10 +4,10 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::transport::http::HttpOptions;
 use steadfast::transport::http::{
-    Attempt, Authorize, Authorizing, Fetch, FetchBody, FetchError, FetchRequest, Fetching, HttpTarget,
+    Attempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, HttpTarget,
 };
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};
 use tokio::sync::mpsc;
@@ -155,7 +155,7 @@ async fn a_legacy_server_is_detected_in_the_order_of_the_specification() {
 async fn other_error_statuses_do_not_start_the_legacy_fallback() {
     for refusal in ["401 Unauthorized", "403 Forbidden", "415 Unsupported", "500 Internal Server Error"] {
         let old = Old::new(ENDPOINT, refusal, echoes).await;
-        let error = soon(Client::connect(&*old.url).era(OLDER).into_future()).await.unwrap_err();
+        let error = soon(Client::connect(&*old.url).negotiation(OLDER).into_future()).await.unwrap_err();
         assert!(why(&error).contains(&refusal[..3]), "{}", why(&error));
         assert_eq!(old.told(), ["POST /sse initialize"], "{refusal}");
     }
@@ -169,7 +169,7 @@ async fn a_json_rpc_error_to_initialize_does_not_start_the_legacy_fallback() {
         response("400 Bad Request", &[("content-type", "application/json")], &body.to_string())
     })
     .await;
-    let error = soon(Client::connect(&*url).era(OLDER).into_future()).await.unwrap_err();
+    let error = soon(Client::connect(&*url).negotiation(OLDER).into_future()).await.unwrap_err();
     assert_eq!(error.refusal().map(|refusal| refusal.code), Some(-32022));
     assert_eq!(requests.lock().unwrap().len(), 1);
 }
@@ -181,7 +181,7 @@ async fn a_client_set_to_legacy_sse_tries_nothing_else() {
     echoed(&client, "a").await;
     assert_eq!(old.told()[..2], ["GET /sse ", "POST /messages?session=1 initialize"]);
     let target = HttpTarget::new(&old.url).legacy_sse();
-    let error = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap_err();
+    let error = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
 }
 
@@ -297,7 +297,7 @@ async fn a_stream_without_an_endpoint_event_is_not_legacy_and_the_first_error_is
             }
             stream.end();
         });
-        let error = soon(Client::connect(&*old.url).era(OLDER).into_future()).await.unwrap_err();
+        let error = soon(Client::connect(&*old.url).negotiation(OLDER).into_future()).await.unwrap_err();
         assert_eq!(error.outcome(), Outcome::Refused, "{first:?}: {error:?}");
         assert!(why(&error).contains("405"), "{first:?}: {}", why(&error));
         soon(ending).await.unwrap();
@@ -307,11 +307,11 @@ async fn a_stream_without_an_endpoint_event_is_not_legacy_and_the_first_error_is
 #[tokio::test]
 async fn a_stream_without_an_endpoint_event_times_out() {
     let old = Old::new(": hello\n\n", "405 Method Not Allowed", echoes).await;
-    let connecting = Client::connect(&*old.url).era(OLDER).opening_timeout(Duration::from_millis(300));
+    let connecting = Client::connect(&*old.url).negotiation(OLDER).opening_timeout(Duration::from_millis(300));
     let error = soon(connecting.into_future()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     // With the default timeout, the error is the refusal.
-    let error = soon(Client::connect(&*old.url).era(OLDER).into_future()).await.unwrap_err();
+    let error = soon(Client::connect(&*old.url).negotiation(OLDER).into_future()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Refused, "{error:?}");
 }
 
@@ -340,7 +340,7 @@ async fn the_end_of_the_stream_is_the_end_of_the_connection() {
         "202 Accepted"
     })
     .await;
-    let client = connect_once(HttpTarget::new(&old.url), Era::Any).await;
+    let client = connect_once(HttpTarget::new(&old.url), NegotiationMode::Auto).await;
     let mut call = Box::pin(client.call_tool("any", json!({})).start());
     tokio::select! {
         ended = &mut call => panic!("{ended:?}"),
@@ -374,7 +374,7 @@ async fn each_error_status_for_a_message_has_its_outcome() {
         ("404 Not Found", Outcome::NotSent),
     ] {
         let old = Old::good(move |_, _| status).await;
-        let client = connect_once(HttpTarget::new(&old.url), Era::Any).await;
+        let client = connect_once(HttpTarget::new(&old.url), NegotiationMode::Auto).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!(error.outcome(), outcome, "{status}: {error:?}");
         if outcome == Outcome::NotSent {
@@ -412,7 +412,7 @@ struct Counting {
 struct Counted(mpsc::UnboundedReceiver<Bytes>, Counting);
 
 impl FetchBody for Counted {
-    fn poll_piece(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+    fn poll_chunk(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
         let piece = std::task::ready!(self.0.poll_recv(cx));
         if self.1.taken.fetch_add(1, Ordering::SeqCst) == 16 {
             self.1.enough.set();
@@ -433,7 +433,7 @@ impl Counting {
 }
 
 impl Fetch for Counting {
-    fn fetch(&self, request: FetchRequest) -> Fetching {
+    fn fetch(&self, request: FetchRequest) -> FetchFuture {
         let server = self.clone();
         Box::pin(async move {
             if request.method == ::http::Method::GET {
@@ -509,7 +509,7 @@ impl Authorize for Signs {
 }
 
 impl Attempt for Signature {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             headers.insert("x-signed", self.0.parse()?);
             Ok(())
@@ -541,10 +541,10 @@ async fn client_and_server_of_the_library_work_over_legacy_sse() {
     let tools = [echo(), talk, forever(&begun, &dropped)];
     let served = Served::with(tools, HttpOptions::new().legacy_sse("/sse"));
     let target = HttpTarget::new(served.url.replace("/mcp", "/sse"));
-    for era in [Era::Any, Era::Handshake(Revision::V2025_06_18), OLDER] {
+    for era in [NegotiationMode::Auto, NegotiationMode::Handshake(Revision::V2025_06_18), OLDER] {
         let client = soon(
             Client::connect(target.clone())
-                .era(era)
+                .negotiation(era)
                 .on_elicit(|_| async {
                     Ok(ElicitResult::accept(json!({"answer": "Ann"}).as_object().cloned().unwrap()))
                 })
@@ -577,7 +577,7 @@ async fn client_and_server_of_the_library_work_over_legacy_sse() {
 async fn calls_end_when_a_legacy_sse_server_stops() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let served = Served::with([forever(&begun, &dropped)], HttpOptions::new().legacy_sse("/sse"));
-    let client = connect_once(HttpTarget::new(served.url.replace("/mcp", "/sse")), Era::Any).await;
+    let client = connect_once(HttpTarget::new(served.url.replace("/mcp", "/sse")), NegotiationMode::Auto).await;
     let mut call = Box::pin(client.call_tool("forever", json!({})).start());
     tokio::select! {
         ended = &mut call => panic!("{ended:?}"),

@@ -1,8 +1,8 @@
 //! Limits on responses, and redirects.
 
 use serde_json::json;
-use steadfast::client::Era;
-use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::client::NegotiationMode;
+use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
 use steadfast::{ErrorKind, Limits, Outcome};
 
 use super::*;
@@ -10,10 +10,10 @@ use super::*;
 /// The longest message that clients take here.
 const LONGEST: usize = 10_000;
 
-async fn careful(url: &str, era: Era) -> Client {
+async fn careful(url: &str, era: NegotiationMode) -> Client {
     let mut limits = Limits::default();
     limits.message_bytes = LONGEST;
-    soon(Client::connect(url).era(era).limits(limits).into_future()).await.unwrap()
+    soon(Client::connect(url).negotiation(era).limits(limits).into_future()).await.unwrap()
 }
 
 /// A server of 2026-07-28 that answers calls with `head`, and then repeats `rest` until the client hangs up, which is the
@@ -60,7 +60,7 @@ async fn endless_responses_are_aborted() {
     ];
     for (head, rest) in rows {
         let (url, left) = endless(head, rest).await;
-        let client = careful(&url, Era::Modern).await;
+        let client = careful(&url, NegotiationMode::Stateless).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert!(
             matches!(error.outcome(), Outcome::Unknown | Outcome::Answered | Outcome::Refused),
@@ -88,7 +88,7 @@ async fn a_response_at_the_size_limit_is_accepted_and_a_longer_one_is_not() {
                 })
             })
             .await;
-            let client = careful(&url, Era::Modern).await;
+            let client = careful(&url, NegotiationMode::Stateless).await;
             let called = soon(client.call_tool("any", json!({})).into_future()).await;
             assert_eq!(called.is_ok(), fits, "{length} {in_event}: {called:?}");
             if let Err(error) = called {
@@ -121,7 +121,9 @@ async fn a_response_nested_too_deeply_is_not_decoded() {
         .await;
         let mut limits = Limits::default();
         limits.depth = DEEPEST;
-        let client = soon(Client::connect(&*url).era(Era::Modern).limits(limits).into_future()).await.unwrap();
+        let client = soon(Client::connect(&*url).negotiation(NegotiationMode::Stateless).limits(limits).into_future())
+            .await
+            .unwrap();
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         // A message that is not read may be a result or an error. Of an unread error there is still the status.
         let expected = if row == 3 { Outcome::Refused } else { Outcome::Unknown };
@@ -139,7 +141,7 @@ async fn compression_is_neither_requested_nor_decoded() {
             modern(request, || response("200 OK", &headers, "\u{1f}packed"))
         })
         .await;
-        let client = connect(&url, Era::Modern).await;
+        let client = connect(&url, NegotiationMode::Stateless).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Decode, Outcome::Unknown), "{error:?}");
         assert!(why(&error).contains(encoding), "{}", why(&error));
@@ -203,11 +205,11 @@ impl tracing::Subscriber for Log {
 /// It came whole, and would come again.
 #[tokio::test]
 async fn an_unusable_response_is_not_requested_again() {
-    type Answer = fn(&ReceivedRequest) -> Vec<u8>;
+    type EncodedResponse = fn(&ReceivedRequest) -> Vec<u8>;
     fn whole(body: &str) -> Vec<u8> {
         response("200 OK", &[("content-type", "application/json")], body)
     }
-    let rows: [(&str, Answer); 4] = [
+    let rows: [(&str, EncodedResponse); 4] = [
         ("bytes", |_| whole(&"x".repeat(LONGEST + 1))),
         ("bytes", |_| events(&format!("data: {}\n\n", "x".repeat(LONGEST + 1)))),
         ("compressed", |_| response("200 OK", &[("content-encoding", "gzip")], "\u{1f}packed")),
@@ -215,7 +217,7 @@ async fn an_unusable_response_is_not_requested_again() {
     ];
     for (expected, answer) in rows {
         let (url, requests) = raw(move |_, request| modern(request, || answer(request))).await;
-        let client = careful(&url, Era::Modern).await;
+        let client = careful(&url, NegotiationMode::Stateless).await;
         let error = soon(client.call_tool("any", json!({})).idempotent().into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Decode, Outcome::Unknown), "{error:?}");
         assert!(why(&error).contains(expected), "{}", why(&error));
@@ -234,7 +236,7 @@ async fn a_redirect_within_the_origin_is_followed_with_headers_and_body() {
         })
         .await;
         let target = HttpTarget::new(&url).header("x-key", "k3y");
-        let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+        let client = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
         soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
         let requests = requests.lock().unwrap();
         let moved: Vec<_> = requests.iter().filter(|request| request.path() == "/moved?to=here").collect();
@@ -255,7 +257,7 @@ impl Authorize for Prover {
 struct Proof(String);
 
 impl Attempt for Proof {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async move {
             headers.insert("x-proof", self.0.parse()?);
             Ok(())
@@ -273,7 +275,7 @@ async fn a_redirected_request_is_authorized_for_its_new_url() {
     })
     .await;
     let target = HttpTarget::new(&url).authorize(Prover);
-    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
     soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
     let requests = requests.lock().unwrap();
     assert!(requests.iter().any(|request| request.path() == "/moved"));
@@ -287,7 +289,7 @@ async fn a_redirected_request_is_authorized_for_its_new_url() {
 async fn redirect_loops_end() {
     let (url, requests) =
         raw(|_, request| modern(request, || response("307 Temporary Redirect", &[("location", "/mcp")], ""))).await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsendable, Outcome::NotSent), "{error:?}");
     assert!(requests.lock().unwrap().len() < 10);
@@ -303,7 +305,7 @@ async fn no_request_follows_a_redirect_to_another_origin() {
             let to = location.clone();
             let (url, _) = raw(move |_, request| modern(request, || response(status, &[("location", &to)], ""))).await;
             let target = HttpTarget::new(&url).header("authorization", "Bearer t0ken");
-            let client = connect_once(target, Era::Modern).await;
+            let client = connect_once(target, NegotiationMode::Stateless).await;
             let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
             // The last two mean that nothing was started; the others are also used for what was done.
             let begun = !(status.starts_with("307") || status.starts_with("308"));

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use steadfast::Revision;
-use steadfast::client::{Era, Reconnect};
+use steadfast::client::{NegotiationMode, Reconnect};
 use steadfast::transport::http::HttpTarget;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -113,7 +113,7 @@ pub(crate) fn events(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n{body}").into_bytes()
 }
 
-pub(crate) const OLDER: Era = Era::Handshake(Revision::V2025_11_25);
+pub(crate) const OLDER: NegotiationMode = NegotiationMode::Handshake(Revision::V2025_11_25);
 
 /// Answers the handshake of an older revision, and leaves the rest to `answer`.
 pub(crate) fn older(request: &ReceivedRequest, answer: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
@@ -149,13 +149,13 @@ fn why(error: &steadfast::Error) -> String {
     text
 }
 
-pub(crate) async fn connect(url: &str, era: Era) -> Client {
-    soon(Client::connect(url).era(era).into_future()).await.unwrap()
+pub(crate) async fn connect(url: &str, era: NegotiationMode) -> Client {
+    soon(Client::connect(url).negotiation(era).into_future()).await.unwrap()
 }
 
 /// A client that neither reconnects nor retries.
-async fn connect_once(target: HttpTarget, era: Era) -> Client {
-    soon(Client::connect(target).era(era).reconnect(Reconnect::never()).into_future()).await.unwrap()
+async fn connect_once(target: HttpTarget, era: NegotiationMode) -> Client {
+    soon(Client::connect(target).negotiation(era).reconnect(Reconnect::never()).into_future()).await.unwrap()
 }
 
 /// A hand-written server: `serve` gets each request, and its connection.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use serde_json::{Value, json};
 use steadfast::client::Change;
 use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
-use steadfast::transport::http::{Attempt, Authorize, Authorizing, FetchRequest};
+use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, FetchRequest};
 use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 
@@ -125,7 +125,7 @@ impl Slow {
             });
             passes
         });
-        let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).era(OLDER);
+        let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).negotiation(OLDER);
         let runtime: Arc<dyn Runtime> = clock.clone();
         let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
         Self { clock, client, asked, gate, arrived }
@@ -238,7 +238,7 @@ async fn unaccepted_cancellations_are_bounded_in_number() {
     });
     let clock = Frozen::new();
     let runtime: Arc<dyn Runtime> = clock.clone();
-    let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).era(OLDER);
+    let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).negotiation(OLDER);
     let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
     let parked: Vec<_> = (0..1_100).map(|_| client.call_tool("park", json!({})).start()).collect();
     let all = soon(calls.subscribe().wait_for(|all| all.len() == 1_100)).await.unwrap().clone();
@@ -265,7 +265,7 @@ async fn an_unaccepted_initialized_notification_does_not_delay_later_calls() {
         hangs
     });
     let runtime: Arc<dyn Runtime> = clock.clone();
-    let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).era(OLDER);
+    let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).negotiation(OLDER);
     let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
     soon(asked.wait()).await;
     clock.leap(Duration::from_secs(30));
@@ -283,7 +283,7 @@ impl Authorize for Hesitant {
 }
 
 impl Attempt for Hesitant {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         let hesitates = self.0.count() == 4;
         Box::pin(async move { if hesitates { std::future::pending().await } else { Ok(()) } })
     }
@@ -374,7 +374,7 @@ async fn every_subscription_is_unsubscribed_with_a_limit_of_one_request() {
     let url = reluctant(&arrived, &answer).await;
     let mut limits = Limits::default();
     limits.calls = 1;
-    let client = soon(Client::connect(&*url).era(OLDER).limits(limits).into_future()).await.unwrap();
+    let client = soon(Client::connect(&*url).negotiation(OLDER).limits(limits).into_future()).await.unwrap();
     let mut streams = Vec::new();
     for uri in ["a:1", "a:2", "a:3"] {
         let mut changes = client.changes(to(uri));
@@ -460,11 +460,11 @@ impl Authorize for Slowly {
 }
 
 impl Attempt for Slowly {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> AuthorizeFuture<'a, bool> {
         Box::pin(async move {
             if status == ::http::StatusCode::NOT_FOUND {
                 self.asked.set();
@@ -503,7 +503,7 @@ async fn a_lost_session_is_noticed_although_the_call_was_dropped() {
     .await;
     let (clock, slowly) = (Frozen::new(), Slowly { asked: Signal::default(), gate: Arc::new(Notify::new()) });
     let runtime: Arc<dyn Runtime> = clock.clone();
-    let connecting = Client::connect(HttpTarget::new(&url).authorize(slowly.clone())).era(OLDER);
+    let connecting = Client::connect(HttpTarget::new(&url).authorize(slowly.clone())).negotiation(OLDER);
     // Time stands still while a call waits.
     let connecting = connecting.reconnect(Reconnect::default().first_pause(Duration::ZERO));
     let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use steadfast::Outcome;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 
 use super::request_rate::slow;
 use super::*;
@@ -31,7 +31,7 @@ async fn a_json_body_without_the_response_ends_the_call() {
             modern(request, || response("200 OK", &[("content-type", "application/json")], &sent))
         })
         .await;
-        let client = connect(&url, Era::Modern).await;
+        let client = connect(&url, NegotiationMode::Stateless).await;
         let call = client.call_tool("any", json!({})).into_future();
         match tokio::time::timeout(Duration::from_secs(2), call).await {
             Err(_) => wrong.push(format!("{body}: the call hangs")),
@@ -47,7 +47,7 @@ async fn a_json_body_without_the_response_ends_the_call() {
 #[tokio::test]
 async fn an_error_without_an_id_on_a_stream_is_the_outcome_of_its_post() {
     let (url, _) = raw(|_, request| modern(request, || events(&format!("data: {}\n\n", refusal())))).await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!(error.refusal().map(|refusal| refusal.code), Some(-32600), "{error:?}");
 }
@@ -58,7 +58,7 @@ async fn a_303_redirect_is_not_reported_as_not_sent() {
     for status in ["301 Moved", "302 Found", "303 See Other"] {
         let (url, requests) =
             raw(move |_, request| modern(request, || response(status, &[("location", "/done")], ""))).await;
-        let client = connect(&url, Era::Modern).await;
+        let client = connect(&url, NegotiationMode::Stateless).await;
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert!(requests.lock().unwrap().iter().any(|request| request.is("tools/call")));
         assert_ne!(error.outcome(), Outcome::NotSent, "{status}: {error:?}");
@@ -83,7 +83,7 @@ async fn a_call_whose_second_round_does_not_arrive_was_sent() {
             let _ = stream.write_all(&modern(&request, Vec::new)).await;
         }
     });
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_ne!(error.outcome(), Outcome::NotSent, "{error:?}");
 }
@@ -122,7 +122,7 @@ async fn a_header_mismatch_refreshes_the_tool_list_and_retries_once() {
         })
     })
     .await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let called = soon(client.call_tool("any", json!({"city": "Bonn"})).into_future()).await;
     let methods: Vec<_> = requests.lock().unwrap().iter().map(|request| request.body["method"].clone()).collect();
     assert!(called.is_ok(), "{called:?} {methods:?}");

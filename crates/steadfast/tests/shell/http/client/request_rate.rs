@@ -118,7 +118,7 @@ async fn an_oversized_event_is_not_fetched_again_for_ever() {
     .await;
     let mut limits = steadfast::Limits::default();
     limits.message_bytes = 10_000;
-    let _client = soon(Client::connect(&*url).era(OLDER).limits(limits).into_future()).await.unwrap();
+    let _client = soon(Client::connect(&*url).negotiation(OLDER).limits(limits).into_future()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
     let requests = requests.lock().unwrap();
     let gets = requests.iter().filter(|request| request.method == "GET").count();

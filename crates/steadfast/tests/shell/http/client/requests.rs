@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::Value;
-use steadfast::transport::http::{Attempt, Authorize, Authorizing};
+use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture};
 use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, SubscriptionFilter, model::TASKS_EXTENSION};
 
 use super::*;
@@ -92,7 +92,7 @@ async fn a_response_is_accepted_as_json_and_as_a_stream() {
                         events(&format!("data: {answer}\n\n"))
                     }
                 };
-                if era == Era::Modern { modern(request, answer) } else { older(request, answer) }
+                if era == NegotiationMode::Stateless { modern(request, answer) } else { older(request, answer) }
             })
             .await;
             let client = connect(&url, era).await;
@@ -142,7 +142,7 @@ async fn in_2026_only_requests_are_posted_and_no_cancellation() {
         })
     })
     .await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     soon(client.call_tool("asks", json!({})).into_future()).await.unwrap();
     let call = client.call_tool("late", json!({})).start();
     drop(call);
@@ -179,7 +179,7 @@ async fn arguments_are_mirrored_exactly_where_there_is_a_value() {
         })
     })
     .await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     soon(client.list_tools()).await.unwrap();
     let rows = [
         (
@@ -223,7 +223,7 @@ async fn tools_with_invalid_header_annotations_are_left_out_and_logged() {
         of("good", json!({"type": "string"})),
     ]);
     let (url, _) = raw(move |_, request| modern(request, || listing(request, &tools))).await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     let listed = soon(client.list_tools()).await.unwrap();
     assert_eq!(listed.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["m", "good"]);
     let log = heard.text();
@@ -237,7 +237,7 @@ async fn a_tool_with_invalid_header_annotations_is_not_called_and_the_error_says
     let tool = json!({"name": "bad", "inputSchema": {"type": "object",
         "properties": {"a": {"type": "number", "x-mcp-header": "Rate"}}}});
     let (url, requests) = raw(move |_, request| modern(request, || listing(request, &json!([tool])))).await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     soon(client.list_tools()).await.unwrap();
     let error = soon(client.call_tool("bad", json!({"a": 1})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsupported, Outcome::NotSent));
@@ -257,7 +257,7 @@ async fn header_annotations_are_ignored_in_older_revisions() {
         })
     })
     .await;
-    let client = connect(&url, Era::Handshake(Revision::V2025_11_25)).await;
+    let client = connect(&url, NegotiationMode::Handshake(Revision::V2025_11_25)).await;
     let listed = soon(client.list_tools()).await.unwrap();
     assert_eq!(listed.len(), 1);
     soon(client.call_tool("bad", json!({"a": 1})).into_future()).await.unwrap();
@@ -277,7 +277,7 @@ async fn the_name_header_has_the_tool_resource_prompt_or_task() {
     })
     .await;
     let declared = ClientCapabilities::new().with_extension(TASKS_EXTENSION, JsonObject::new());
-    let connecting = Client::connect(&*url).era(Era::Modern).capabilities(declared);
+    let connecting = Client::connect(&*url).negotiation(NegotiationMode::Stateless).capabilities(declared);
     let client = soon(connecting.into_future()).await.unwrap();
     soon(client.call_tool("tool-1", json!({})).into_future()).await.unwrap();
     soon(client.read_resource("a:1").into_future()).await.unwrap();
@@ -323,7 +323,7 @@ impl Authorize for Token {
 }
 
 impl Attempt for Token {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         headers.insert(::http::header::AUTHORIZATION, ::http::HeaderValue::from_static("Bearer t"));
         Box::pin(async { Ok(()) })
     }
@@ -332,7 +332,7 @@ impl Attempt for Token {
 #[tokio::test]
 async fn the_token_is_in_a_header_of_every_request_and_never_in_the_url() {
     let (url, requests) = raw(|_, request| curious(request)).await;
-    let connecting = Client::connect(HttpTarget::new(&url).authorize(Token)).era(OLDER);
+    let connecting = Client::connect(HttpTarget::new(&url).authorize(Token)).negotiation(OLDER);
     let client = soon(connecting.into_future()).await.unwrap();
     soon(client.call_tool("t", json!({})).into_future()).await.unwrap();
     until(&requests, |request| request.body["id"] == "p").await;

@@ -102,7 +102,7 @@ async fn a_request_that_is_only_accepted_is_not_answered() {
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::Unknown));
     let (url, _) = raw(|_, _| response("202 Accepted", &[], "")).await;
-    let error = soon(Client::connect(&*url).era(OLDER).into_future()).await.unwrap_err();
+    let error = soon(Client::connect(&*url).negotiation(OLDER).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Transport, Outcome::NotSent));
 }
 
@@ -204,7 +204,7 @@ async fn a_server_that_does_not_accept_responses_is_not_read_from() {
     .await;
     let mut limits = Limits::default();
     limits.outbox_bytes = 4 * 1024;
-    let client = soon(Client::connect(&*url).era(OLDER).limits(limits).into_future()).await.unwrap();
+    let client = soon(Client::connect(&*url).negotiation(OLDER).limits(limits).into_future()).await.unwrap();
     soon(blocked.wait()).await;
     soon(client.close()).await;
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use serde_json::json;
 use steadfast::client::Reconnect;
-use steadfast::transport::http::{Attempt, Authorize, Authorizing, HttpTarget};
+use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use crate::http::client::{OLDER, ReceivedRequest, older, raw, response};
@@ -66,7 +66,7 @@ impl Authorize for Never {
 const PASS: usize = 3;
 
 impl Attempt for One {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> Authorizing<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             if self.never.place == Stuck::Sign && self.number >= PASS {
                 self.never.stay().await;
@@ -75,7 +75,7 @@ impl Attempt for One {
         })
     }
 
-    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> AuthorizeFuture<'a, bool> {
         Box::pin(async move {
             if self.never.place == Stuck::Answered && status == 401 {
                 self.never.stay().await;
@@ -93,7 +93,7 @@ async fn never(place: Stuck) -> (Client, Never, Arc<Mutex<Vec<ReceivedRequest>>>
     .await;
     let never = Never::new(place);
     let target = HttpTarget::new(url).authorize(never.clone());
-    let connecting = Client::connect(target).era(OLDER).reconnect(Reconnect::never());
+    let connecting = Client::connect(target).negotiation(OLDER).reconnect(Reconnect::never());
     let client = soon(connecting.into_future()).await.unwrap();
     until(&requests, |all| all.len() == PASS).await;
     (client, never, requests)

@@ -241,7 +241,10 @@ async fn the_legacy_stream_is_off_by_default() {
 
 #[tokio::test]
 async fn a_wrong_origin_or_host_is_refused_at_both_ends() {
-    let service = HttpService::new(server([]), options().with_guard(steadfast::transport::http::Guard::loopback()));
+    let service = HttpService::new(
+        server([]),
+        options().with_origin_policy(steadfast::transport::http::OriginPolicy::loopback()),
+    );
     assert_eq!(status(&get().with("origin", "https://evil.example.com").to(&service).await), 403);
     let elsewhere = get().without("host").with("host", "evil.example.com");
     assert_eq!(status(&elsewhere.to(&service).await), 403);

@@ -75,8 +75,10 @@ async fn a_mirrored_argument_is_accepted_in_plain_text_and_in_base64() {
 
 #[tokio::test]
 async fn a_foreign_origin_or_host_is_forbidden() {
-    let service =
-        HttpService::new(server([]), HttpOptions::new().with_guard(steadfast::transport::http::Guard::loopback()));
+    let service = HttpService::new(
+        server([]),
+        HttpOptions::new().with_origin_policy(steadfast::transport::http::OriginPolicy::loopback()),
+    );
     let list = || Sent::modern(1, "tools/list", json!({}));
     assert_eq!(status(&list().with("origin", "http://evil.example.com").to(&service).await), 403);
     assert_eq!(status(&list().without("host").with("host", "evil.example.com").to(&service).await), 403);

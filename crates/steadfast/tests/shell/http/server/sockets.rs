@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use steadfast::transport::http::ServingHttp;
+use steadfast::transport::http::ServeHttpBuilder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -20,7 +20,7 @@ pub(super) fn serve(tools: impl IntoIterator<Item = ServerTool>, options: HttpOp
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
-    let serving = ServingHttp::on(server(tools), listener).with_options(options);
+    let serving = ServeHttpBuilder::on(server(tools), listener).with_options(options);
     let serving = serving.with_shutdown(async move { drop(stopped.await) });
     Running { address, stop: Some(stop), served: tokio::spawn(serving.run()) }
 }
@@ -151,7 +151,8 @@ async fn a_handler_that_blocks_its_thread_delays_no_other_request() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = ServingHttp::on(server([tool, echo()]), listener).with_shutdown(async move { drop(stopped.await) });
+    let serving =
+        ServeHttpBuilder::on(server([tool, echo()]), listener).with_shutdown(async move { drop(stopped.await) });
     let served = handlers.spawn(serving.run());
     let mut blocked = TcpStream::connect(address).await.unwrap();
     let sent = Sent::modern(1, "tools/call", json!({"name": "block"}));

@@ -7,12 +7,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::server::{ElicitOutcome, Need, StateKeys};
-use steadfast::transport::stream::Stream;
+use steadfast::transport::stream::StreamTransport;
 use steadfast::{
-    Cache, CacheScope, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
+    CacheHints, CacheScope, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
     FormField, FormSchema, JsonObject, ListRootsResult, Revision, Root,
     model::{code, request},
 };
@@ -31,7 +31,7 @@ struct Modern {
 impl Modern {
     fn new(server: Server) -> Self {
         let (here, there) = tokio::io::duplex(65536);
-        tokio::spawn(server.serve(Stream::duplex(there)).into_future());
+        tokio::spawn(server.serve(StreamTransport::duplex(there)).into_future());
         let (input, output) = tokio::io::split(here);
         let capabilities = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}});
         Self { output, input: BufReader::new(input).lines(), capabilities, next_id: 1 }
@@ -493,7 +493,7 @@ async fn a_hand_written_form_is_checked() {
 async fn in_older_revisions_input_is_requested_by_calls_to_the_client() {
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25] {
         let client = Client::connect(server([three_at_once(), greet()]))
-            .era(Era::Handshake(revision))
+            .negotiation(NegotiationMode::Handshake(revision))
             .capabilities(ClientCapabilities::new().with_roots(false).with_sampling().with_elicitation_form())
             .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///a")])) })
             .on::<request::CreateMessage, _, _>(|_| async { Ok(CreateMessageResult::new("m", Content::text("hi"))) })
@@ -520,7 +520,7 @@ async fn a_url_elicitation_has_an_id_in_the_revision_that_needs_one() {
         Ok::<_, ToolError>("went")
     });
     let client = Client::connect(server([visit]))
-        .era(Era::Handshake(Revision::V2025_11_25))
+        .negotiation(NegotiationMode::Handshake(Revision::V2025_11_25))
         .capabilities(ClientCapabilities::new().with_elicitation_url())
         .on::<request::Elicit, _, _>(|params| async move {
             let ElicitParams::Url(params) = params else { panic!("a URL") };
@@ -535,7 +535,10 @@ async fn a_url_elicitation_has_an_id_in_the_revision_that_needs_one() {
 #[tokio::test]
 async fn an_older_client_without_the_capability_gets_a_readable_error() {
     let needy = ServerTool::new("needy").needs(Need::Sampling).handler(|| async { "ran" });
-    let client = Client::connect(server([greet(), needy])).era(Era::Handshake(Revision::V2025_06_18)).await.unwrap();
+    let client = Client::connect(server([greet(), needy]))
+        .negotiation(NegotiationMode::Handshake(Revision::V2025_06_18))
+        .await
+        .unwrap();
     for (tool, missing) in [("greet", "elicitation by a form"), ("needy", "sampling")] {
         let error = client.call_tool(tool, json!({})).await.unwrap_err();
         let refusal = error.refusal().unwrap();
@@ -596,7 +599,7 @@ async fn prompts_and_resources_with_a_missing_capability_are_refused_before_they
 #[tokio::test]
 async fn a_result_after_input_is_not_cacheable() {
     let asking = steadfast::server::ServerResource::new("note://1", "note")
-        .cache(Cache::new(60_000, CacheScope::Public))
+        .cache(CacheHints::new(60_000, CacheScope::Public))
         .handler(|ctx: Context| async move { ctx.elicit::<String>("Which?").key("topic").await });
     let mut client = Modern::new(Server::builder("test", "1.0.0").resource(asking).build());
     let asked = client.request("resources/read", json!({"uri": "note://1"})).await;

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::server::tasks::{MemoryTasks, StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskSupport};
+use steadfast::server::tasks::{MemoryTaskStore, StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskSupport};
 use steadfast::transport::Transport;
-use steadfast::transport::memory::{self, MemoryEnd};
+use steadfast::transport::memory::{self, MemoryTransport};
 
 use crate::{Signal, echo, forever, soon};
 
 /// A client of 2026-07-28 that writes and reads lines by hand.
 struct Peer {
-    end: MemoryEnd,
+    end: MemoryTransport,
     held: Vec<u8>,
     next: u64,
     capabilities: Value,
@@ -201,7 +201,7 @@ async fn a_task_that_expires_is_stopped_and_forgotten() {
             }
         })
     };
-    let settings = TaskSettings::new(MemoryTasks::new(1)).time_to_live(Duration::from_millis(200));
+    let settings = TaskSettings::new(MemoryTaskStore::new(1)).time_to_live(Duration::from_millis(200));
     let mut peer = Peer::of(Server::builder("test", "1").tool(tool).tasks(settings).build());
     let id = peer.begin("forever", json!({})).await;
     soon(dropped.wait()).await;
@@ -276,7 +276,7 @@ async fn input_before_a_task_starts_is_known_to_it() {
 
 /// A store that saves a task at once, and returns only when the test lets it.
 struct Slow {
-    kept: std::sync::Arc<MemoryTasks>,
+    kept: std::sync::Arc<MemoryTaskStore>,
     name: std::sync::Arc<std::sync::Mutex<Option<String>>>,
     inserted: Signal,
     go: Signal,
@@ -306,7 +306,7 @@ impl TaskStore for Slow {
 #[tokio::test]
 async fn a_task_is_cancelled_when_the_client_disconnects_before_it_is_sent() {
     let (inserted, go) = (Signal::default(), Signal::default());
-    let (kept, name) = (std::sync::Arc::new(MemoryTasks::default()), std::sync::Arc::default());
+    let (kept, name) = (std::sync::Arc::new(MemoryTaskStore::default()), std::sync::Arc::default());
     let store = Slow {
         kept: std::sync::Arc::clone(&kept),
         name: std::sync::Arc::clone(&name),

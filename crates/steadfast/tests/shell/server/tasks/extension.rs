@@ -1,6 +1,6 @@
 //! Calls that run as tasks (the extension of 2026-07-28).
 
-use steadfast::server::tasks::{MemoryTasks, StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskSupport};
+use steadfast::server::tasks::{MemoryTaskStore, StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskSupport};
 
 use crate::server::*;
 
@@ -59,7 +59,7 @@ fn accept(word: &str) -> Value {
 
 /// A store that takes its time.
 struct Slow {
-    inner: MemoryTasks,
+    inner: MemoryTaskStore,
     asked: Signal,
     go: Signal,
 }
@@ -85,7 +85,7 @@ impl TaskStore for Slow {
 #[tokio::test]
 async fn a_task_exists_before_its_id_is_sent() {
     let (asked, go) = (Signal::default(), Signal::default());
-    let slow = Slow { inner: MemoryTasks::default(), asked: asked.clone(), go: go.clone() };
+    let slow = Slow { inner: MemoryTaskStore::default(), asked: asked.clone(), go: go.clone() };
     let tool = optional("quick").handler(|| async { "done" });
     let server = Server::builder("test", "1").tool(tool).tasks(TaskSettings::new(slow)).build();
     let mut peer = Peer::modern(&server, knows_tasks());

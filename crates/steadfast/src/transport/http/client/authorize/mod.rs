@@ -8,7 +8,7 @@ use std::pin::Pin;
 use http::{HeaderMap, Method, StatusCode};
 
 /// The future of one step of an [`Attempt`].
-pub type Authorizing<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
+pub type AuthorizeFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
 /// Adds credentials to requests, and reacts when a server refuses them: OAuth (`steadfast-auth`), or any other scheme. It runs on the
 /// workers of the program's runtime, as handlers do, so if it blocks it delays only its own request. If it panics, its request is
@@ -16,7 +16,7 @@ pub type Authorizing<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdE
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, Method, header::AUTHORIZATION};
-/// use steadfast::transport::http::{Attempt, Authorize, Authorizing};
+/// use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture};
 ///
 /// /// A fixed token.
 /// #[derive(Clone)]
@@ -29,7 +29,7 @@ pub type Authorizing<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdE
 /// }
 ///
 /// impl Attempt for Token {
-///     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()> {
+///     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
 ///         headers.insert(AUTHORIZATION, self.0.clone());
 ///         Box::pin(async { Ok(()) })
 ///     }
@@ -43,11 +43,11 @@ pub trait Authorize: Send + Sync + 'static {
 /// One request, which may be sent more than once before the server accepts it.
 pub trait Attempt: Send {
     /// Adds the credentials to the headers. Mark secret values as sensitive.
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> Authorizing<'a, ()>;
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()>;
 
     /// The server responded with this status and these headers. Return true to send the request again; that is done after 401
     /// and 403 only, where the server has not acted on it, and a few times at most.
-    fn answered<'a>(&'a mut self, _status: StatusCode, _headers: &'a HeaderMap) -> Authorizing<'a, bool> {
+    fn answered<'a>(&'a mut self, _status: StatusCode, _headers: &'a HeaderMap) -> AuthorizeFuture<'a, bool> {
         Box::pin(async { Ok(false) })
     }
 }

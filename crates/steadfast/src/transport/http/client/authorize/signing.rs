@@ -11,7 +11,7 @@ use http::{HeaderMap, Method, StatusCode};
 use super::{Attempt, Authorize};
 use crate::runtime::{Runtime, on_workers};
 
-type Failure = Box<dyn StdError + Send + Sync>;
+type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// Authorizes one request.
 pub(crate) struct RequestSigner {
@@ -33,7 +33,7 @@ impl RequestSigner {
     }
 
     /// Adds the credentials to these headers.
-    pub(crate) async fn sign(&mut self, mut headers: HeaderMap) -> Result<HeaderMap, Failure> {
+    pub(crate) async fn sign(&mut self, mut headers: HeaderMap) -> Result<HeaderMap, BoxError> {
         let stage = std::mem::replace(&mut self.stage, Stage::OnWorker);
         let signed = on_workers(&self.runtime, async move {
             let mut attempt = stage.begin()?;
@@ -46,7 +46,7 @@ impl RequestSigner {
     }
 
     /// Whether to send the request again.
-    pub(crate) async fn answered(&mut self, status: StatusCode, headers: HeaderMap) -> Result<bool, Failure> {
+    pub(crate) async fn answered(&mut self, status: StatusCode, headers: HeaderMap) -> Result<bool, BoxError> {
         let stage = std::mem::replace(&mut self.stage, Stage::OnWorker);
         let answered = on_workers(&self.runtime, async move {
             let mut attempt = stage.begin()?;
@@ -60,7 +60,7 @@ impl RequestSigner {
 }
 
 impl Stage {
-    fn begin(self) -> Result<Box<dyn Attempt>, Failure> {
+    fn begin(self) -> Result<Box<dyn Attempt>, BoxError> {
         match self {
             Self::NotBegun { authorize, method, url } => Ok(authorize.attempt(&method, &url)),
             Self::Begun(attempt) => Ok(attempt),
@@ -69,6 +69,6 @@ impl Stage {
     }
 }
 
-fn panicked<T>() -> Result<T, Failure> {
+fn panicked<T>() -> Result<T, BoxError> {
     Err("the authorizer panicked, or its runtime shut down".into())
 }

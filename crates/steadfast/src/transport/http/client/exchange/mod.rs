@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Level;
 
 use super::fetch::{BodyError, FetchResponse, read_body};
-use super::in_flight::delivery::{Delivery, SentRequest};
+use super::in_flight::delivery::{DeliveryState, SentRequest};
 use super::request::{HttpRequest, RequestError};
 use super::shared::Shared;
 use super::stream::backoff::StreamBackoff;
@@ -62,7 +62,7 @@ pub(crate) struct MessagePost {
     pub(crate) kind: TransmitKind,
     /// The headers that mirror the body, if it is a request of 2026-07-28.
     pub(crate) mirrored: Option<HeaderMap>,
-    pub(crate) delivery: Arc<Delivery>,
+    pub(crate) delivery: Arc<DeliveryState>,
     /// Dropped when the server has the message, or never will. Not an event, because events may have to wait for this.
     pub(crate) delivered: Option<oneshot::Sender<()>>,
     pub(crate) driver: mpsc::Sender<DriverEvent>,
@@ -127,7 +127,7 @@ impl MessagePost {
         }
         let in_session = self.mirrored.is_none() && self.shared.session().id.is_some();
         let mut sent = self.shared.send(self.request(body.clone())).await;
-        if mutant!(SendAgain) && matches!(&sent, Err(RequestError::Failed(error)) if error.is_sent()) {
+        if mutant!(ResendInterrupted) && matches!(&sent, Err(RequestError::Failed(error)) if error.is_sent()) {
             sent = self.shared.send(self.request(body.clone())).await;
         }
         let response = sent.map_err(request_failed)?;
@@ -188,7 +188,7 @@ impl MessagePost {
         }
         let message = self.shared.parse(body);
         let relation = self.relation_of(&message);
-        if let Relation::Refusal(end) = relation {
+        if let Relation::ErrorResponse(end) = relation {
             return Err(end);
         }
         self.report(DriverEvent::Message(message)).await;
@@ -211,7 +211,7 @@ impl MessagePost {
                 StreamEvent::Message(message) => {
                     let message = self.shared.parse(message);
                     match self.relation_of(&message) {
-                        Relation::Refusal(end) => return Err(end),
+                        Relation::ErrorResponse(end) => return Err(end),
                         Relation::Response => {
                             // First: when the message has ended the call, the driver aborts this task.
                             self.leave_tail(events).await;
@@ -279,9 +279,8 @@ impl MessagePost {
         let TransmitKind::Request { id: request_id, .. } = &self.kind else { return Relation::Other };
         match message.message() {
             Ok(Message::Response { id: Some(id), .. }) if id == *request_id => Relation::Response,
-            Ok(Message::Response { id: None, body: ResponseBody::Error(error) }) => {
-                serde_json::from_str(error).map_or(Relation::Other, |error| Relation::Refusal(CallEnd::Refused(error)))
-            }
+            Ok(Message::Response { id: None, body: ResponseBody::Error(error) }) => serde_json::from_str(error)
+                .map_or(Relation::Other, |error| Relation::ErrorResponse(CallEnd::Refused(error))),
             _ => Relation::Other,
         }
     }
@@ -292,7 +291,7 @@ enum Relation {
     /// The response to it.
     Response,
     /// An error without an id: in the HTTP response to a request, it ends that request.
-    Refusal(CallEnd),
+    ErrorResponse(CallEnd),
     /// Another message, such as a notification.
     Other,
 }

@@ -14,7 +14,7 @@ use crate::transport::http::client::fetch::{FetchResponse, read_body};
 use crate::transport::http::client::request::RequestError;
 
 /// An HTTP response that is not a success, read to its end.
-pub(crate) struct Refusal {
+pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
     message: Box<Envelope>,
     /// Whether the body is a JSON-RPC error with the id of the request.
@@ -32,7 +32,7 @@ impl MessagePost {
         self.end_refused(refusal).await
     }
 
-    pub(crate) async fn read_refusal(&self, response: FetchResponse) -> Refusal {
+    pub(crate) async fn read_refusal(&self, response: FetchResponse) -> ErrorResponse {
         let status = response.status();
         let other_origin = self.other_origin(&response);
         // A body that is too long or breaks off counts as empty: the status is known all the same.
@@ -45,11 +45,11 @@ impl MessagePost {
             }
             _ => (false, None),
         };
-        Refusal { status, message, has_request_id, error, other_origin }
+        ErrorResponse { status, message, has_request_id, error, other_origin }
     }
 
-    pub(crate) async fn end_refused(&self, refusal: Refusal) -> Result<(), CallEnd> {
-        let Refusal { status, message, has_request_id, error, other_origin } = refusal;
+    pub(crate) async fn end_refused(&self, refusal: ErrorResponse) -> Result<(), CallEnd> {
+        let ErrorResponse { status, message, has_request_id, error, other_origin } = refusal;
         if has_request_id {
             self.report(DriverEvent::Message(message)).await;
             return Ok(());

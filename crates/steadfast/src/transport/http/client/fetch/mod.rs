@@ -18,7 +18,7 @@ pub(crate) use on_workers::FetchOnWorkers;
 pub(crate) use reqwest::ReqwestFetch;
 
 /// A request in flight. Dropping it aborts the request.
-pub type Fetching = Pin<Box<dyn Future<Output = Result<FetchResponse, FetchError>> + Send>>;
+pub type FetchFuture = Pin<Box<dyn Future<Output = Result<FetchResponse, FetchError>> + Send>>;
 
 /// The response of a server. Dropping the body aborts the rest of it.
 pub type FetchResponse = http::Response<Box<dyn FetchBody>>;
@@ -27,14 +27,14 @@ pub type FetchResponse = http::Response<Box<dyn FetchBody>>;
 /// that it returns, so if it blocks it delays only its own request. If it panics, the server may have seen the request.
 ///
 /// ```
-/// use steadfast::transport::http::{Fetch, FetchError, FetchRequest, Fetching, HttpTarget};
+/// use steadfast::transport::http::{Fetch, FetchError, FetchRequest, FetchFuture, HttpTarget};
 ///
 /// /// Fails every request.
 /// struct Offline;
 ///
 /// impl Fetch for Offline {
-///     fn fetch(&self, _: FetchRequest) -> Fetching {
-///         Box::pin(async { Err(FetchError::unsent("there is no network")) })
+///     fn fetch(&self, _: FetchRequest) -> FetchFuture {
+///         Box::pin(async { Err(FetchError::not_sent("there is no network")) })
 ///     }
 /// }
 ///
@@ -42,13 +42,13 @@ pub type FetchResponse = http::Response<Box<dyn FetchBody>>;
 /// ```
 pub trait Fetch: Send + Sync + 'static {
     /// Sends a request. Ready when the head of the response was received.
-    fn fetch(&self, request: FetchRequest) -> Fetching;
+    fn fetch(&self, request: FetchRequest) -> FetchFuture;
 }
 
 /// The body of a response, in pieces as they come.
 pub trait FetchBody: Send {
     /// The next piece; `None` at the end of the body.
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>>;
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>>;
 }
 
 /// A request to send.
@@ -92,17 +92,17 @@ enum FetchErrorKind {
 
 impl FetchError {
     /// The server cannot have seen a byte of the request, so it has not acted on it.
-    pub fn unsent(why: impl Into<String>) -> Self {
+    pub fn not_sent(why: impl Into<String>) -> Self {
         Self::new(FetchErrorKind::Unsent, why.into())
     }
 
     /// The request is not valid HTTP: a retry would fail too.
-    pub fn unwritable(why: impl Into<String>) -> Self {
+    pub fn invalid_request(why: impl Into<String>) -> Self {
         Self::new(FetchErrorKind::Unwritable, why.into())
     }
 
     /// The server may have seen the request.
-    pub fn broken(why: impl Into<String>) -> Self {
+    pub fn interrupted(why: impl Into<String>) -> Self {
         Self::new(FetchErrorKind::Broken, why.into())
     }
 
@@ -118,7 +118,7 @@ impl FetchError {
     /// use steadfast::transport::http::FetchError;
     ///
     /// let cut = io::Error::from(io::ErrorKind::ConnectionReset);
-    /// let error = FetchError::broken("the server hung up").with_source(cut);
+    /// let error = FetchError::interrupted("the server hung up").with_source(cut);
     /// assert!(error.is_sent() && error.source().is_some_and(|source| source.is::<io::Error>()));
     /// ```
     pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -151,7 +151,7 @@ impl std::error::Error for FetchError {
 
 /// The next piece of a response's body.
 pub(crate) async fn next_piece(response: &mut FetchResponse) -> Option<Result<Bytes, FetchError>> {
-    std::future::poll_fn(|cx| response.body_mut().poll_piece(cx)).await
+    std::future::poll_fn(|cx| response.body_mut().poll_chunk(cx)).await
 }
 
 /// Why a body was not read to its end.
@@ -182,9 +182,9 @@ mod tests {
     #[test]
     fn an_error_has_a_kind_and_a_source() {
         for (error, sent, unwritable) in [
-            (FetchError::unsent("no"), false, false),
-            (FetchError::unwritable("no"), false, true),
-            (FetchError::broken("no"), true, false),
+            (FetchError::not_sent("no"), false, false),
+            (FetchError::invalid_request("no"), false, true),
+            (FetchError::interrupted("no"), true, false),
         ] {
             assert_eq!((error.is_sent(), error.is_unwritable()), (sent, unwritable), "{error:?}");
             assert!(error.source().is_none());

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Response;
 use tokio::sync::mpsc;
 
-use super::{Fetch, FetchBody, FetchError, FetchRequest, Fetching};
+use super::{Fetch, FetchBody, FetchError, FetchFuture, FetchRequest};
 use crate::runtime::timeout::unless_stopped;
 use crate::runtime::{Runtime, on_workers, poll_as_handler};
 
@@ -18,7 +18,7 @@ pub(crate) struct FetchOnWorkers {
 }
 
 impl Fetch for FetchOnWorkers {
-    fn fetch(&self, request: FetchRequest) -> Fetching {
+    fn fetch(&self, request: FetchRequest) -> FetchFuture {
         let (fetch, runtime) = (Arc::clone(&self.fetch), Arc::clone(&self.runtime));
         Box::pin(async move {
             let fetched = on_workers(&runtime, async move { fetch.fetch(request).await }).await;
@@ -31,7 +31,7 @@ impl Fetch for FetchOnWorkers {
 
 /// The server may have seen the request.
 fn failed() -> FetchError {
-    FetchError::broken("the HTTP client panicked, or its runtime shut down")
+    FetchError::interrupted("the HTTP client panicked, or its runtime shut down")
 }
 
 /// A body that is read on the workers, one piece per request for one: pieces that were not requested stay with the server.
@@ -57,7 +57,7 @@ impl Pieces {
         runtime.spawn(Box::pin(async move {
             // When this ends, it drops the body, which aborts the rest of it.
             while let Some(()) = requested.recv().await {
-                let piece = poll_as_handler(&*workers, std::future::poll_fn(|cx| body.poll_piece(cx)));
+                let piece = poll_as_handler(&*workers, std::future::poll_fn(|cx| body.poll_chunk(cx)));
                 let Some(piece) = unless_stopped(sender.closed(), piece).await else { return };
                 if sender.send(piece.unwrap_or_else(|| Some(Err(failed())))).await.is_err() {
                     return;
@@ -69,7 +69,7 @@ impl Pieces {
 }
 
 impl FetchBody for Pieces {
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         let Self::Reading { requests, requested, pieces } = self else { return Poll::Ready(None) };
         if !std::mem::replace(requested, true) {
             // The channel has room for one; a reader that is gone is noticed below.

@@ -9,7 +9,7 @@ use http::Response;
 use http_body::Body as _;
 use reqwest::Url;
 
-use super::{Fetch, FetchBody, FetchError, FetchRequest, FetchResponse, Fetching};
+use super::{Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse};
 
 /// Sends requests with a client of reqwest.
 pub(crate) struct ReqwestFetch {
@@ -34,7 +34,7 @@ impl ReqwestFetch {
 }
 
 impl Fetch for ReqwestFetch {
-    fn fetch(&self, request: FetchRequest) -> Fetching {
+    fn fetch(&self, request: FetchRequest) -> FetchFuture {
         let FetchRequest { method, url, headers, body, timeout } = request;
         let request = match self.parse(&url) {
             Some(url) => self.client.request(method, url),
@@ -61,7 +61,7 @@ fn opened(response: reqwest::Response) -> FetchResponse {
 struct Pieces(reqwest::Body);
 
 impl FetchBody for Pieces {
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
         loop {
             return Poll::Ready(match std::task::ready!(Pin::new(&mut self.0).poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_data() {
@@ -79,12 +79,12 @@ impl FetchBody for Pieces {
 fn failed(error: reqwest::Error) -> FetchError {
     let why = describe(&error);
     let failed = if error.is_builder() {
-        FetchError::unwritable(why)
+        FetchError::invalid_request(why)
     } else if error.is_connect() {
         // Without a connection the server has not seen the request.
-        FetchError::unsent(why)
+        FetchError::not_sent(why)
     } else {
-        FetchError::broken(why)
+        FetchError::interrupted(why)
     };
     failed.with_source(error.without_url())
 }

@@ -18,7 +18,7 @@ use crate::transport::http::client::task::RequestTask;
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How far the delivery of one message has come.
-pub(crate) struct Delivery(watch::Sender<Stage>);
+pub(crate) struct DeliveryState(watch::Sender<Stage>);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
@@ -30,7 +30,7 @@ enum Stage {
     Settled,
 }
 
-impl Delivery {
+impl DeliveryState {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self(watch::Sender::new(Stage::NotDelivered)))
     }
@@ -70,7 +70,7 @@ impl Delivery {
 /// A request in flight, and how far its delivery has come. Dropping it aborts the request.
 pub(crate) struct SentRequest {
     pub(crate) task: RequestTask,
-    pub(crate) delivery: Arc<Delivery>,
+    pub(crate) delivery: Arc<DeliveryState>,
 }
 
 impl SentRequest {

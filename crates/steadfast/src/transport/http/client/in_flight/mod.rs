@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
     use crate::runtime::TokioRuntime;
-    use crate::transport::http::client::in_flight::delivery::Delivery;
+    use crate::transport::http::client::in_flight::delivery::DeliveryState;
 
     fn pending_task() -> RequestTask {
         RequestTask::spawn(&TokioRuntime::current().unwrap(), std::future::pending(), || ())
@@ -120,7 +120,7 @@ mod tests {
     fn in_flight(calls: u64) -> InFlight {
         let mut in_flight = InFlight::default();
         for number in 0..calls {
-            let request = SentRequest { task: pending_task(), delivery: Delivery::new() };
+            let request = SentRequest { task: pending_task(), delivery: DeliveryState::new() };
             in_flight.insert_call(CallKey::new(number), request);
         }
         in_flight

@@ -127,10 +127,10 @@ mod tests {
     }
 
     impl FetchBody for Pieces {
-        fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+        fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
             Poll::Ready(match self.pieces.pop_front() {
                 Some(piece) => Some(Ok(piece)),
-                None if self.breaks_off => Some(Err(FetchError::broken("cut"))),
+                None if self.breaks_off => Some(Err(FetchError::interrupted("cut"))),
                 None => None,
             })
         }

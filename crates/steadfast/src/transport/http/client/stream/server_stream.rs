@@ -22,7 +22,7 @@ pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<DriverEvent
     loop {
         match open(&shared, events.as_ref().and_then(Events::last_event_id)).await {
             OpenStreamResult::Stream(response) => {
-                shared.note_audible();
+                shared.note_receives_notifications();
                 backoff.note_opened(shared.runtime.now());
                 let stream = continue_with(events.take(), response, shared.max_message_bytes);
                 if read(&shared, events.insert(stream), &mut backoff, &driver).await == ReadEnd::DriverGone {
@@ -46,7 +46,7 @@ pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<DriverEvent
         sleep(&*shared.runtime, pause).await;
     }
     // It will not be opened any more: nothing may wait for it.
-    shared.note_audible();
+    shared.note_receives_notifications();
 }
 
 /// The outcome of a request for the stream.

@@ -20,13 +20,13 @@ use super::body::HttpBody;
 use super::load::Permit;
 use super::reply;
 use super::service::Shared;
-use super::socket::Hangup;
+use super::socket::HangupWatcher;
 use crate::runtime::{Engine, Exchange, Mailbox, Runtime, Timer};
 use crate::server::ServerService;
 
 /// Responds with JSON if the response is the only message, and with an event stream otherwise or if it takes long. While events are
 /// streamed, `hangup` reports that the client has disconnected.
-pub(crate) async fn respond(mut running: Box<RunningExchange>, hangup: Option<Hangup>) -> Response<HttpBody> {
+pub(crate) async fn respond(mut running: Box<RunningExchange>, hangup: Option<HangupWatcher>) -> Response<HttpBody> {
     let wait = running.shared.options.stream_after;
     let first = poll_fn(|cx| {
         if let Poll::Ready(message) = running.poll_message(cx) {

@@ -16,7 +16,7 @@ use steadfast_proto::frame::sse;
 use super::RunningExchange;
 use crate::runtime::{Runtime, spawn_off_workers};
 use crate::transport::http::server::keep_alive::KeepAlive;
-use crate::transport::http::server::socket::Hangup;
+use crate::transport::http::server::socket::HangupWatcher;
 
 /// The HTTP response.
 pub(crate) struct ExchangeStream {
@@ -57,7 +57,11 @@ impl SharedExchange {
 }
 
 impl ExchangeStream {
-    pub(crate) fn begin(running: Box<RunningExchange>, ready: VecDeque<Vec<u8>>, hangup: Option<Hangup>) -> Self {
+    pub(crate) fn begin(
+        running: Box<RunningExchange>,
+        ready: VecDeque<Vec<u8>>,
+        hangup: Option<HangupWatcher>,
+    ) -> Self {
         let (runtime, keep_alive_interval) = (Arc::clone(&running.runtime), running.shared.options.keep_alive);
         let state = ExchangeState { running: Some(running), message: None, reader: None, writer: None };
         let shared = Arc::new(SharedExchange(Mutex::new(state)));

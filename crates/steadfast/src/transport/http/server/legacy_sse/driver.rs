@@ -13,7 +13,7 @@ use crate::transport::http::server::sessions::Sessions;
 const TURNS: usize = 32;
 
 /// Drives one session to its end.
-pub(crate) struct Driver {
+pub(crate) struct SseDriver {
     session: Arc<SseSession>,
     sessions: Weak<Sessions>,
     /// For the idle timeout.
@@ -22,7 +22,7 @@ pub(crate) struct Driver {
     load: LoadGuard,
 }
 
-impl Driver {
+impl SseDriver {
     /// Spawns the driver on a thread that handlers cannot block.
     pub(crate) fn spawn(session: Arc<SseSession>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
@@ -37,7 +37,7 @@ impl Driver {
     }
 }
 
-impl Future for Driver {
+impl Future for SseDriver {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

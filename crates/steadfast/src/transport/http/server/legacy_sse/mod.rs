@@ -21,16 +21,16 @@ use http::{Method as HttpMethod, Response, StatusCode};
 use http_body::Body;
 use steadfast_model::{ErrorObject, RequestId};
 use steadfast_proto::envelope::{self, Message};
-use steadfast_proto::http::headers::Era;
+use steadfast_proto::http::headers::HttpMode;
 use steadfast_proto::http::media::{self, Accepts};
 
-pub(crate) use driver::Driver;
+pub(crate) use driver::SseDriver;
 pub(crate) use session::SseSession;
 pub(crate) use stream::SseStream;
 
 use super::body::HttpBody;
 use super::incoming::RequestHeaders;
-use super::post::{NO_RANDOM, Refusal, SESSION_LIMIT, TOO_MANY_REQUESTS, ids_of, method_mismatch};
+use super::post::{EarlyResponse, NO_RANDOM, SESSION_LIMIT, TOO_MANY_REQUESTS, ids_of, method_mismatch};
 use super::reply;
 use super::service::Shared;
 use super::sessions::{SessionLimitReached, SessionSlot};
@@ -96,7 +96,12 @@ impl Shared {
     }
 
     /// POST: a message of the client.
-    async fn accept_post<B: Body>(&self, runtime: &Arc<dyn Runtime>, parts: &Parts, body: B) -> Result<(), Refusal> {
+    async fn accept_post<B: Body>(
+        &self,
+        runtime: &Arc<dyn Runtime>,
+        parts: &Parts,
+        body: B,
+    ) -> Result<(), EarlyResponse> {
         let request_headers = RequestHeaders(&parts.headers);
         let refuse = |status, message| Err(Box::new(reply::refuse(status, message)));
         if !media::is_json(&request_headers) {
@@ -123,7 +128,7 @@ impl Shared {
         if let Some(refusal) = method_mismatch(&request_headers, &message) {
             return Err(Box::new(refusal));
         }
-        if Era::of(&request_headers, &message) == Era::Modern {
+        if HttpMode::of(&request_headers, &message) == HttpMode::Stateless {
             let error = ErrorObject::invalid_request("HTTP+SSE does not carry messages of revision 2026-07-28");
             return Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id.as_ref(), &error)));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::Key;
+use steadfast_proto::connection::RequestKey;
 use steadfast_proto::envelope::Message;
 
 use crate::runtime::{Engine, Mailbox, Runtime};
@@ -37,7 +37,7 @@ pub(crate) struct State {
     /// The stream has closed.
     pub(crate) ended: bool,
     /// The permits of messages, with their requests that have not ended.
-    permits: Vec<(Vec<Key>, Permit)>,
+    permits: Vec<(Vec<RequestKey>, Permit)>,
 }
 
 /// Why a message was not accepted.
@@ -118,7 +118,7 @@ impl SseSession {
         state.last_used = now;
         state.engine.mailbox.identify(principal);
         connection.handle_read(now, message);
-        let keys: Vec<Key> = ids.iter().filter_map(|id| connection.key_of(id)).collect();
+        let keys: Vec<RequestKey> = ids.iter().filter_map(|id| connection.key_of(id)).collect();
         state.permits.push((keys, permit));
         state.engine.process_events();
         state.release_permits();

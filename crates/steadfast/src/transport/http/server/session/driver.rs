@@ -15,7 +15,7 @@ use crate::transport::http::server::sessions::Sessions;
 const TURNS: usize = 32;
 
 /// Drives one session to its end.
-pub(crate) struct Driver {
+pub(crate) struct SessionDriver {
     session: Arc<Session>,
     sessions: Weak<Sessions>,
     /// For the idle timeout and the expiry of events.
@@ -24,7 +24,7 @@ pub(crate) struct Driver {
     load: LoadGuard,
 }
 
-impl Driver {
+impl SessionDriver {
     /// Spawns the driver on the HTTP thread that the session was opened on, or on the I/O thread: handlers cannot block either.
     pub(crate) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
@@ -33,7 +33,7 @@ impl Driver {
     }
 }
 
-impl Future for Driver {
+impl Future for SessionDriver {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -22,12 +22,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::Key;
+use steadfast_proto::connection::RequestKey;
 use steadfast_proto::envelope::Message;
 use steadfast_proto::http::resume::{EventLog, StreamKey, UnknownEvent};
 use steadfast_proto::mutant;
 
-pub(crate) use driver::Driver;
+pub(crate) use driver::SessionDriver;
 pub(crate) use stream::{PendingReply, PostReply, SessionStream};
 
 use super::load::{Load, Permit};
@@ -85,7 +85,7 @@ struct State {
     posts: BTreeMap<PostNumber, Post>,
     next_post: PostNumber,
     /// The POST that each open request came with.
-    routes: BTreeMap<Key, PostNumber>,
+    routes: BTreeMap<RequestKey, PostNumber>,
     /// The HTTP response that waits for the next event of a stream.
     readers: BTreeMap<StreamKey, Waker>,
     driver: Option<Waker>,
@@ -205,7 +205,7 @@ impl Session {
         let in_use: Vec<bool> = ids.iter().map(|id| state.engine.connection.key_of(id).is_some()).collect();
         state.engine.connection.handle_read(now, message);
         let new_ids = ids.iter().zip(in_use).filter(|(_, in_use)| !in_use);
-        let keys: Vec<Key> = new_ids.filter_map(|(id, _)| state.engine.connection.key_of(id)).collect();
+        let keys: Vec<RequestKey> = new_ids.filter_map(|(id, _)| state.engine.connection.key_of(id)).collect();
         state.routes.extend(keys.iter().map(|key| (*key, post)));
         if let Some(post) = state.posts.get_mut(&post) {
             post.keys = keys;

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use steadfast_proto::connection::Key;
+use steadfast_proto::connection::RequestKey;
 use steadfast_proto::http::resume::StreamKey;
 
 use super::State;
@@ -14,7 +14,7 @@ pub(super) type PostNumber = u64;
 /// One POST with requests in it.
 pub(super) struct Post {
     /// Its requests.
-    pub(super) keys: Vec<Key>,
+    pub(super) keys: Vec<RequestKey>,
     pub(super) destination: Destination,
     /// All its requests have ended.
     pub(super) done: bool,
@@ -89,7 +89,7 @@ impl State {
 
     /// A handler releases its client's connection: the client is to reconnect for the response. Only clients that got a priming
     /// event can.
-    pub(super) fn release(&mut self, key: Key) {
+    pub(super) fn release(&mut self, key: RequestKey) {
         if !self.primes() {
             return;
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 
 use serde_json::json;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::transport::http::HttpTarget;
 use tokio::io::copy_bidirectional;
 
@@ -50,7 +50,7 @@ fn reports() -> ServerTool {
 async fn sequential_calls_use_one_connection() {
     let served = Served::new([echo()]);
     let (url, connections) = counted(&served.url).await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     one_by_one(&client, "echo", 20).await;
     assert_eq!(connections.load(Ordering::SeqCst), 1);
     drop(client);
@@ -73,7 +73,7 @@ async fn many_concurrent_calls_of_a_session_succeed_beside_its_stream() {
 async fn a_streamed_response_returns_its_connection_to_the_pool() {
     let served = Served::new([reports()]);
     let (url, connections) = counted(&served.url).await;
-    let client = connect(&url, Era::Modern).await;
+    let client = connect(&url, NegotiationMode::Stateless).await;
     for _ in 0..20 {
         let call = client.call_tool("reports", json!({})).on_progress(|_| {});
         assert_eq!(text(&soon(call.into_future()).await.unwrap()), "a");
@@ -87,7 +87,7 @@ async fn a_streamed_response_returns_its_connection_to_the_pool() {
 
 #[tokio::test]
 async fn many_concurrent_calls_all_succeed() {
-    for era in [Era::Modern, OLDER] {
+    for era in [NegotiationMode::Stateless, OLDER] {
         let served = Served::new([together(64)]);
         let client = connect(&served.url, era).await;
         all_at_once(&client, 64).await;
@@ -102,14 +102,15 @@ async fn clients_of_one_target_share_its_connections() {
     let (url, connections) = counted(&served.url).await;
     let target = HttpTarget::new(&url);
     for _ in 0..5 {
-        let client = soon(Client::connect(target.clone()).era(Era::Modern).into_future()).await.unwrap();
+        let client =
+            soon(Client::connect(target.clone()).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
         one_by_one(&client, "echo", 3).await;
         soon(client.close()).await;
     }
     assert_eq!(connections.load(Ordering::SeqCst), 1);
     // The same server at another address is another target.
     let other = target.clone().no_proxy();
-    let client = soon(Client::connect(other).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(Client::connect(other).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
     one_by_one(&client, "echo", 1).await;
     assert_eq!(connections.load(Ordering::SeqCst), 2);
     drop(client);

@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use serde_json::json;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::transport::http::HttpTarget;
 use steadfast::{ErrorKind, Outcome};
 use tokio::io::copy_bidirectional;
@@ -72,7 +72,7 @@ async fn any_name() -> (SocketAddr, Arc<Mutex<Vec<ReceivedRequest>>>) {
 }
 
 async fn call(target: HttpTarget) -> Result<(), steadfast::Error> {
-    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await?;
+    let client = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await?;
     soon(client.call_tool("any", json!({})).into_future()).await.map(drop)
 }
 
@@ -99,7 +99,7 @@ async fn tls_through_a_proxy_is_end_to_end() {
         .trust_certificate(authority.pem())
         .proxy(proxy.url())
         .header("x-key", "k3y");
-    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
     all_at_once(&client, 8).await;
     let heads = proxy.heads();
     assert_eq!(heads.len(), 1, "{heads:?}");

@@ -7,7 +7,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
-use steadfast::client::Era;
+use steadfast::client::NegotiationMode;
 use steadfast::transport::http::HttpTarget;
 use steadfast::transport::http::{HttpOptions, HttpService};
 use steadfast::{ErrorKind, Outcome};
@@ -169,7 +169,7 @@ async fn http_2_is_negotiated_and_all_calls_share_a_connection() {
     let authority = Authority::new();
     let secure = Secure::new(&authority, "127.0.0.1", BOTH, [together(64)]).await;
     let target = HttpTarget::new(secure.url()).trust_certificate(authority.pem());
-    let client = soon(Client::connect(target).era(Era::Modern).into_future()).await.unwrap();
+    let client = soon(Client::connect(target).negotiation(NegotiationMode::Stateless).into_future()).await.unwrap();
     all_at_once(&client, 64).await;
     let versions = secure.versions();
     assert!(versions.len() >= 65 && versions.iter().all(|version| *version == Version::HTTP_2), "{versions:?}");
@@ -182,7 +182,7 @@ async fn a_session_and_its_stream_share_an_http_2_connection() {
     let authority = Authority::new();
     let secure = Secure::new(&authority, "127.0.0.1", BOTH, [together(8)]).await;
     let target = HttpTarget::new(secure.url()).trust_certificate(authority.pem());
-    let client = soon(Client::connect(target).era(OLDER).into_future()).await.unwrap();
+    let client = soon(Client::connect(target).negotiation(OLDER).into_future()).await.unwrap();
     all_at_once(&client, 8).await;
     soon(client.close()).await;
     assert!(secure.versions().iter().all(|version| *version == Version::HTTP_2));

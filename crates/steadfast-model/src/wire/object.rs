@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 
-use super::{Decoration, Encode, Entry};
+use super::{CommonMembers, Encode, Entry};
 use crate::json::{Extra, JsonObject};
 use crate::message::meta::Meta;
 use crate::revision::Revision;
@@ -13,12 +13,12 @@ pub struct Object<'a, M> {
     map: M,
     revision: Revision,
     /// Set on the outermost object only.
-    decoration: Option<&'a Decoration>,
+    common_members: Option<&'a CommonMembers>,
 }
 
 impl<'a, M: SerializeMap> Object<'a, M> {
-    pub(super) fn outermost(map: M, revision: Revision, decoration: &'a Decoration) -> Self {
-        Self { map, revision, decoration: Some(decoration) }
+    pub(super) fn outermost(map: M, revision: Revision, common_members: &'a CommonMembers) -> Self {
+        Self { map, revision, common_members: Some(common_members) }
     }
 
     pub(super) fn end(self) -> Result<M::Ok, M::Error> {
@@ -72,16 +72,16 @@ impl<'a, M: SerializeMap> Object<'a, M> {
         self.put(key, &InnerList { values, revision })
     }
 
-    /// Writes `_meta`: on the outermost object always, with the entries of the decoration; on inner objects since 2025-06-18.
+    /// Writes `_meta`: on the outermost object always, with the entries of the common_members; on inner objects since 2025-06-18.
     pub fn meta(&mut self, meta: Option<&Meta>) -> Result<(), M::Error> {
         self.raw_meta(meta.map(|meta| &meta.0))
     }
 
     pub(super) fn raw_meta(&mut self, own: Option<&JsonObject>) -> Result<(), M::Error> {
         let revision = self.revision;
-        let added = self.decoration.map(|decoration| decoration.entries(revision));
+        let added = self.common_members.map(|common_members| common_members.entries(revision));
         let has_added = added.clone().is_some_and(|mut added| added.next().is_some());
-        let may_have_own = self.decoration.is_some() || self.is_since(Revision::V2025_06_18);
+        let may_have_own = self.common_members.is_some() || self.is_since(Revision::V2025_06_18);
         if has_added || (own.is_some() && may_have_own) {
             self.put("_meta", &MetaForm { own, added: added.into_iter().flatten() })?;
         }
@@ -106,7 +106,7 @@ pub(super) struct Inner<'a, T> {
 impl<T: Encode> Serialize for Inner<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let map = serializer.serialize_map(None)?;
-        let mut object = Object { map, revision: self.revision, decoration: None };
+        let mut object = Object { map, revision: self.revision, common_members: None };
         self.value.encode(&mut object)?;
         object.end()
     }
@@ -127,7 +127,7 @@ impl<T: Encode> Serialize for InnerList<'_, T> {
     }
 }
 
-/// The entries of the decoration, then the entries of the value under other keys.
+/// The entries of the common_members, then the entries of the value under other keys.
 struct MetaForm<'a, I> {
     own: Option<&'a JsonObject>,
     added: I,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Encode, Object, ResultShape};
 use crate::feature::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations};
 use crate::json::JsonObject;
-use crate::message::cache::Cache;
+use crate::message::cache::CacheHints;
 use crate::revision::Revision;
 
 /// The member that holds a structured value that is not an object, where the revision requires an object.
@@ -134,7 +134,7 @@ impl Encode for ListToolsResult {
 }
 
 impl ResultShape for ListToolsResult {
-    fn caching(&self) -> Option<Option<Cache>> {
+    fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }

@@ -6,11 +6,11 @@
 //! message may be sent at all is decided in [`crate::method`].
 //!
 //! ```
-//! use steadfast_model::era::{Decoration, write_result};
+//! use steadfast_model::wire::{CommonMembers, write_result};
 //! use steadfast_model::{CallToolResult, Implementation, Revision};
 //!
 //! let result = CallToolResult::text("5");
-//! let server = Decoration::of_server(&Implementation::new("calculator", "1.0.0"));
+//! let server = CommonMembers::of_server(&Implementation::new("calculator", "1.0.0"));
 //!
 //! let mut old = Vec::new();
 //! write_result(Revision::V2025_06_18, &result, &server, &mut old).unwrap();
@@ -44,7 +44,7 @@ pub use tool::WRAPPER_MEMBER;
 use crate::capabilities::ClientCapabilities;
 use crate::implementation::Implementation;
 use crate::json::JsonObject;
-use crate::message::cache::Cache;
+use crate::message::cache::CacheHints;
 use crate::message::error::{ErrorObject, code};
 use crate::message::id::RequestId;
 use crate::message::meta::{ProgressToken, key};
@@ -67,7 +67,7 @@ pub trait ResultShape: Encode {
     }
 
     /// How long it may be cached: `None` if results of this kind are never cached, an inner `None` if the result does not say.
-    fn caching(&self) -> Option<Option<Cache>> {
+    fn caching(&self) -> Option<Option<CacheHints>> {
         None
     }
 }
@@ -76,9 +76,9 @@ pub trait ResultShape: Encode {
 ///
 /// Before 2026-07-28 only the progress token is added.
 #[derive(Clone, Debug, Default)]
-pub struct Decoration {
+pub struct CommonMembers {
     meta: Vec<Entry>,
-    cache: Cache,
+    cache: CacheHints,
 }
 
 /// An entry of `_meta`, encoded.
@@ -86,12 +86,12 @@ pub struct Decoration {
 struct Entry {
     key: &'static str,
     value: Box<RawValue>,
-    written_for: WrittenFor,
+    written_for: ForRevision,
 }
 
 /// The revisions that an entry of `_meta` is written for.
 #[derive(Clone, Copy, Debug)]
-enum WrittenFor {
+enum ForRevision {
     All,
     Stateless,
     Only(Revision),
@@ -100,14 +100,14 @@ enum WrittenFor {
 impl Entry {
     fn is_written_for(&self, revision: Revision) -> bool {
         match self.written_for {
-            WrittenFor::All => true,
-            WrittenFor::Stateless => revision.is_stateless(),
-            WrittenFor::Only(only) => revision == only,
+            ForRevision::All => true,
+            ForRevision::Stateless => revision.is_stateless(),
+            ForRevision::Only(only) => revision == only,
         }
     }
 }
 
-impl Decoration {
+impl CommonMembers {
     /// Adds nothing.
     pub fn none() -> Self {
         Self::default()
@@ -131,25 +131,25 @@ impl Decoration {
         Self::none().with_meta(key::SUBSCRIPTION_ID, id)
     }
 
-    /// This decoration with one more entry of `_meta`.
+    /// This common_members with one more entry of `_meta`.
     pub fn with_meta<T: Serialize + ?Sized>(mut self, key: &'static str, value: &T) -> Self {
-        // A value that cannot be encoded is left out: a decoration never makes the message that it decorates fail.
+        // A value that cannot be encoded is left out: a common_members never makes the message that it decorates fail.
         if let Ok(value) = serde_json::value::to_raw_value(value) {
             self.meta.retain(|entry| entry.key != key);
-            self.meta.push(Entry { key, value, written_for: WrittenFor::Stateless });
+            self.meta.push(Entry { key, value, written_for: ForRevision::Stateless });
         }
         self
     }
 
-    /// This decoration with the token under which a request asks for progress, in every revision.
+    /// This common_members with the token under which a request asks for progress, in every revision.
     pub fn with_progress_token(mut self, token: &ProgressToken) -> Self {
         if let Ok(value) = serde_json::value::to_raw_value(token) {
-            self.meta.insert(0, Entry { key: key::PROGRESS_TOKEN, value, written_for: WrittenFor::All });
+            self.meta.insert(0, Entry { key: key::PROGRESS_TOKEN, value, written_for: ForRevision::All });
         }
         self
     }
 
-    /// This decoration with a value whose JSON may differ between the stateless revisions.
+    /// This common_members with a value whose JSON may differ between the stateless revisions.
     fn with_encoded<T: Encode>(self, key: &'static str, value: &T) -> Self {
         self.with_each_stateless(key, |revision| serde_json::value::to_raw_value(&object::Inner { value, revision }))
     }
@@ -161,14 +161,14 @@ impl Decoration {
     ) -> Self {
         for &revision in Revision::stateless() {
             if let Ok(value) = encode(revision) {
-                self.meta.push(Entry { key, value, written_for: WrittenFor::Only(revision) });
+                self.meta.push(Entry { key, value, written_for: ForRevision::Only(revision) });
             }
         }
         self
     }
 
-    /// This decoration with the cache members for results that have none of their own.
-    pub fn with_cache(mut self, cache: Cache) -> Self {
+    /// This common_members with the cache members for results that have none of their own.
+    pub fn with_cache(mut self, cache: CacheHints) -> Self {
         self.cache = cache;
         self
     }
@@ -182,29 +182,29 @@ impl Decoration {
 pub fn write_result<R: ResultShape>(
     revision: Revision,
     result: &R,
-    decoration: &Decoration,
+    common_members: &CommonMembers,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
-    append(out, &ResultForm { revision, result, decoration })
+    append(out, &ResultForm { revision, result, common_members })
 }
 
 /// Appends the parameters of a request or notification. Nothing is appended if they cannot be encoded for that revision.
 pub fn write_params<P: Encode>(
     revision: Revision,
     params: &P,
-    decoration: &Decoration,
+    common_members: &CommonMembers,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
-    append(out, &ParamsForm { revision, params, decoration })
+    append(out, &ParamsForm { revision, params, common_members })
 }
 
 /// The parameters of a request or notification, as text.
 pub fn params_text<P: Encode>(
     revision: Revision,
     params: &P,
-    decoration: &Decoration,
+    common_members: &CommonMembers,
 ) -> Result<Box<str>, serde_json::Error> {
-    serde_json::to_string(&ParamsForm { revision, params, decoration }).map(String::into_boxed_str)
+    serde_json::to_string(&ParamsForm { revision, params, common_members }).map(String::into_boxed_str)
 }
 
 /// Appends a value that is neither a result nor parameters, undecorated.
@@ -239,12 +239,12 @@ fn append<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), serde_json::
 struct ResultForm<'a, R> {
     revision: Revision,
     result: &'a R,
-    decoration: &'a Decoration,
+    common_members: &'a CommonMembers,
 }
 
 impl<R: ResultShape> Serialize for ResultForm<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.decoration);
+        let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.common_members);
         if self.revision.is_stateless() && !self.result.has_result_type() {
             object.put("resultType", R::RESULT_TYPE)?;
         }
@@ -252,7 +252,7 @@ impl<R: ResultShape> Serialize for ResultForm<'_, R> {
         if self.revision.is_stateless()
             && let Some(own) = self.result.caching()
         {
-            let cache = own.unwrap_or(self.decoration.cache);
+            let cache = own.unwrap_or(self.common_members.cache);
             object.put("ttlMs", &cache.ttl_ms)?;
             object.put("cacheScope", &cache.scope)?;
         }
@@ -263,12 +263,12 @@ impl<R: ResultShape> Serialize for ResultForm<'_, R> {
 struct ParamsForm<'a, P> {
     revision: Revision,
     params: &'a P,
-    decoration: &'a Decoration,
+    common_members: &'a CommonMembers,
 }
 
 impl<P: Encode> Serialize for ParamsForm<'_, P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.decoration);
+        let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.common_members);
         self.params.encode(&mut object)?;
         object.end()
     }

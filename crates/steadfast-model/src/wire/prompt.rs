@@ -7,7 +7,7 @@ use crate::feature::completion::{CompleteParams, CompleteResult, Reference};
 use crate::feature::prompt::{
     GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
 };
-use crate::message::cache::Cache;
+use crate::message::cache::CacheHints;
 use crate::revision::Revision;
 
 impl Encode for Prompt {
@@ -49,7 +49,7 @@ impl Encode for ListPromptsResult {
 }
 
 impl ResultShape for ListPromptsResult {
-    fn caching(&self) -> Option<Option<Cache>> {
+    fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }

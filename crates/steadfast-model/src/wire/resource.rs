@@ -7,7 +7,7 @@ use crate::feature::resource::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, Resource, ResourceParams,
     ResourceTemplate,
 };
-use crate::message::cache::Cache;
+use crate::message::cache::CacheHints;
 use crate::revision::Revision;
 
 impl Encode for Resource {
@@ -48,7 +48,7 @@ impl Encode for ListResourcesResult {
 }
 
 impl ResultShape for ListResourcesResult {
-    fn caching(&self) -> Option<Option<Cache>> {
+    fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }
@@ -62,7 +62,7 @@ impl Encode for ListResourceTemplatesResult {
 }
 
 impl ResultShape for ListResourceTemplatesResult {
-    fn caching(&self) -> Option<Option<Cache>> {
+    fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }
@@ -84,7 +84,7 @@ impl Encode for ReadResourceResult {
 }
 
 impl ResultShape for ReadResourceResult {
-    fn caching(&self) -> Option<Option<Cache>> {
+    fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }

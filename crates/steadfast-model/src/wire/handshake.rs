@@ -9,7 +9,7 @@ use crate::capabilities::{
 };
 use crate::implementation::Implementation;
 use crate::json::JsonObject;
-use crate::message::cache::Cache;
+use crate::message::cache::CacheHints;
 use crate::message::discover::DiscoverResult;
 use crate::message::initialize::{InitializeParams, InitializeResult};
 use crate::message::page::{EmptyParams, EmptyResult, PaginatedParams};
@@ -130,7 +130,7 @@ impl Encode for DiscoverResult {
 }
 
 impl ResultShape for DiscoverResult {
-    fn caching(&self) -> Option<Option<Cache>> {
+    fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }

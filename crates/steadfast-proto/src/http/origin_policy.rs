@@ -9,14 +9,14 @@ use super::{Headers, SingleHeader};
 /// The origins and host names that are allowed. All others are refused.
 ///
 /// ```
-/// use steadfast_proto::http::guard::Guard;
-/// let guard = Guard::loopback().allow_origin("https://app.example.com");
+/// use steadfast_proto::http::origin_policy::OriginPolicy;
+/// let guard = OriginPolicy::loopback().allow_origin("https://app.example.com");
 /// assert!(guard.allows_origin("http://localhost:5173"));
 /// assert!(guard.allows_origin("https://app.example.com"));
 /// assert!(!guard.allows_origin("https://evil.example.com"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guard {
+pub struct OriginPolicy {
     origins: AllowList,
     hosts: AllowList,
 }
@@ -30,14 +30,14 @@ struct AllowList {
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rejection {
+pub enum OriginRejection {
     /// Its origin is not allowed: 403.
     Origin,
     /// Its host is not allowed: 403, or 400 if it has none.
     Host,
 }
 
-impl Guard {
+impl OriginPolicy {
     /// For a server on the loopback interface: origins and host names of this machine, on any port.
     pub fn loopback() -> Self {
         let list = AllowList { any: false, loopback: true, named: Vec::new() };
@@ -77,11 +77,11 @@ impl Guard {
     }
 
     /// Whether a request is allowed. `authority` is the HTTP/2 counterpart of `Host`.
-    pub fn check(&self, headers: &(impl Headers + ?Sized), authority: Option<&str>) -> Result<(), Rejection> {
+    pub fn check(&self, headers: &(impl Headers + ?Sized), authority: Option<&str>) -> Result<(), OriginRejection> {
         match SingleHeader::of(headers, "origin") {
             SingleHeader::Absent => {}
             SingleHeader::Value(origin) if self.allows_origin(origin) => {}
-            _ => return Err(Rejection::Origin),
+            _ => return Err(OriginRejection::Origin),
         }
         let host = SingleHeader::of(headers, "host");
         let agree = match (host, authority) {
@@ -93,7 +93,7 @@ impl Guard {
         if agree && (self.hosts.any || host.is_some_and(|host| self.allows_host(host))) {
             return Ok(());
         }
-        Err(Rejection::Host)
+        Err(OriginRejection::Host)
     }
 
     /// Whether pages of this origin are allowed.
@@ -138,7 +138,7 @@ fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
 mod tests {
     use super::*;
 
-    fn check(guard: &Guard, origin: Option<&str>, host: Option<&str>) -> Result<(), Rejection> {
+    fn check(guard: &OriginPolicy, origin: Option<&str>, host: Option<&str>) -> Result<(), OriginRejection> {
         let headers: Vec<(&str, &str)> =
             [("origin", origin), ("host", host)].into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         guard.check(headers.as_slice(), None)
@@ -146,16 +146,19 @@ mod tests {
 
     #[test]
     fn a_rebound_name_is_refused_on_loopback() {
-        let guard = Guard::loopback();
-        assert_eq!(check(&guard, None, Some("evil.example.com")), Err(Rejection::Host));
-        assert_eq!(check(&guard, Some("http://evil.example.com"), Some("localhost:3210")), Err(Rejection::Origin));
-        assert_eq!(check(&guard, None, None), Err(Rejection::Host));
+        let guard = OriginPolicy::loopback();
+        assert_eq!(check(&guard, None, Some("evil.example.com")), Err(OriginRejection::Host));
+        assert_eq!(
+            check(&guard, Some("http://evil.example.com"), Some("localhost:3210")),
+            Err(OriginRejection::Origin)
+        );
+        assert_eq!(check(&guard, None, None), Err(OriginRejection::Host));
     }
 
     #[test]
     fn loopback_names_are_allowed_on_any_port() {
         for host in ["localhost", "localhost:3210", "LOCALHOST:1", "127.0.0.1:3210", "[::1]", "[::1]:80"] {
-            assert_eq!(check(&Guard::loopback(), Some(&format!("http://{host}")), Some(host)), Ok(()), "{host}");
+            assert_eq!(check(&OriginPolicy::loopback(), Some(&format!("http://{host}")), Some(host)), Ok(()), "{host}");
         }
     }
 
@@ -171,25 +174,25 @@ mod tests {
             "[::1",
             "[::1]x:80",
         ] {
-            assert!(!Guard::loopback().allows_host(host), "{host}");
-            assert!(!Guard::loopback().allows_origin(&format!("http://{host}")), "{host}");
+            assert!(!OriginPolicy::loopback().allows_host(host), "{host}");
+            assert!(!OriginPolicy::loopback().allows_origin(&format!("http://{host}")), "{host}");
         }
-        assert!(!Guard::loopback().allows_origin("null"));
-        assert!(!Guard::loopback().allows_origin("file://localhost"));
+        assert!(!OriginPolicy::loopback().allows_origin("null"));
+        assert!(!OriginPolicy::loopback().allows_origin("file://localhost"));
     }
 
     #[test]
     fn a_public_server_allows_any_host_and_only_listed_origins() {
-        let guard = Guard::public().allow_origin("https://app.example.com");
+        let guard = OriginPolicy::public().allow_origin("https://app.example.com");
         assert_eq!(check(&guard, None, Some("mcp.example.com")), Ok(()));
         assert_eq!(check(&guard, Some("https://app.example.com"), Some("mcp.example.com")), Ok(()));
-        assert_eq!(check(&guard, Some("https://app.example.com.evil.com"), None), Err(Rejection::Origin));
-        assert_eq!(check(&guard, Some("http://localhost"), None), Err(Rejection::Origin));
+        assert_eq!(check(&guard, Some("https://app.example.com.evil.com"), None), Err(OriginRejection::Origin));
+        assert_eq!(check(&guard, Some("http://localhost"), None), Err(OriginRejection::Origin));
     }
 
     #[test]
     fn a_named_host_passes_on_the_ports_that_were_named() {
-        let guard = Guard::loopback().allow_host("a.example").allow_host("b.example:8443");
+        let guard = OriginPolicy::loopback().allow_host("a.example").allow_host("b.example:8443");
         assert!(
             guard.allows_host("a.example") && guard.allows_host("A.example:81") && guard.allows_host("b.example:8443")
         );
@@ -199,11 +202,14 @@ mod tests {
     #[test]
     fn two_hosts_or_two_origins_are_refused() {
         let twice = [("host", "localhost"), ("host", "localhost")];
-        assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Rejection::Host));
+        assert_eq!(OriginPolicy::loopback().check(twice.as_slice(), None), Err(OriginRejection::Host));
         let twice = [("origin", "http://localhost"), ("origin", "http://localhost"), ("host", "localhost")];
-        assert_eq!(Guard::loopback().check(twice.as_slice(), None), Err(Rejection::Origin));
+        assert_eq!(OriginPolicy::loopback().check(twice.as_slice(), None), Err(OriginRejection::Origin));
         let differ = [("host", "localhost")];
-        assert_eq!(Guard::loopback().check(differ.as_slice(), Some("evil.example.com")), Err(Rejection::Host));
-        assert_eq!(Guard::loopback().check([].as_slice(), Some("localhost:1")), Ok(()));
+        assert_eq!(
+            OriginPolicy::loopback().check(differ.as_slice(), Some("evil.example.com")),
+            Err(OriginRejection::Host)
+        );
+        assert_eq!(OriginPolicy::loopback().check([].as_slice(), Some("localhost:1")), Ok(()));
     }
 }
