@@ -35,6 +35,7 @@ mod message;
 pub mod method;
 mod revision;
 mod setters;
+mod vendor_method;
 pub mod wire;
 
 pub use auth::principal::Principal;
@@ -91,8 +92,9 @@ pub use message::progress::ProgressParams;
 pub use message::request::Request;
 pub use message::subscription::{ListenResult, SubscriptionFilter, SubscriptionParams};
 pub use message::{error, meta, notification, request};
-pub use method::{Availability, Capability, Method, MethodForm, MethodInfo, SentBy};
+pub use method::{Capability, Method, MethodForm, SentBy};
 pub use revision::Revision;
+pub use vendor_method::VendorMethod;
 
 /// The example of the README, compiled.
 #[cfg(doctest)]

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use crate::revision::Revision;
+use crate::vendor_method::VendorMethod;
 
 /// Which side may send a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,13 +43,10 @@ pub enum MethodForm {
 }
 
 /// Who may send a method in one revision, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct Availability {
-    /// Who may send it.
-    pub sender: SentBy,
-    /// How it is sent.
-    pub delivery: MethodForm,
+#[derive(Clone, Copy)]
+struct Availability {
+    sender: SentBy,
+    delivery: MethodForm,
 }
 
 /// A capability that a receiver has to declare before a method may be sent to it.
@@ -90,33 +88,22 @@ impl Capability {
     }
 }
 
-/// One row of the table.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct MethodInfo {
-    /// The method.
-    pub method: Method,
+/// The entry of one method in the table.
+struct MethodInfo {
     /// Its name on the wire.
-    pub name: &'static str,
-    /// True if it is a notification, which has no response.
-    pub notification: bool,
-    /// True if it changes nothing, so that it may be sent again.
-    pub is_read_only: bool,
-    /// True if its result says how long it may be cached (since 2026-07-28).
-    pub cacheable: bool,
-    /// True if its response may be input requests or a task in place of its result (since 2026-07-28).
-    pub deferrable: bool,
+    name: &'static str,
+    /// It is a notification, which has no response.
+    notification: bool,
+    /// It changes nothing, so that it may be sent again.
+    is_read_only: bool,
+    /// Its result says how long it may be cached (since 2026-07-28).
+    cacheable: bool,
+    /// Its response may be input requests or a task in place of its result (since 2026-07-28).
+    deferrable: bool,
     /// The capability that its receiver has to declare.
-    pub capability: Option<Capability>,
+    capability: Option<Capability>,
     /// By revision, in the order of [`Revision::ALL`].
     availability: [Option<Availability>; Revision::ALL.len()],
-}
-
-impl MethodInfo {
-    /// Who may send the method in that revision, and how; `None`: it does not exist there.
-    pub const fn availability_in(&self, revision: Revision) -> Option<Availability> {
-        self.availability[revision.index()]
-    }
 }
 
 const CLIENT: Option<Availability> = Some(Availability { sender: SentBy::Client, delivery: MethodForm::Message });
@@ -154,13 +141,15 @@ macro_rules! methods {
         #[non_exhaustive]
         pub enum Method {
             $($(#[$doc])* $variant,)+
+            /// A method that is not in the specification.
+            Vendor(VendorMethod),
         }
 
         impl Method {
-            /// Every method, in the order of the table.
+            /// Every method of the specification, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The method of that name, if there is one in any revision.
+            /// The method of that name, if there is one in any revision of the specification.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$variant),)+
@@ -168,11 +157,11 @@ macro_rules! methods {
                 }
             }
 
-            /// The method's row of the table.
-            pub const fn row(self) -> &'static MethodInfo {
+            /// The method's entry in the table.
+            const fn info(self) -> Option<&'static MethodInfo> {
                 match self {
-                    $(Self::$variant => const { &MethodInfo {
-                        method: Self::$variant,
+                    Self::Vendor(_) => None,
+                    $(Self::$variant => Some(const { &MethodInfo {
                         name: $name,
                         notification: methods!(@notification $kind),
                         is_read_only: methods!(@is_read_only $kind),
@@ -180,7 +169,7 @@ macro_rules! methods {
                         deferrable: false $(|| methods!(@deferrable $mark))*,
                         capability: $capability,
                         availability: columns([$($place),+]),
-                    } },)+
+                    } }),)+
                 }
             }
         }
@@ -282,19 +271,49 @@ methods! {
 }
 
 impl Method {
-    /// The method's name on the wire.
+    /// A request that is not in the specification: see [`VendorMethod::request`].
+    pub const fn vendor_request(name: &'static str) -> Self {
+        Self::Vendor(VendorMethod::request(name))
+    }
+
+    /// A notification that is not in the specification: see [`VendorMethod::notification`].
+    pub const fn vendor_notification(name: &'static str) -> Self {
+        Self::Vendor(VendorMethod::notification(name))
+    }
+
+    /// True if it is a request that is not in the specification.
+    pub const fn is_vendor_request(self) -> bool {
+        matches!(self, Self::Vendor(method) if !method.is_notification())
+    }
+
+    /// True if it is a notification that is not in the specification.
+    pub const fn is_vendor_notification(self) -> bool {
+        matches!(self, Self::Vendor(method) if method.is_notification())
+    }
+
+    /// The method's name on the wire. It needs no escapes in JSON.
     pub const fn name(self) -> &'static str {
-        self.row().name
+        match (self, self.info()) {
+            (Self::Vendor(method), _) => method.name(),
+            (_, Some(info)) => info.name,
+            (_, None) => "",
+        }
     }
 
     /// True if it is a notification, which has no response.
     pub const fn is_notification(self) -> bool {
-        self.row().notification
+        match (self, self.info()) {
+            (Self::Vendor(method), _) => method.is_notification(),
+            (_, info) => matches!(info, Some(info) if info.notification),
+        }
     }
 
     /// True if it changes nothing, so that it may be sent again.
     pub const fn is_read_only(self) -> bool {
-        self.row().is_read_only
+        match (self, self.info()) {
+            (Self::Vendor(method), _) => method.is_read_only(),
+            (_, info) => matches!(info, Some(info) if info.is_read_only),
+        }
     }
 
     /// True if it ends what an earlier request has started: a task or a subscription.
@@ -305,28 +324,40 @@ impl Method {
     /// The capability that its receiver has to declare, in revisions where it can be declared
     /// ([`Capability::exists_in`]).
     pub const fn capability(self) -> Option<Capability> {
-        self.row().capability
+        match self.info() {
+            Some(info) => info.capability,
+            None => None,
+        }
     }
 
     /// Who may send it as a message in that revision; `None`: there is no such message.
     pub fn sender_in(self, revision: Revision) -> Option<SentBy> {
-        let availability = self.row().availability_in(revision)?;
+        let availability = self.availability_in(revision)?;
         (availability.delivery == MethodForm::Message).then_some(availability.sender)
     }
 
     /// How it is sent in that revision; `None`: it does not exist there.
     pub fn delivery_in(self, revision: Revision) -> Option<MethodForm> {
-        self.row().availability_in(revision).map(|availability| availability.delivery)
+        self.availability_in(revision).map(|availability| availability.delivery)
+    }
+
+    fn availability_in(self, revision: Revision) -> Option<Availability> {
+        match self.info() {
+            Some(info) => info.availability[revision.index()],
+            // In stateless revisions servers send no requests.
+            None if revision.is_stateless() && !self.is_notification() => CLIENT,
+            None => EITHER,
+        }
     }
 
     /// True if its result says in that revision how long it may be cached.
     pub fn is_cacheable_in(self, revision: Revision) -> bool {
-        self.row().cacheable && revision.is_stateless()
+        self.info().is_some_and(|info| info.cacheable) && revision.is_stateless()
     }
 
     /// True if its response may be input requests or a task in that revision, in place of its result.
     pub fn is_deferrable_in(self, revision: Revision) -> bool {
-        self.row().deferrable && revision.is_stateless()
+        self.info().is_some_and(|info| info.deferrable) && revision.is_stateless()
     }
 
     /// True if a client may send it as a message in that revision.
@@ -354,7 +385,6 @@ mod tests {
     fn method_names_round_trip_and_match_their_kind() {
         for &method in Method::ALL {
             assert_eq!(Method::from_name(method.name()), Some(method));
-            assert_eq!(method.row().method, method);
             assert_eq!(method.is_notification(), method.name().starts_with("notifications/"));
         }
     }
@@ -408,7 +438,8 @@ mod tests {
     fn a_revision_without_a_column_has_the_methods_of_its_predecessor() {
         let (added, predecessor) = (Revision::V2999_12_31, Revision::V2026_07_28);
         for &method in Method::ALL {
-            assert_eq!(method.row().availability_in(added), method.row().availability_in(predecessor), "{method}");
+            let at = |revision| (method.sender_in(revision), method.delivery_in(revision));
+            assert_eq!(at(added), at(predecessor), "{method}");
             assert_eq!(method.is_cacheable_in(added), method.is_cacheable_in(predecessor), "{method}");
             assert_eq!(method.is_deferrable_in(added), method.is_deferrable_in(predecessor), "{method}");
         }

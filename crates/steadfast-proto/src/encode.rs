@@ -120,7 +120,7 @@ pub(crate) fn batch(parts: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn write_method(method: &str, params: Option<&str>, body: &mut Vec<u8>) {
-    // The names of the method table need no escapes.
+    // Names of methods need no escapes: those of the table have none, and those of a vendor are checked.
     body.extend_from_slice(b",\"method\":\"");
     body.extend_from_slice(method.as_bytes());
     body.push(b'"');

@@ -1,6 +1,7 @@
 //! A type for each notification, which connects the method to its parameters.
 //!
-//! The types have no values: they name a notification at compile time.
+//! The types have no values: they name a notification at compile time. Those of a vendor are types of the program, as
+//! [requests](super::request) of a vendor are; their method is a [`Method::vendor_notification`].
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,14 +15,24 @@ use crate::feature::logging::LoggingMessageParams;
 use crate::feature::resource::ResourceParams;
 use crate::feature::task::DetailedTask;
 use crate::method::Method;
-use crate::wire::Encode;
+use crate::revision::Revision;
+use crate::wire::{self, CommonMembers};
 
 /// A notification: its method and its parameters.
-pub trait Notification {
+pub trait Notification: 'static {
     /// The method.
     const METHOD: Method;
-    /// Its parameters.
-    type Params: Encode + Serialize + DeserializeOwned + Send + Sync + 'static;
+    /// Its parameters: a JSON object.
+    type Params: Serialize + DeserializeOwned + Send + Sync + 'static;
+
+    /// Encodes the parameters for a revision. Those of a vendor are what serde writes, in every revision.
+    fn encode_params(
+        revision: Revision,
+        params: &Self::Params,
+        common_members: &CommonMembers,
+    ) -> Result<Box<str>, serde_json::Error> {
+        wire::params_text(revision, &wire::to_object(params)?, common_members)
+    }
 }
 
 macro_rules! notifications {
@@ -33,6 +44,14 @@ macro_rules! notifications {
         impl Notification for $name {
             const METHOD: Method = Method::$name;
             type Params = $params;
+
+            fn encode_params(
+                revision: Revision,
+                params: &$params,
+                common_members: &CommonMembers,
+            ) -> Result<Box<str>, serde_json::Error> {
+                wire::params_text(revision, params, common_members)
+            }
         }
     )+
 

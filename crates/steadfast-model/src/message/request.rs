@@ -7,10 +7,35 @@
 //! fn method_of<R: Request>() -> Method { R::METHOD }
 //! assert_eq!(method_of::<CallTool>(), Method::CallTool);
 //! ```
+//!
+//! Requests that are not in the specification, of a vendor or of an extension, are types of the program. Their parameters and
+//! results are any types that serde writes as JSON objects:
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use steadfast_model::{Method, request::Request};
+//!
+//! /// `acme/reindex`
+//! enum Reindex {}
+//!
+//! impl Request for Reindex {
+//!     const METHOD: Method = Method::vendor_request("acme/reindex");
+//!     type Params = ReindexParams;
+//!     type Result = Reindexed;
+//! }
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct ReindexParams { folder: String }
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Reindexed { documents: u64 }
+//! # assert_eq!(Reindex::METHOD.name(), "acme/reindex");
+//! ```
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::cache::CacheHints;
 use super::discover::DiscoverResult;
 use super::initialize::{InitializeParams, InitializeResult};
 use super::page::{EmptyParams, EmptyResult, PaginatedParams};
@@ -28,16 +53,42 @@ use crate::feature::task::{CancelTaskResult, DetailedTask, ListTasksResult, Task
 use crate::feature::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool};
 use crate::json::JsonObject;
 use crate::method::Method;
-use crate::wire::{Encode, ResultShape};
+use crate::revision::Revision;
+use crate::wire::{self, CommonMembers};
 
 /// A request: its method, its parameters and its result.
 pub trait Request: 'static {
     /// The method.
     const METHOD: Method;
-    /// Its parameters.
-    type Params: Encode + Serialize + DeserializeOwned + Send + Sync + 'static;
-    /// Its result.
-    type Result: ResultShape + Serialize + DeserializeOwned + Send + Sync + 'static;
+    /// Its parameters: a JSON object.
+    type Params: Serialize + DeserializeOwned + Send + Sync + 'static;
+    /// Its result: a JSON object.
+    type Result: Serialize + DeserializeOwned + Send + Sync + 'static;
+
+    /// Encodes the parameters for a revision. Those of a vendor are what serde writes, in every revision.
+    fn encode_params(
+        revision: Revision,
+        params: &Self::Params,
+        common_members: &CommonMembers,
+    ) -> Result<Box<str>, serde_json::Error> {
+        wire::params_text(revision, &wire::to_object(params)?, common_members)
+    }
+
+    /// Appends the result for a revision, or nothing if it cannot be encoded. Results of a vendor are what serde writes, in
+    /// every revision.
+    fn encode_result(
+        revision: Revision,
+        result: &Self::Result,
+        common_members: &CommonMembers,
+        out: &mut Vec<u8>,
+    ) -> Result<(), serde_json::Error> {
+        wire::write_result(revision, &wire::to_object(result)?, common_members, out)
+    }
+
+    /// How long the result may be cached: `None` if results of this kind are never cached, an inner `None` if it does not say.
+    fn caching(_result: &Self::Result) -> Option<Option<CacheHints>> {
+        None
+    }
 
     /// The tool, resource or page that these parameters name.
     fn subject(_params: &Self::Params) -> RequestSubject<'_> {
@@ -106,6 +157,27 @@ macro_rules! requests {
             const METHOD: Method = Method::$name;
             type Params = $params;
             type Result = $result;
+
+            fn encode_params(
+                revision: Revision,
+                params: &$params,
+                common_members: &CommonMembers,
+            ) -> Result<Box<str>, serde_json::Error> {
+                wire::params_text(revision, params, common_members)
+            }
+
+            fn encode_result(
+                revision: Revision,
+                result: &$result,
+                common_members: &CommonMembers,
+                out: &mut Vec<u8>,
+            ) -> Result<(), serde_json::Error> {
+                wire::write_result(revision, result, common_members, out)
+            }
+
+            fn caching(result: &$result) -> Option<Option<CacheHints>> {
+                wire::ResultShape::caching(result)
+            }
 
             $(fn subject(params: &$params) -> RequestSubject<'_> {
                 let subject: fn(&$params) -> RequestSubject<'_> = $subject;

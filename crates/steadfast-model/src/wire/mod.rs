@@ -131,9 +131,9 @@ impl CommonMembers {
         Self::none().with_meta(key::SUBSCRIPTION_ID, id)
     }
 
-    /// This common_members with one more entry of `_meta`.
+    /// These members with one more entry of `_meta`.
     pub fn with_meta<T: Serialize + ?Sized>(mut self, key: &'static str, value: &T) -> Self {
-        // A value that cannot be encoded is left out: a common_members never makes the message that it decorates fail.
+        // A value that cannot be encoded is left out: common members never make a message fail.
         if let Ok(value) = serde_json::value::to_raw_value(value) {
             self.meta.retain(|entry| entry.key != key);
             self.meta.push(Entry { key, value, written_for: ForRevision::Stateless });
@@ -141,7 +141,7 @@ impl CommonMembers {
         self
     }
 
-    /// This common_members with the token under which a request asks for progress, in every revision.
+    /// These members with the token under which a request asks for progress, in every revision.
     pub fn with_progress_token(mut self, token: &ProgressToken) -> Self {
         if let Ok(value) = serde_json::value::to_raw_value(token) {
             self.meta.insert(0, Entry { key: key::PROGRESS_TOKEN, value, written_for: ForRevision::All });
@@ -149,7 +149,7 @@ impl CommonMembers {
         self
     }
 
-    /// This common_members with a value whose JSON may differ between the stateless revisions.
+    /// These members with a value whose JSON may differ between the stateless revisions.
     fn with_encoded<T: Encode>(self, key: &'static str, value: &T) -> Self {
         self.with_each_stateless(key, |revision| serde_json::value::to_raw_value(&object::Inner { value, revision }))
     }
@@ -167,7 +167,7 @@ impl CommonMembers {
         self
     }
 
-    /// This common_members with the cache members for results that have none of their own.
+    /// These members with the cache members for results that have none of their own.
     pub fn with_cache(mut self, cache: CacheHints) -> Self {
         self.cache = cache;
         self
@@ -207,7 +207,7 @@ pub fn params_text<P: Encode>(
     serde_json::to_string(&ParamsForm { revision, params, common_members }).map(String::into_boxed_str)
 }
 
-/// Appends a value that is neither a result nor parameters, undecorated.
+/// Appends a value that is neither a result nor parameters, without common members.
 pub fn write<T: Encode>(revision: Revision, value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     append(out, &object::Inner { value, revision })
 }
@@ -271,6 +271,16 @@ impl<P: Encode> Serialize for ParamsForm<'_, P> {
         let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.common_members);
         self.params.encode(&mut object)?;
         object.end()
+    }
+}
+
+/// The members of a value that serde writes as a JSON object; of `null` and `()`, none.
+pub(crate) fn to_object<T: Serialize>(value: &T) -> Result<JsonObject, serde_json::Error> {
+    use serde::ser::Error as _;
+    match serde_json::to_value(value)? {
+        serde_json::Value::Object(object) => Ok(object),
+        serde_json::Value::Null => Ok(JsonObject::new()),
+        _ => Err(serde_json::Error::custom("parameters and results have to be JSON objects")),
     }
 }
 

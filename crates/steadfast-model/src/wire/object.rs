@@ -72,7 +72,7 @@ impl<'a, M: SerializeMap> Object<'a, M> {
         self.put(key, &InnerList { values, revision })
     }
 
-    /// Writes `_meta`: on the outermost object always, with the entries of the common_members; on inner objects since 2025-06-18.
+    /// Writes `_meta`: on the outermost object always, with the entries of the common members; on inner objects since 2025-06-18.
     pub fn meta(&mut self, meta: Option<&Meta>) -> Result<(), M::Error> {
         self.raw_meta(meta.map(|meta| &meta.0))
     }
@@ -127,7 +127,7 @@ impl<T: Encode> Serialize for InnerList<'_, T> {
     }
 }
 
-/// The entries of the common_members, then the entries of the value under other keys.
+/// The entries of the common members, then the entries of the value under other keys.
 struct MetaForm<'a, I> {
     own: Option<&'a JsonObject>,
     added: I,

@@ -1,9 +1,9 @@
 //! Notifications: those of the peer are handed to the part of the connection that they concern, ours that belong to no request
 //! are queued once.
 
-use steadfast_model::Method;
+use steadfast_model::{Method, VendorMethod};
 
-use super::{Connection, Event, ProtocolWarning};
+use super::{Connection, Event, ProtocolWarning, RequestKey};
 use crate::Moment;
 use crate::connection::outbox::TransmitKind;
 use crate::coverage::Input;
@@ -42,10 +42,49 @@ impl Connection {
     }
 }
 
+/// Notifications that are not in the specification.
+impl Connection {
+    /// Sends a notification of a vendor; `params` is the text of a JSON object. With a request of the peer, it belongs to that
+    /// request, and is sent before its response. Returns whether it will be sent: not if the request has ended, the peer is not
+    /// ready for it, or as many wait to be written as [`Limits::queued_logs`](super::Limits::queued_logs) allows.
+    pub fn notify_vendor(&mut self, request: Option<RequestKey>, method: VendorMethod, params: &str) -> bool {
+        self.count_input(Input::Notify);
+        let method = Method::Vendor(method);
+        let most = self.limits.queued_logs;
+        let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
+        let (revision, queued) = match request {
+            Some(key) => {
+                let entry = executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id));
+                let Some(entry) = entry.filter(|entry| entry.key == key) else { return false };
+                (entry.peer.revision, &mut entry.logs)
+            }
+            None => {
+                let Some(peer) = self.peer.as_ref().filter(|_| self.initialized && !self.stage.is_closed()) else {
+                    return false;
+                };
+                (peer.revision, &mut self.queued_vendor_notifications)
+            }
+        };
+        if !method.is_notification() || !self.hello.may_send(method, revision) {
+            return false;
+        }
+        if queued.len() >= most {
+            queued.retain(|ticket| outbox.holds(*ticket));
+        }
+        if queued.len() >= most {
+            self.statistics.dropped_notifications += 1;
+            return false;
+        }
+        let body = encode::notification(method.name(), Some(params));
+        queued.push(outbox.push(TransmitKind::Notification(method), body, request));
+        true
+    }
+}
+
 impl Connection {
     pub(super) fn receive_notification(&mut self, now: Moment, name: &str, params: &Params<'_>) {
         let revision = self.revision();
-        let known = Method::from_name(name).filter(|method| method.is_notification());
+        let known = self.hello.find_method(name).filter(|method| method.is_notification());
         let Some(method) = known.filter(|method| self.hello.may_receive(*method, revision)) else {
             return self.warn(ProtocolWarning::UnknownNotification(name.chars().take(128).collect()));
         };
@@ -54,7 +93,8 @@ impl Connection {
             Method::Progress => self.receive_progress(now, params),
             Method::Initialized => self.receive_initialized(),
             _ => {
-                let call = self.listen_call_of(params);
+                let is_vendor = matches!(method, Method::Vendor(_));
+                let call = if is_vendor { None } else { self.listen_call_of(params) };
                 self.events.push_back(Event::Notification { call, method, params: params.to_owned() });
             }
         }

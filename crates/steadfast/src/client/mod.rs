@@ -32,8 +32,10 @@ mod tasks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use steadfast_model::notification::Notification;
 use steadfast_model::request::Request;
-use steadfast_model::{ProgressToken, Revision};
+use steadfast_model::wire::CommonMembers;
+use steadfast_model::{Method, ProgressToken, Revision};
 use steadfast_proto::connection::Peer;
 
 pub use cache::ResponseCache;
@@ -57,6 +59,7 @@ pub use notifications::logs::Logs;
 
 pub use crate::validation::form::check as check_form;
 
+use crate::error::{Error, Outcome};
 use crate::runtime::Runtime;
 use cache::{ClientCache, WireFormat};
 use connection::reconnecting::ReconnectingConnection;
@@ -152,9 +155,35 @@ impl Client {
 
 /// Calls, and the end of the client.
 impl Client {
-    /// Calls any method of the protocol.
+    /// Calls any method of the protocol, or one that is not in the specification: see [`request`](steadfast_model::request).
     pub fn call<R: Request>(&self, params: R::Params) -> Call<R> {
         Call::new(self.clone(), params)
+    }
+
+    /// Sends a notification that is not in the specification: see [`notification`](steadfast_model::notification). It is sent
+    /// on the current connection, without waiting for it.
+    ///
+    /// # Errors
+    ///
+    /// If the parameters are not a JSON object, if the connection is closed, and if more than a thousand notifications wait for
+    /// it. Whether the server acts on it is not known. A notification that was queued is dropped if the connection is lost, or
+    /// if the server reads so slowly that as many as [`Limits::queued_logs`](crate::Limits::queued_logs) wait to be written.
+    pub fn notify<N: Notification>(&self, params: &N::Params) -> Result<(), Error> {
+        const {
+            assert!(
+                N::METHOD.is_vendor_notification(),
+                "the method is in the specification: the client sends it itself"
+            )
+        }
+        let Method::Vendor(method) = N::METHOD else { return Ok(()) };
+        let live = self.inner.connection.live();
+        let params = N::encode_params(live.peer.revision, params, &CommonMembers::none()).map_err(Error::encode)?;
+        if live.mailbox.notify_vendor(method, params) {
+            Ok(())
+        } else {
+            Err(Error::closed(Outcome::NotSent)
+                .with_message("the connection is closed, or too many notifications wait for it"))
+        }
     }
 
     /// Closes the client, and waits until its connection is closed and a child process has exited. Pending calls end

@@ -45,10 +45,10 @@ impl<T> BoundedQueue<T> {
 
 /// A [`BoundedQueue`] that wakes its reader and can be closed.
 pub(crate) struct LossyChannel<T> {
-    state: Mutex<BacklogState<T>>,
+    state: Mutex<ChannelState<T>>,
 }
 
-struct BacklogState<T> {
+struct ChannelState<T> {
     queue: BoundedQueue<T>,
     closed: bool,
     reader: Option<Waker>,
@@ -58,7 +58,7 @@ impl<T> LossyChannel<T> {
     /// A queue of at most `max_items` items with at most `max_bytes` bytes in total.
     pub(crate) const fn new(max_items: usize, max_bytes: usize) -> Self {
         let queue = BoundedQueue::new(max_items, max_bytes);
-        Self { state: Mutex::new(BacklogState { queue, closed: false, reader: None }) }
+        Self { state: Mutex::new(ChannelState { queue, closed: false, reader: None }) }
     }
 
     /// Adds an item of that size, unless the queue is closed.
@@ -75,6 +75,21 @@ impl<T> LossyChannel<T> {
         self.update(|state| state.closed = true);
     }
 
+    /// Closes the queue and drops the items that are in it.
+    pub(crate) fn stop(&self) {
+        self.update(|state| {
+            state.closed = true;
+            while state.queue.pop().is_some() {}
+        });
+    }
+
+    /// Whether the queue is closed. If not, the reader is woken when it is closed, or when there is an item.
+    pub(crate) fn poll_stopped(&self, cx: &mut Context<'_>) -> bool {
+        let mut state = self.lock();
+        state.reader = Some(cx.waker().clone());
+        state.closed
+    }
+
     /// Takes the oldest item; `None` when the queue is closed and empty.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.lock();
@@ -89,7 +104,7 @@ impl<T> LossyChannel<T> {
     }
 
     /// Changes the state and wakes the reader.
-    fn update(&self, change: impl FnOnce(&mut BacklogState<T>)) {
+    fn update(&self, change: impl FnOnce(&mut ChannelState<T>)) {
         let mut state = self.lock();
         change(&mut state);
         let reader = state.reader.take();
@@ -97,7 +112,7 @@ impl<T> LossyChannel<T> {
         reader.into_iter().for_each(Waker::wake);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BacklogState<T>> {
+    fn lock(&self) -> MutexGuard<'_, ChannelState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -132,13 +147,13 @@ mod tests {
 
     #[test]
     fn items_from_before_the_close_are_read_and_none_from_after_it() {
-        let backlog = LossyChannel::new(10, 10);
+        let channel = LossyChannel::new(10, 10);
         let mut cx = Context::from_waker(Waker::noop());
-        assert_eq!(backlog.poll(&mut cx), Poll::Pending);
-        backlog.push(1, 1);
-        backlog.close();
-        backlog.push(2, 1);
-        assert_eq!(backlog.poll(&mut cx), Poll::Ready(Some(1)));
-        assert_eq!(backlog.poll(&mut cx), Poll::Ready(None));
+        assert_eq!(channel.poll(&mut cx), Poll::Pending);
+        channel.push(1, 1);
+        channel.close();
+        channel.push(2, 1);
+        assert_eq!(channel.poll(&mut cx), Poll::Ready(Some(1)));
+        assert_eq!(channel.poll(&mut cx), Poll::Ready(None));
     }
 }

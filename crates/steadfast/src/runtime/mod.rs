@@ -43,6 +43,7 @@ pub(crate) use connection::exchange::Exchange;
 #[cfg(feature = "http")]
 pub(crate) use connection::exchange::ExchangeGuard;
 pub(crate) use connection::mailbox::{DriverCommand, Mailbox};
+pub(crate) use connection::notification_handlers::PeerNotification;
 pub(crate) use connection::notifications::PendingNotifications;
 #[cfg(feature = "http-client")]
 pub(crate) use handler::catch_panic::drop_catching_panics;

@@ -12,6 +12,7 @@ use super::resource::ServerResource;
 use super::resource::template::ServerResourceTemplate;
 use super::tasks::TaskSettings;
 use super::tool::ServerTool;
+use super::vendor::VendorHandlers;
 use super::{CatalogItem, IntoServer, Server, ServerItems, ServerSettings};
 use crate::error::Error;
 
@@ -40,6 +41,7 @@ impl ServerBuilder {
             limits: Limits::default(),
             tasks: TaskSettings::default(),
             state_keys: StateKeys::random(),
+            vendor_handlers: VendorHandlers::default(),
         };
         Self { settings, items: ServerItems::default() }
     }
@@ -188,6 +190,10 @@ impl ServerBuilder {
     pub fn extension(mut self, name: impl Into<String>, settings: JsonObject) -> Self {
         self.settings.extensions.insert(name.into(), settings.into());
         self
+    }
+
+    pub(super) fn vendor_handlers_mut(&mut self) -> &mut VendorHandlers {
+        &mut self.settings.vendor_handlers
     }
 
     /// Builds the server.

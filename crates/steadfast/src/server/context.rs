@@ -291,7 +291,7 @@ impl Context {
     ) -> Result<R::Result, Error> {
         let Some(execution) = &self.execution else { return Err(Error::closed(Outcome::NotSent)) };
         let none = wire::CommonMembers::none();
-        let text = wire::params_text(execution.peer.revision, &params, &none).map_err(Error::encode)?;
+        let text = R::encode_params(execution.peer.revision, &params, &none).map_err(Error::encode)?;
         let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
         let end = PendingCall::new(&execution.mailbox, R::METHOD, Some(text), options).await;
         crate::runtime::connection::call_result::result_of::<R>(end)

@@ -18,6 +18,7 @@ mod serve;
 mod subscriptions;
 pub mod tasks;
 mod tool;
+mod vendor;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use steadfast_model::{CacheHints, Implementation, JsonObject, ServerCapabilities
 
 use steadfast_proto::connection::Limits;
 
+pub use crate::runtime::connection::notification_handlers::NotificationSender;
 pub use builder::ServerBuilder;
 pub use completion::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
 pub use context::{ClientInfo, Context};
@@ -65,6 +67,7 @@ use subscriptions::watch::Watchers;
 use crate::error::Error;
 use dispatch::layer::{Layer, RequireTasksExtension};
 use tasks::{TaskSettings, TaskSupport, Tasks};
+use vendor::VendorHandlers;
 
 /// A server: its name and version, and its tools, prompts and resources. Cheap to clone; all clones are the same
 /// server.
@@ -126,6 +129,8 @@ struct ServerSettings {
     tasks: TaskSettings,
     /// The keys that seal the state that clients carry between rounds.
     state_keys: StateKeys,
+    /// The handlers of methods that are not in the specification.
+    vendor_handlers: VendorHandlers,
 }
 
 /// What a server is and offers.
@@ -188,6 +193,11 @@ impl Server {
     /// The members that are added to each result, for revisions that have them.
     pub(crate) fn common_members(&self) -> &CommonMembers {
         &self.inner.common_members
+    }
+
+    /// The handlers of methods that are not in the specification.
+    pub(crate) fn vendor_handlers(&self) -> &VendorHandlers {
+        &self.inner.settings.vendor_handlers
     }
 
     /// The limits of each connection.

@@ -84,7 +84,7 @@ fn invalid_templates_are_refused_with_the_position() {
         ("{a,}", "a variable whose name is not letters, digits and underscores at character 2"),
         ("{a:0}", "a prefix that is not a number from 1 to 9999 at character 2"),
         ("{a:+1}", "a prefix that is not a number from 1 to 9999 at character 2"),
-        ("{!a}", "an operator that has no meaning yet at character 2"),
+        ("{!a}", "a reserved operator at character 2"),
     ] {
         assert_eq!(text.parse::<UriTemplate>().unwrap_err().to_string(), reason, "{text}");
     }

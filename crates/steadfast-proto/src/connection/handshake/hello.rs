@@ -1,7 +1,7 @@
 //! What each side says of itself, and which messages it may therefore send and receive.
 
 use steadfast_model::wire::CommonMembers;
-use steadfast_model::{ClientCapabilities, Implementation, Method, Revision, ServerCapabilities};
+use steadfast_model::{ClientCapabilities, Implementation, Method, Revision, ServerCapabilities, VendorMethod};
 
 /// How this side describes itself to the peer.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct ServerHello {
     pub capabilities: ServerCapabilities,
     /// Instructions for a model that uses it.
     pub instructions: Option<String>,
+    /// The methods that it handles and that are not in the specification.
+    pub vendor_methods: Vec<VendorMethod>,
     /// The members that it adds to its results in stateless revisions.
     common_members: CommonMembers,
 }
@@ -30,7 +32,7 @@ impl ServerHello {
     /// A server with that name and these capabilities.
     pub fn new(info: Implementation, capabilities: ServerCapabilities) -> Self {
         let common_members = CommonMembers::of_server(&info);
-        Self { info, capabilities, instructions: None, common_members }
+        Self { info, capabilities, instructions: None, vendor_methods: Vec::new(), common_members }
     }
 
     /// The members that it adds to its results in stateless revisions.
@@ -47,12 +49,14 @@ pub struct ClientHello {
     pub info: Implementation,
     /// Its capabilities.
     pub capabilities: ClientCapabilities,
+    /// The methods that it handles and that are not in the specification.
+    pub vendor_methods: Vec<VendorMethod>,
 }
 
 impl ClientHello {
     /// A client with that name and these capabilities.
     pub fn new(info: Implementation, capabilities: ClientCapabilities) -> Self {
-        Self { info, capabilities }
+        Self { info, capabilities, vendor_methods: Vec::new() }
     }
 }
 
@@ -69,6 +73,16 @@ impl From<ClientHello> for Hello {
 }
 
 impl Hello {
+    /// The method of that name: of the specification, or one that this side has a handler for.
+    pub(in crate::connection) fn find_method(&self, name: &str) -> Option<Method> {
+        let vendor_methods = match self {
+            Self::Server(hello) => &hello.vendor_methods,
+            Self::Client(hello) => &hello.vendor_methods,
+        };
+        Method::from_name(name)
+            .or_else(|| vendor_methods.iter().find(|method| method.name() == name).copied().map(Method::Vendor))
+    }
+
     /// Whether this side may send this message in that revision.
     pub(in crate::connection) fn may_send(&self, method: Method, revision: Revision) -> bool {
         match self {

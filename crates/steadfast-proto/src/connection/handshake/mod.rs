@@ -100,7 +100,8 @@ impl Connection {
         context: &RequestContext,
     ) -> Result<Method, ErrorObject> {
         let revision = context.peer.revision;
-        Method::from_name(name)
+        self.hello
+            .find_method(name)
             .filter(|method| !method.is_notification())
             .filter(|method| self.hello.may_receive(*method, revision) && self.hello.offers(*method, revision))
             .ok_or_else(|| ErrorObject::method_not_found(name))

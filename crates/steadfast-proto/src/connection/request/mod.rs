@@ -50,7 +50,7 @@ pub(in crate::connection) struct InboundRequest {
     pub(in crate::connection) progress: ProgressState,
     /// The minimum log level that the request asked for (stateless revisions).
     pub(in crate::connection) log_level: Option<steadfast_model::LoggingLevel>,
-    /// Its log messages that may still be in the outbox.
+    /// Its log messages and notifications of a vendor that may still be in the outbox.
     pub(in crate::connection) logs: Vec<Ticket>,
     /// Its other notifications that may still be in the outbox, so that none is queued twice.
     pub(in crate::connection) queued_notifications: BTreeMap<(Method, Box<str>), Ticket>,

@@ -49,7 +49,7 @@ impl Connection {
         if crate::mutant!(LoseChanges) && method != Method::SubscriptionAcknowledged {
             return true;
         }
-        if !method.row().notification || !self.hello.may_send(method, entry.peer.revision) {
+        if !method.is_notification() || !self.hello.may_send(method, entry.peer.revision) {
             return false;
         }
         let notification = (method, Box::<str>::from(subject));

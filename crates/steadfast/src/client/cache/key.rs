@@ -1,7 +1,7 @@
 //! The key of a cached response: the part of a request that decides on its response.
 
 use steadfast_model::request::{Request, RequestSubject};
-use steadfast_model::wire::{self, CommonMembers};
+use steadfast_model::wire::CommonMembers;
 use steadfast_model::{Method, ResourceParams, Revision, SubscriptionFilter, SubscriptionParams};
 use steadfast_proto::envelope::OwnedParams;
 
@@ -31,7 +31,7 @@ impl CacheKey {
             RequestSubject::Page(cursor) => (None, cursor.is_some()),
             _ => (None, false),
         };
-        let params = wire::params_text(revision, params, &CommonMembers::none()).ok()?;
+        let params = R::encode_params(revision, params, &CommonMembers::none()).ok()?;
         Some(Self { method: R::METHOD, params, uri, has_cursor })
     }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use steadfast_model::Revision;
 use steadfast_model::request::{Request, RequestSubject, ToolData};
-use steadfast_model::wire::ResultShape as _;
 use steadfast_proto::Moment;
 
 use super::ClientCache;
@@ -69,7 +68,7 @@ impl CacheTicket {
     pub(crate) fn check_and_store<R: Request>(&mut self, text: &str, result: &R::Result) -> Result<(), Error> {
         self.check::<R>(result)?;
         if let (Some(responses), Some(fetch), Some(Some(policy))) =
-            (&self.cache.responses, self.fetch.take(), result.caching())
+            (&self.cache.responses, self.fetch.take(), R::caching(result))
         {
             responses.store(&fetch, text, policy);
         }

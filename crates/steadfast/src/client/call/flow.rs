@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use steadfast_model::request::Request;
-use steadfast_model::wire;
 use steadfast_model::{AnyResult, InputRequiredResult, JsonObject, ProgressToken, Task};
 use steadfast_proto::connection::CallEnd;
 use steadfast_proto::{Moment, mutant};
@@ -171,7 +170,7 @@ impl<R: Request> CallFlow<R> {
             Some(token) => Cow::Owned(common_members.into_owned().with_progress_token(token)),
             None => common_members,
         };
-        let text = wire::params_text(revision, &self.params, &common_members).map_err(Error::encode)?;
+        let text = R::encode_params(revision, &self.params, &common_members).map_err(Error::encode)?;
         let text = self.rounds.add_input_responses(text, revision)?;
         match self.task_kind {
             Some(kind) => kind.add_task_member::<R>(text, &self.params),

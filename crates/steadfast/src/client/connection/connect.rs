@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use steadfast_model::request;
+use steadfast_model::notification::Notification;
+use steadfast_model::request::{self, Request};
 use steadfast_model::wire::CommonMembers;
 use steadfast_model::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Implementation,
@@ -159,6 +160,60 @@ impl ConnectBuilder {
         A: Future<Output = Result<ElicitResult, Error>> + Send + 'static,
     {
         self.on::<request::Elicit, _, _>(handler)
+    }
+
+    /// Adds a handler for a request that is not in the specification: see [`request`](steadfast_model::request). Servers send
+    /// such requests up to 2025-11-25. A request whose method has no handler gets an error.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use steadfast::{prelude::*, Method, model::Request};
+    /// /// `acme/open_file`
+    /// enum OpenFile {}
+    ///
+    /// impl Request for OpenFile {
+    ///     const METHOD: Method = Method::vendor_request("acme/open_file");
+    ///     type Params = File;
+    ///     type Result = ();
+    /// }
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct File { path: String }
+    ///
+    /// # fn connect(server: Server) {
+    /// let connecting = Client::connect(server).on_request::<OpenFile, _, _>(|file| async move {
+    ///     println!("opening {}", file.path);
+    ///     Ok(())
+    /// });
+    /// # }
+    /// ```
+    pub fn on_request<R, F, A>(mut self, handler: F) -> Self
+    where
+        R: Request,
+        F: Fn(R::Params) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
+    {
+        const { assert!(R::METHOD.is_vendor_request(), "the method is in the specification: use `ConnectBuilder::on`") }
+        self.handlers.add_vendor::<R, _, _>(handler);
+        self
+    }
+
+    /// Adds a handler for a notification that is not in the specification. The handlers of a client run one at a time, in the
+    /// order of the notifications; if too many wait, the oldest are dropped.
+    pub fn on_notification<N, F, A>(mut self, handler: F) -> Self
+    where
+        N: Notification,
+        F: Fn(N::Params) -> A + Send + Sync + 'static,
+        A: Future<Output = ()> + Send + 'static,
+    {
+        const {
+            assert!(
+                N::METHOD.is_vendor_notification(),
+                "the method is in the specification: use `Client::changes`, `Client::logs` or `Call::on_progress`"
+            );
+        }
+        self.handlers.notifications.add::<N, _, _>(move |params, _| handler(params));
+        self
     }
 
     /// The revisions to try. The default is [`NegotiationMode::Auto`].

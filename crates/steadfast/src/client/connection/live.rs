@@ -15,6 +15,7 @@ use super::target::OpenTransport;
 use crate::client::cache::ClientCache;
 use crate::client::handlers::ClientService;
 use crate::client::notifications::changes::ChangeListeners;
+use crate::runtime::connection::notification_handlers::NotificationQueue;
 use crate::runtime::threads::driver_migration;
 use crate::runtime::timeout::timeout_at;
 use crate::runtime::{Driver, DriverCommand, ExitReason, Mailbox, Runtime, Task};
@@ -69,6 +70,7 @@ impl DrivenConnection {
             cache: Arc::clone(&cache),
             common_members: opener.common_members.clone(),
             task_registry: Arc::clone(&opener.task_registry),
+            notification_queue: NotificationQueue::default(),
         };
         let (sender, closed) = watch::channel(false);
         let signal =

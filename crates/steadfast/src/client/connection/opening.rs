@@ -125,7 +125,9 @@ impl Opener {
 
     /// The identity of the client, for the handshake.
     pub(crate) fn hello(&self) -> Hello {
-        Hello::Client(ClientHello::new(self.info.clone(), self.capabilities.clone()))
+        let mut hello = ClientHello::new(self.info.clone(), self.capabilities.clone());
+        hello.vendor_methods = self.handlers.vendor_methods().collect();
+        Hello::Client(hello)
     }
 
     /// Tries the last revision of the server, then what the client's [`NegotiationMode`] says.

@@ -10,8 +10,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use steadfast_model::request::Request;
-use steadfast_model::wire::{self, CommonMembers};
-use steadfast_model::{ClientCapabilities, ErrorObject, Method, Revision};
+use steadfast_model::wire::{self, CommonMembers, Encode};
+use steadfast_model::{ClientCapabilities, ErrorObject, Method, Revision, VendorMethod};
 use steadfast_proto::connection::{self, Peer};
 use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
@@ -21,11 +21,12 @@ use super::notifications::changes::ChangeListeners;
 use super::tasks::cancel;
 use super::tasks::registry::TaskRegistry;
 use crate::error::Error;
-use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PreparedHandler, Route, Runtime, Service, Start};
+use crate::runtime::connection::notification_handlers::{NotificationHandlers, NotificationQueue};
+use crate::runtime::handler::prepared::{EncodedResult, response_of};
+use crate::runtime::{
+    DispatchResult, Execution, Job, Mailbox, PeerNotification, PreparedHandler, Route, Runtime, Service, Start,
+};
 use capabilities::ResultCheck;
-
-/// The output of a handler: the result, encoded for the server's revision, or an error.
-pub(crate) type EncodedResult = Result<Vec<u8>, Error>;
 
 /// A running handler.
 pub(crate) type ResultFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
@@ -37,6 +38,7 @@ type Handler = Arc<dyn Fn(&str, Revision) -> ResultFuture + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Handlers {
     by_method: BTreeMap<Method, Handler>,
+    pub(crate) notifications: NotificationHandlers,
     declared: ClientCapabilities,
 }
 
@@ -48,11 +50,39 @@ pub(crate) struct ClientService {
     /// Added to the requests that this service sends: `tasks/cancel`.
     pub(crate) common_members: CommonMembers,
     pub(crate) task_registry: Arc<TaskRegistry>,
+    /// The notifications of a vendor that wait for their handlers.
+    pub(crate) notification_queue: NotificationQueue,
 }
 
 impl Handlers {
+    /// Adds the handler of a request of the specification. Its result is written without a `resultType`: since 2026-07-28 it
+    /// is not a result but a member of a request.
     pub(crate) fn add<R, F, A>(&mut self, handler: F)
     where
+        R: Request<Result: Encode>,
+        F: Fn(R::Params) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
+    {
+        self.add_encoded::<R, _, _>(handler, wire::write);
+    }
+
+    /// Adds the handler of a request of a vendor.
+    pub(crate) fn add_vendor<R, F, A>(&mut self, handler: F)
+    where
+        R: Request,
+        F: Fn(R::Params) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
+    {
+        self.add_encoded::<R, _, _>(handler, |revision, result, out| {
+            R::encode_result(revision, result, &CommonMembers::none(), out)
+        });
+    }
+
+    fn add_encoded<R, F, A>(
+        &mut self,
+        handler: F,
+        encode: fn(Revision, &R::Result, &mut Vec<u8>) -> Result<(), serde_json::Error>,
+    ) where
         R: Request,
         F: Fn(R::Params) -> A + Send + Sync + 'static,
         A: Future<Output = Result<R::Result, Error>> + Send + 'static,
@@ -65,8 +95,7 @@ impl Handlers {
             Box::pin(async move {
                 let result = handler(params?).await?;
                 let mut out = Vec::new();
-                // Without a `resultType`: since 2026-07-28 this is not a result but a member of a request.
-                wire::write(revision, &result, &mut out).map_err(Error::encode)?;
+                encode(revision, &result, &mut out).map_err(Error::encode)?;
                 Ok(out)
             })
         });
@@ -77,6 +106,15 @@ impl Handlers {
     pub(crate) fn with_declared(mut self, declared: ClientCapabilities) -> Arc<Self> {
         self.declared = declared;
         Arc::new(self)
+    }
+
+    /// The methods of a vendor that have a handler.
+    pub(crate) fn vendor_methods(&self) -> impl Iterator<Item = VendorMethod> + '_ {
+        let requests = self.by_method.keys().filter_map(|method| match method {
+            Method::Vendor(method) => Some(*method),
+            _ => None,
+        });
+        requests.chain(self.notifications.methods())
     }
 
     pub(crate) fn has(&self, method: Method) -> bool {
@@ -119,11 +157,14 @@ impl Service for ClientService {
                 None => Err(Error::refused(request.method, not_found)),
             }
         }));
-        Route::Handler(PreparedHandler::new(execution, job, encode)).start()
+        Route::Handler(PreparedHandler::new(execution, job, response_of)).start()
     }
 
-    fn on_notification(&mut self, method: Method, params: OwnedParams) {
-        self.change_listeners.deliver(method, &params);
+    fn on_notification(&mut self, notification: PeerNotification<'_>) {
+        match notification.method {
+            Method::Vendor(_) => self.notification_queue.push(&self.handlers.notifications, notification),
+            method => self.change_listeners.deliver(method, &notification.params),
+        }
     }
 
     fn on_late_result(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
@@ -132,15 +173,5 @@ impl Service for ClientService {
 
     fn observe_notification(&mut self, method: Method, params: &OwnedParams) {
         self.cache.handle_notification(method, params);
-    }
-}
-
-fn encode(encoded: EncodedResult, execution: &Execution) -> EncodedResponse {
-    match encoded {
-        Ok(bytes) => EncodedResponse::result(&execution.id, |out| {
-            out.extend_from_slice(&bytes);
-            Ok::<_, std::convert::Infallible>(())
-        }),
-        Err(error) => EncodedResponse::error(&execution.id, &wire::error_for(execution.peer.revision, error.object())),
     }
 }

@@ -20,10 +20,11 @@ impl ServerRequest for request::Elicit {}
 
 pub(crate) mod sealed {
     use steadfast_model::request::{self, Request};
+    use steadfast_model::wire::Encode;
     use steadfast_model::{ClientCapabilities, ElicitAction, ElicitParams, ElicitResult, FormSchema};
 
     /// What a handler for this request implies, and how its results are completed.
-    pub trait Sealed: Request {
+    pub trait Sealed: Request<Result: Encode> {
         /// The part of the request that is needed to complete the result.
         type Context: Send + 'static;
 

@@ -185,7 +185,7 @@ impl LogListeners {
         (listener, lowest)
     }
 
-    /// Adds the log level to the common_members of a request, if there is a listener.
+    /// Adds the log level to the common members of a request, if there is a listener.
     pub(crate) fn decorate<'a>(&self, common_members: &'a CommonMembers) -> Cow<'a, CommonMembers> {
         match self.lowest_level() {
             Some(level) => Cow::Owned(common_members.clone().with_meta(key::LOG_LEVEL, &level)),

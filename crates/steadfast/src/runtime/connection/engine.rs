@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use super::calls::CallSlot;
 use super::mailbox::{DriverCommand, Mailbox};
+use super::notification_handlers::PeerNotification;
 use crate::runtime::handler::execution::Execution;
 use crate::runtime::log::{PeerLogRecord, RateLimitedLog};
 use crate::runtime::{Runtime, Timer};
@@ -34,7 +35,7 @@ pub(crate) trait Service: Send + 'static {
     fn on_initialized(&mut self, _peer: &Arc<Peer>) {}
 
     /// The peer sent a notification that belongs to no subscription.
-    fn on_notification(&mut self, _method: Method, _params: OwnedParams) {}
+    fn on_notification(&mut self, _notification: PeerNotification<'_>) {}
 
     /// The result of a call has arrived after the caller dropped its future, and is needed all the same.
     fn on_late_result(
@@ -233,7 +234,13 @@ impl<S: Service> Engine<S> {
                     self.service.observe_notification(method, &params);
                     match call.and_then(|call| self.calls.get(&call)) {
                         Some(slot) => slot.push_notification(method, params),
-                        None => self.service.on_notification(method, params),
+                        None => self.service.on_notification(PeerNotification {
+                            method,
+                            params,
+                            peer: self.connection.peer(),
+                            mailbox: &self.mailbox,
+                            runtime: &self.runtime,
+                        }),
                     }
                 }
                 Event::Opened(peer) => self.service.on_initialized(&peer),
@@ -283,6 +290,13 @@ impl<S: Service> Engine<S> {
             // A caller that still waits gets an end that says whether the request was sent.
             DriverCommand::CancelCall(call) => self.connection.cancel_call(now, call, None),
             DriverCommand::Notify(notifications) => notifications.send_on(&mut self.connection),
+            DriverCommand::NotifyVendor { request, method, params } => {
+                match request {
+                    Some(key) => self.executions.get(&key).into_iter().for_each(|execution| execution.release_log()),
+                    None => self.mailbox.release_vendor_notification(),
+                }
+                self.connection.notify_vendor(request, method, &params);
+            }
             DriverCommand::ReleaseStream { key } => {
                 if let Some(released) = &mut self.released_streams {
                     released.push(key);

@@ -1,11 +1,11 @@
 //! The mailbox of a driver: handlers and callers post commands to it, in order, without blocking and without awaiting.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Waker};
 
 use serde_json::Value;
-use steadfast_model::{LoggingLevel, Principal, Revision};
+use steadfast_model::{LoggingLevel, Principal, Revision, VendorMethod};
 use steadfast_proto::connection::{Call, CallKey, Limits, Peer, RequestKey};
 use steadfast_proto::encode::EncodedResponse;
 
@@ -36,6 +36,8 @@ pub(crate) enum DriverCommand {
     CancelCall(CallKey),
     /// Send all these notifications.
     Notify(Arc<PendingNotifications>),
+    /// Send a notification of a vendor: of a request of the peer, or of none.
+    NotifyVendor { request: Option<RequestKey>, method: VendorMethod, params: Box<str> },
     /// The handler of this request lets its client disconnect and resume the stream later.
     ReleaseStream { key: RequestKey },
     /// Shut down, with the drain window or without.
@@ -47,6 +49,8 @@ pub(crate) struct Mailbox {
     state: Mutex<MailboxState>,
     budget: OutputBudget,
     next_call: AtomicU64,
+    /// How many notifications of a vendor that belong to no request are in the mailbox.
+    vendor_notifications: AtomicUsize,
     /// How many resources and tasks one subscription of the connection may name.
     pub(crate) subscribed: usize,
     /// The authenticated peer, if the transport knows it, as of the newest message: a token may have been renewed.
@@ -62,6 +66,9 @@ pub(crate) struct Mailbox {
 
 /// Buffers with these capacities are reused. Smaller ones are not worth it, larger ones take too much memory.
 const REUSED_CAPACITIES: std::ops::Range<usize> = 16 * 1024..1024 * 1024;
+
+/// How many notifications of a vendor that belong to no request may be in the mailbox.
+const MAX_VENDOR_NOTIFICATIONS: usize = 1_024;
 
 /// How many buffers wait for reuse.
 const MAX_SPARE_BUFFERS: usize = 8;
@@ -81,6 +88,7 @@ impl Mailbox {
             state: Mutex::default(),
             budget: OutputBudget::new(limits.outbox_bytes, limits.in_flight_bytes),
             next_call: AtomicU64::new(0),
+            vendor_notifications: AtomicUsize::new(0),
             subscribed: limits.subscribed,
             principal: OnceLock::new(),
             spare_buffers: Mutex::default(),
@@ -115,6 +123,24 @@ impl Mailbox {
             return wake_batcher.wake(driver);
         }
         driver.wake();
+    }
+
+    /// Posts a notification of a vendor that belongs to no request. Returns false if it is dropped: too many wait, or the
+    /// connection is closed.
+    #[cfg(feature = "client")]
+    pub(crate) fn notify_vendor(&self, method: VendorMethod, params: Box<str>) -> bool {
+        let waiting = self.vendor_notifications.fetch_add(1, Ordering::SeqCst);
+        let command = DriverCommand::NotifyVendor { request: None, method, params };
+        let posted = waiting < MAX_VENDOR_NOTIFICATIONS && self.post(command).is_ok();
+        if !posted {
+            self.release_vendor_notification();
+        }
+        posted
+    }
+
+    /// Frees the slot of a notification of a vendor that the driver has taken.
+    pub(crate) fn release_vendor_notification(&self) {
+        self.vendor_notifications.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Sets who sent the message that is handled next. The transport has to check that it is the same peer as before.

@@ -8,4 +8,5 @@ pub(crate) mod engine;
 pub(crate) mod exchange;
 pub(crate) mod heartbeat;
 pub(crate) mod mailbox;
+pub(crate) mod notification_handlers;
 pub(crate) mod notifications;

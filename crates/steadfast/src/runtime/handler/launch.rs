@@ -7,6 +7,7 @@ use std::time::Duration;
 use steadfast_proto::encode::EncodedResponse;
 
 use super::execution::Execution;
+use super::output_budget::BudgetUse;
 use super::task::{HandlerStage, HandlerTask};
 
 /// A handler that can be started.
@@ -49,7 +50,8 @@ where
     T: Send + 'static,
     E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
 {
-    let ready = task.execution.stop_reason().is_none() && task.execution.mailbox.budget().has_capacity();
+    let ready =
+        task.execution.stop_reason().is_none() && task.execution.mailbox.budget().has_capacity_to(BudgetUse::Start);
     if let (HandlerStage::WaitingForBudget(_), true) = (&task.stage, ready)
         && let HandlerStage::WaitingForBudget(Job::Blocking(function)) =
             std::mem::replace(&mut task.stage, HandlerStage::CleaningUp(None))

@@ -3,10 +3,10 @@
 //! A handler waits for capacity before it starts, and its response before it is posted. The budget is not a lock: several
 //! handlers may see the last capacity at once and exceed it by their own responses. The response of a handler that started
 //! while there was capacity, and returned when there was none, is parked. Parked responses have a limit of their own; beyond it
-//! a response is replaced by a short error.
+//! a response is replaced by a short error. They go first: no handler starts in capacity that parked responses will fill.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -24,20 +24,33 @@ pub(crate) struct OutputBudget {
     posted: AtomicUsize,
     /// Bytes of parked responses.
     parked: AtomicUsize,
+    /// The connection is closed: nothing is written any more, and nothing waits.
+    closed: AtomicBool,
     queue: Mutex<BudgetQueue>,
+    /// Whether handlers wait to start, so that the queue need not be locked to find out.
+    starts_wait: AtomicBool,
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum BudgetUse {
+    /// To post a parked response.
+    Respond,
+    /// To start a handler.
+    Start,
 }
 
 #[derive(Default)]
 struct BudgetQueue {
-    /// The wakers of tasks that wait for capacity, oldest first.
-    waiting: BTreeMap<u64, Waker>,
+    /// The wakers of tasks that wait for capacity: parked responses first, then handlers, each from the oldest to the newest.
+    waiting: BTreeMap<(BudgetUse, u64), Waker>,
     next: u64,
 }
 
 /// The position of a task in the queue. A task that stops waiting has to [leave](OutputBudget::leave_queue), or its waker would
 /// stay there.
 #[derive(Debug, Default)]
-pub(crate) struct BudgetQueueEntry(Option<u64>);
+pub(crate) struct BudgetQueueEntry(Option<(BudgetUse, u64)>);
 
 impl OutputBudget {
     pub(crate) fn new(limit: usize, parked_limit: usize) -> Self {
@@ -47,36 +60,45 @@ impl OutputBudget {
             held: AtomicUsize::new(0),
             posted: AtomicUsize::new(0),
             parked: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
             queue: Mutex::default(),
+            starts_wait: AtomicBool::new(false),
         }
     }
 
-    /// Ready when there is capacity. Otherwise the task is queued, and a turn of the driver that frees capacity wakes it.
-    pub(crate) fn poll(&self, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.has_capacity() {
-            self.enqueue(entry, cx);
+    /// Ready when there is capacity for this use. Otherwise the task is queued, and is woken when capacity is freed.
+    pub(crate) fn poll(&self, wanted: BudgetUse, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.has_capacity_to(wanted) {
+            self.enqueue(wanted, entry, cx);
             // Capacity may have been freed before the waker was in the queue.
-            if !self.has_capacity() {
+            if !self.has_capacity_to(wanted) {
                 return Poll::Pending;
             }
         }
         self.leave_queue(entry);
+        if wanted == BudgetUse::Start && self.starts_wait.load(Ordering::SeqCst) {
+            // Each handler that starts wakes the next one, which sees whether there is capacity left.
+            self.wake_waiting(1);
+        }
         Poll::Ready(())
     }
 
     /// Puts a task into the queue, or updates its waker there.
-    fn enqueue(&self, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
+    fn enqueue(&self, wanted: BudgetUse, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
         let mut queue = self.queue();
-        let number = entry.0.unwrap_or(queue.next);
+        let number = entry.0.map_or(queue.next, |(_, number)| number);
         queue.next = queue.next.max(number + 1);
-        queue.waiting.insert(number, cx.waker().clone());
-        entry.0 = Some(number);
+        queue.waiting.insert((wanted, number), cx.waker().clone());
+        entry.0 = Some((wanted, number));
+        self.note_waiting_starts(&queue);
     }
 
     /// Removes a task from the queue.
     pub(crate) fn leave_queue(&self, entry: &mut BudgetQueueEntry) {
-        if let Some(number) = entry.0.take() {
-            self.queue().waiting.remove(&number);
+        if let Some(position) = entry.0.take() {
+            let mut queue = self.queue();
+            queue.waiting.remove(&position);
+            self.note_waiting_starts(&queue);
         }
     }
 
@@ -91,8 +113,12 @@ impl OutputBudget {
         fits
     }
 
+    /// A parked response was posted or dropped: handlers may have waited for that alone.
     pub(crate) fn unpark(&self, bytes: usize) {
         self.parked.fetch_sub(bytes, Ordering::SeqCst);
+        if self.starts_wait.load(Ordering::SeqCst) {
+            self.wake_waiting(1);
+        }
     }
 
     /// Counts a response of that size that was posted to the mailbox.
@@ -109,32 +135,54 @@ impl OutputBudget {
     /// them are left.
     pub(crate) fn set_held(&self, held: usize) -> bool {
         self.held.store(held, Ordering::SeqCst);
-        if !self.has_capacity() {
+        self.wake_waiting(MAX_WAKES_PER_TURN)
+    }
+
+    /// Wakes up to so many tasks for which there is capacity. Returns whether more of them are left.
+    fn wake_waiting(&self, most: usize) -> bool {
+        if !self.has_capacity_to(BudgetUse::Respond) {
             return false;
         }
         let mut queue = self.queue();
         let mut woken = Vec::new();
-        while woken.len() < MAX_WAKES_PER_TURN
-            && let Some((_, waker)) = queue.waiting.pop_first()
-        {
-            woken.push(waker);
+        while woken.len() < most && self.next_is_waiting(&queue) {
+            woken.extend(queue.waiting.pop_first().map(|(_, waker)| waker));
         }
-        let more = !queue.waiting.is_empty();
+        let more = self.next_is_waiting(&queue);
+        self.note_waiting_starts(&queue);
         drop(queue);
         woken.into_iter().for_each(Waker::wake);
         more
     }
 
+    /// Whether there is capacity for the first task of the queue.
+    fn next_is_waiting(&self, queue: &BudgetQueue) -> bool {
+        queue.waiting.first_key_value().is_some_and(|((wanted, _), _)| self.has_capacity_to(*wanted))
+    }
+
     /// Lets all waiting tasks go on: the connection is closed, and no driver will free capacity any more.
     pub(crate) fn release_all(&self) {
-        self.held.store(0, Ordering::SeqCst);
-        self.posted.store(0, Ordering::SeqCst);
-        let woken = std::mem::take(&mut self.queue().waiting);
+        self.closed.store(true, Ordering::SeqCst);
+        let mut queue = self.queue();
+        let woken = std::mem::take(&mut queue.waiting);
+        self.note_waiting_starts(&queue);
+        drop(queue);
         woken.into_values().for_each(Waker::wake);
     }
 
-    pub(crate) fn has_capacity(&self) -> bool {
-        self.held.load(Ordering::SeqCst).saturating_add(self.posted.load(Ordering::SeqCst)) < self.limit
+    pub(crate) fn has_capacity_to(&self, wanted: BudgetUse) -> bool {
+        let unwritten = self.held.load(Ordering::SeqCst).saturating_add(self.posted.load(Ordering::SeqCst));
+        let parked = match wanted {
+            BudgetUse::Start => self.parked.load(Ordering::SeqCst),
+            BudgetUse::Respond => 0,
+        };
+        unwritten.saturating_add(parked) < self.limit || self.closed.load(Ordering::SeqCst)
+    }
+
+    fn note_waiting_starts(&self, queue: &BudgetQueue) {
+        // They are at the end.
+        let starts = queue.waiting.last_key_value().is_some_and(|((wanted, _), _)| *wanted == BudgetUse::Start);
+        self.starts_wait.store(starts, Ordering::SeqCst);
     }
 
     fn queue(&self) -> MutexGuard<'_, BudgetQueue> {
@@ -159,7 +207,7 @@ mod tests {
             });
             while !driver.is_finished() {
                 let mut entry = BudgetQueueEntry::default();
-                if budget.poll(&mut entry, &mut Context::from_waker(Waker::noop())).is_pending() {
+                if budget.poll(BudgetUse::Start, &mut entry, &mut Context::from_waker(Waker::noop())).is_pending() {
                     pending += 1;
                     assert!(entry.0.is_some(), "pending, but not in the queue: nothing would wake the task");
                 }
@@ -167,5 +215,62 @@ mod tests {
             }
         });
         assert!(pending > 0);
+    }
+
+    fn wait(budget: &OutputBudget, wanted: BudgetUse, entry: &mut BudgetQueueEntry) -> bool {
+        budget.poll(wanted, entry, &mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    /// Seed 40001093438 of the world `shell`: a cancelled subscription freed a few bytes, and a handler started in them although a
+    /// finished response waited for the same bytes.
+    #[test]
+    fn no_handler_starts_in_capacity_that_parked_responses_will_fill() {
+        let budget = OutputBudget::new(100, 1_000);
+        budget.set_held(100);
+        assert!(budget.park(80));
+        let (mut response, mut start) = (BudgetQueueEntry::default(), BudgetQueueEntry::default());
+        assert!(!wait(&budget, BudgetUse::Start, &mut start) && !wait(&budget, BudgetUse::Respond, &mut response));
+        budget.set_held(30);
+        assert!(!wait(&budget, BudgetUse::Start, &mut start));
+        assert!(wait(&budget, BudgetUse::Respond, &mut response));
+        budget.unpark(80);
+        assert!(wait(&budget, BudgetUse::Start, &mut start));
+    }
+
+    /// Counts how often it is woken.
+    #[derive(Default)]
+    struct CountWakes(AtomicUsize);
+
+    impl std::task::Wake for CountWakes {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_parked_response_that_is_dropped_lets_the_next_handler_start_and_that_one_wakes_the_next() {
+        let budget = OutputBudget::new(100, 1_000);
+        budget.set_held(30);
+        assert!(budget.park(80));
+        let wakes = [(); 2].map(|()| std::sync::Arc::new(CountWakes::default()));
+        let mut entries = [(); 2].map(|()| BudgetQueueEntry::default());
+        for (wakes, entry) in wakes.iter().zip(&mut entries) {
+            let waker = Waker::from(std::sync::Arc::clone(wakes));
+            assert!(budget.poll(BudgetUse::Start, entry, &mut Context::from_waker(&waker)).is_pending());
+        }
+        budget.unpark(80);
+        assert_eq!([1, 0], [0, 1].map(|index: usize| wakes[index].0.load(Ordering::SeqCst)));
+        assert!(wait(&budget, BudgetUse::Start, &mut entries[0]));
+        assert_eq!(wakes[1].0.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn nothing_waits_once_the_connection_is_closed() {
+        let budget = OutputBudget::new(100, 1_000);
+        budget.set_held(100);
+        assert!(budget.park(80));
+        budget.release_all();
+        assert!(wait(&budget, BudgetUse::Start, &mut BudgetQueueEntry::default()));
+        assert!(wait(&budget, BudgetUse::Respond, &mut BudgetQueueEntry::default()));
     }
 }

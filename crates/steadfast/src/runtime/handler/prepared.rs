@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use steadfast_model::wire;
 use steadfast_proto::encode::EncodedResponse;
 
 use super::execution::Execution;
 use super::launch::{Job, launch};
+use crate::error::Error;
 use crate::runtime::DispatchResult;
 
 /// A handler with what its task needs: ready to be launched. No user code has run so far.
@@ -38,6 +40,20 @@ where
     pub(crate) fn acknowledged(mut self, params: Box<str>) -> Self {
         self.acknowledgement = Some(params);
         self
+    }
+}
+
+/// The output of a handler that encodes its result itself, for the peer's revision.
+pub(crate) type EncodedResult = Result<Vec<u8>, Error>;
+
+/// The response with such a result.
+pub(crate) fn response_of(encoded: EncodedResult, execution: &Execution) -> EncodedResponse {
+    match encoded {
+        Ok(bytes) => EncodedResponse::result(&execution.id, |out| {
+            out.extend_from_slice(&bytes);
+            Ok::<_, std::convert::Infallible>(())
+        }),
+        Err(error) => EncodedResponse::error(&execution.id, &wire::error_for(execution.peer.revision, error.object())),
     }
 }
 

@@ -9,6 +9,7 @@ use steadfast_proto::mutant;
 
 use super::catch_panic::{call_catching_panics, drop_catching_panics};
 use super::execution::Execution;
+use super::output_budget::BudgetUse;
 use super::task::{HandlerStage, HandlerTask};
 use crate::runtime::connection::mailbox::DriverCommand;
 
@@ -47,7 +48,7 @@ where
     /// Posts a response, now or when the output budget has capacity.
     pub(super) fn deliver(&mut self, response: EncodedResponse) -> HandlerStage<T> {
         let execution = &self.execution;
-        if execution.mailbox.budget().has_capacity() {
+        if execution.mailbox.budget().has_capacity_to(BudgetUse::Respond) {
             execution.drop_cleanups();
             return post_response(execution, response);
         }

@@ -25,7 +25,7 @@ use super::catch_panic::{Panic, call_catching_panics, drop_catching_panics, poll
 use super::execution::Execution;
 use super::input_rounds::InputRounds;
 use super::launch::{Job, launch_blocking};
-use super::output_budget::BudgetQueueEntry;
+use super::output_budget::{BudgetQueueEntry, BudgetUse};
 use super::respond::{ParkedResponse, post, post_response};
 use super::suspend::{HandlerPoll, SuspendDetector};
 use crate::runtime::connection::mailbox::DriverCommand;
@@ -84,7 +84,7 @@ where
                     HandlerStage::CleaningUp(None)
                 }
                 HandlerStage::WaitingForBudget(job) => {
-                    if execution.mailbox.budget().poll(&mut task.budget_queue, cx).is_pending() {
+                    if execution.mailbox.budget().poll(BudgetUse::Start, &mut task.budget_queue, cx).is_pending() {
                         task.stage = HandlerStage::WaitingForBudget(job);
                         return Poll::Pending;
                     }
@@ -130,7 +130,7 @@ where
                 },
                 HandlerStage::ResponseParked(_) if execution.stop_reason().is_some() => HandlerStage::CleaningUp(None),
                 HandlerStage::ResponseParked(mut parked) => {
-                    if execution.mailbox.budget().poll(&mut task.budget_queue, cx).is_pending() {
+                    if execution.mailbox.budget().poll(BudgetUse::Respond, &mut task.budget_queue, cx).is_pending() {
                         task.stage = HandlerStage::ResponseParked(parked);
                         return Poll::Pending;
                     }

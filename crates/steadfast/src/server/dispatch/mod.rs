@@ -28,7 +28,8 @@ use super::input::round;
 use super::subscriptions::{self, Subscriptions};
 use super::tasks;
 use super::{Catalog, CatalogItem, Server};
-use crate::runtime::{DispatchResult, Engine, Exchange, Execution, Mailbox, Runtime, Service, Start};
+use crate::runtime::connection::notification_handlers::NotificationQueue;
+use crate::runtime::{DispatchResult, Engine, Exchange, Execution, Mailbox, PeerNotification, Runtime, Service, Start};
 use layer::RequestInfo;
 
 /// One connection's view of a server.
@@ -38,6 +39,8 @@ pub(crate) struct ServerService {
     subscriptions: Option<Subscriptions>,
     /// The connection runs the handler of a task.
     within_task: bool,
+    /// The notifications of a vendor that wait for their handlers.
+    notification_queue: NotificationQueue,
 }
 
 /// What a route needs besides the request.
@@ -63,13 +66,12 @@ impl RouteContext<'_> {
 impl ServerService {
     pub(crate) fn new(server: Server, mailbox: &Arc<Mailbox>) -> Self {
         let subscriptions = Subscriptions::new(&server, &server.capabilities(), mailbox);
-        Self { server, subscriptions: Some(subscriptions), within_task: false }
+        Self { subscriptions: Some(subscriptions), ..Self::for_exchange(server) }
     }
 
     /// For one request of 2026-07-28: it has no subscriptions of its connection.
-    #[cfg(feature = "http")]
     pub(crate) fn for_exchange(server: Server) -> Self {
-        Self { server, subscriptions: None, within_task: false }
+        Self { server, subscriptions: None, within_task: false, notification_queue: NotificationQueue::default() }
     }
 
     /// Runs the handler of a task once.
@@ -82,7 +84,7 @@ impl ServerService {
         let mut limits = server.limits().clone();
         // A task may run until it expires.
         limits.handler_deadline = None;
-        let service = Self { server: server.clone(), subscriptions: None, within_task: true };
+        let service = Self { within_task: true, ..Self::for_exchange(server.clone()) };
         let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
         let service = |mailbox: &Arc<Mailbox>| {
             mailbox.identify(principal);
@@ -151,7 +153,14 @@ impl Service for ServerService {
             {
                 self.run(request, |request| tasks::serve(scope, &request))
             }
+            Method::Vendor(method) => self.run(request, |request| routes::vendor(scope, request, method)),
             _ => self.run(request, |request| method_not_found(&request)),
+        }
+    }
+
+    fn on_notification(&mut self, notification: PeerNotification<'_>) {
+        if let Method::Vendor(_) = notification.method {
+            self.notification_queue.push(&self.server.vendor_handlers().notifications, notification);
         }
     }
 }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_model::error::excerpt;
-use steadfast_model::{CacheHints, CompleteParams, CompleteResult, ErrorObject, Reference, wire};
+use steadfast_model::{CacheHints, CompleteParams, CompleteResult, ErrorObject, Reference, VendorMethod, wire};
 use steadfast_proto::connection::{Peer, Request};
 use steadfast_proto::encode::EncodedResponse;
 
 use super::RouteContext;
 use super::encode::encode;
 use crate::error::Error;
+use crate::runtime::handler::prepared::response_of;
 use crate::runtime::{DispatchResult, Execution, Job, PreparedHandler, Route, Start};
 use crate::server::completion::{CompletionFuture, CompletionReply};
 use crate::server::input::{need, round};
@@ -70,6 +71,19 @@ pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, within_task: 
     let encode = move |reply: ToolReply, execution: &Execution| encode(reply, execution, &server);
     let grace = tool.is_cooperative().then_some(GRACE);
     ToolRoute::Inline(Route::Handler(PreparedHandler::new(execution, job, encode).cooperative(grace)))
+}
+
+/// A request that is not in the specification.
+pub(super) fn vendor(scope: RouteContext<'_>, request: Request, method: VendorMethod) -> impl Start + use<> {
+    let Some(handler) = scope.server.vendor_handlers().request(method).cloned() else {
+        return Route::Response(EncodedResponse::error(&request.id, &ErrorObject::method_not_found(method.name())));
+    };
+    let execution = scope.execution(&request);
+    let ctx = Context::new(Arc::clone(&execution), scope.server);
+    let common_members = scope.server.common_members().clone();
+    // The handler is called inside of the job, where it may block or panic, and not on this thread.
+    let job = Job::Future(Box::pin(async move { handler(request.params, ctx, common_members).await }));
+    Route::Handler(PreparedHandler::new(execution, job, response_of))
 }
 
 /// `prompts/get`.

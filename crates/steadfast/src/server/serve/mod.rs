@@ -88,6 +88,7 @@ impl Server {
     pub(crate) fn hello(&self) -> Hello {
         let mut hello = ServerHello::new(self.info().clone(), self.capabilities());
         hello.instructions = self.instructions().map(str::to_owned);
+        hello.vendor_methods = self.vendor_handlers().methods();
         Hello::Server(hello)
     }
 }

@@ -15,6 +15,7 @@ mod results;
 mod subscriptions;
 mod tasks;
 mod tools;
+mod vendor_methods;
 
 use serde_json::{Value, json};
 use steadfast::prelude::*;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use steadfast_model::request::{self, Request};
-use steadfast_model::{ResourceParams, Revision, SubscriptionFilter, wire};
+use steadfast_model::{ResourceParams, Revision, SubscriptionFilter};
 use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
@@ -151,7 +151,7 @@ impl ResourceSubscriptions {
             return Err(Error::closed(Outcome::NotSent));
         };
         let (params, common_members) = (ResourceParams::new(uri), &client.connection.opener.common_members);
-        let text = wire::params_text(self.revision, &params, common_members).map_err(Error::encode)?;
+        let text = R::encode_params(self.revision, &params, common_members).map_err(Error::encode)?;
         let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
         Ok(PendingCall::new(&self.mailbox, R::METHOD, Some(text), options))
     }

@@ -1,0 +1,176 @@
+//! Methods that are not in the specification: their handlers, and notifications to the client.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use steadfast_model::notification::Notification;
+use steadfast_model::request::Request;
+use steadfast_model::wire::CommonMembers;
+use steadfast_model::{Method, VendorMethod};
+use steadfast_proto::envelope::OwnedParams;
+
+use super::{Context, ServerBuilder};
+use crate::error::Error;
+use crate::runtime::DriverCommand;
+use crate::runtime::connection::notification_handlers::{NotificationHandlers, NotificationSender};
+use crate::runtime::handler::prepared::EncodedResult;
+
+/// The handler of a request: a function of its parameters, the context and the members that the server adds to its results.
+type RequestHandler = Arc<
+    dyn Fn(OwnedParams, Context, CommonMembers) -> Pin<Box<dyn Future<Output = EncodedResult> + Send>> + Send + Sync,
+>;
+
+/// The handlers of a server for methods that are not in the specification.
+#[derive(Clone, Default)]
+pub(crate) struct VendorHandlers {
+    requests: BTreeMap<VendorMethod, RequestHandler>,
+    pub(crate) notifications: NotificationHandlers,
+}
+
+impl VendorHandlers {
+    /// The methods that have a handler.
+    pub(crate) fn methods(&self) -> Vec<VendorMethod> {
+        self.requests.keys().copied().chain(self.notifications.methods()).collect()
+    }
+
+    pub(super) fn request(&self, method: VendorMethod) -> Option<&RequestHandler> {
+        self.requests.get(&method)
+    }
+}
+
+impl fmt::Debug for VendorHandlers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.methods().iter().map(|method| method.name())).finish()
+    }
+}
+
+/// Methods that are not in the specification.
+impl ServerBuilder {
+    /// Adds a handler for a request that is not in the specification: see [`request`](steadfast_model::request). It runs as
+    /// handlers of tools do: with a deadline, a [`Context`] for progress, log messages and cancellation, and with its panics
+    /// caught. It cannot ask its client for input in 2026-07-28.
+    ///
+    /// ```
+    /// use serde::{Deserialize, Serialize};
+    /// use steadfast::{Method, Server, model::Request};
+    ///
+    /// /// `acme/reindex`
+    /// enum Reindex {}
+    ///
+    /// impl Request for Reindex {
+    ///     const METHOD: Method = Method::vendor_request("acme/reindex");
+    ///     type Params = Folder;
+    ///     type Result = Indexed;
+    /// }
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Folder { path: String }
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Indexed { documents: u64 }
+    ///
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = Server::builder("search", "1.0.0")
+    ///     .on_request::<Reindex, _, _>(|folder, ctx| async move {
+    ///         ctx.progress(0.5, format!("reading {}", folder.path));
+    ///         Ok(Indexed { documents: 3 })
+    ///     })
+    ///     .build();
+    /// let client = steadfast::Client::connect(server).await?;
+    /// let indexed = client.call::<Reindex>(Folder { path: "/src".to_owned() }).await?;
+    /// assert_eq!(indexed.documents, 3);
+    /// # Ok::<_, steadfast::Error>(()) }).unwrap();
+    /// ```
+    pub fn on_request<R, F, A>(mut self, handler: F) -> Self
+    where
+        R: Request,
+        F: Fn(R::Params, Context) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
+    {
+        const { assert!(R::METHOD.is_vendor_request(), "the method is in the specification: the server handles it itself") }
+        let Method::Vendor(method) = R::METHOD else { return self };
+        let handler = Arc::new(handler);
+        let handler: RequestHandler = Arc::new(move |params, ctx, common_members| {
+            let handler = Arc::clone(&handler);
+            Box::pin(async move {
+                let revision = ctx.client().revision();
+                let params = serde_json::from_str(params.text())
+                    .map_err(|error| Error::invalid_params(format!("{}: {error}", R::METHOD)))?;
+                let result = handler(params, ctx).await?;
+                let mut out = Vec::new();
+                R::encode_result(revision, &result, &common_members, &mut out).map_err(Error::encode)?;
+                Ok(out)
+            })
+        });
+        self.vendor_handlers_mut().requests.insert(method, handler);
+        self
+    }
+
+    /// Adds a handler for a notification that is not in the specification. The handlers of one connection run one at a time,
+    /// in the order of the notifications; if too many wait, the oldest are dropped. Over HTTP in 2026-07-28 there is no
+    /// connection, and no order.
+    pub fn on_notification<N, F, A>(mut self, handler: F) -> Self
+    where
+        N: Notification,
+        F: Fn(N::Params, NotificationSender) -> A + Send + Sync + 'static,
+        A: Future<Output = ()> + Send + 'static,
+    {
+        const {
+            assert!(
+                N::METHOD.is_vendor_notification(),
+                "the method is in the specification: the server handles it itself"
+            );
+        }
+        self.vendor_handlers_mut().notifications.add::<N, _, _>(handler);
+        self
+    }
+}
+
+/// Notifications that are not in the specification.
+impl Context {
+    /// Sends the client a notification about this request: see [`notification`](steadfast_model::notification). It is sent
+    /// before the response. It is dropped if the request has ended, or if as many of its notifications and log messages wait to
+    /// be written as [`Limits::queued_logs`](crate::Limits::queued_logs) allows.
+    ///
+    /// ```
+    /// # use serde::{Deserialize, Serialize};
+    /// # use steadfast::{Context, Method, model::Notification};
+    /// /// `notifications/acme/indexed`
+    /// enum Indexed {}
+    ///
+    /// impl Notification for Indexed {
+    ///     const METHOD: Method = Method::vendor_notification("notifications/acme/indexed");
+    ///     type Params = Folder;
+    /// }
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Folder { path: String }
+    ///
+    /// # fn index(ctx: Context) -> steadfast::Result<()> {
+    /// ctx.notify::<Indexed>(&Folder { path: "/src".to_owned() })?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the parameters are not a JSON object.
+    pub fn notify<N: Notification>(&self, params: &N::Params) -> Result<(), Error> {
+        const {
+            assert!(
+                N::METHOD.is_vendor_notification(),
+                "the method is in the specification: the server sends it itself"
+            )
+        }
+        let (Method::Vendor(method), Some(execution)) = (N::METHOD, self.execution()) else { return Ok(()) };
+        let none = CommonMembers::none();
+        let params = N::encode_params(execution.peer.revision, params, &none).map_err(Error::encode)?;
+        if execution.reserve_log() {
+            let command = DriverCommand::NotifyVendor { request: Some(execution.key), method, params };
+            // If the connection is closed, the notification is discarded.
+            let _ = execution.mailbox.post(command);
+        }
+        Ok(())
+    }
+}
