@@ -177,7 +177,7 @@ fn notifications() {
     let output = output_of(env!("CARGO_BIN_EXE_notifications"), "");
     let cached = ["one client reads: nothing, read 1", "the other uses the cache: nothing, read 1, 1 cached"];
     let notified =
-        ["changes: listening", "log message, info: \"the oven is hot\"", "changes: ServerResource(\"bakery://shelf\")"];
+        ["changes: listening", "log message, info: \"the oven is hot\"", "changes: Resource(\"bakery://shelf\")"];
     let cancelled = ["cancelling after 3 of 1000000", "outcome Unknown"];
     assert_prints(&output, &cached);
     assert_prints(&output, &notified);

@@ -9,6 +9,7 @@
 //!
 //! | folder | contents |
 //! |---|---|
+//! | `dispatch` | the path of every request: layers, encoding |
 //! | `call` | one call from start to outcome: states, retries, rounds, progress, cancellation |
 //! | `tasks` | calls that become tasks: polling and cancelling them |
 //! | `connection` | targets, opening, negotiation, reconnecting |
@@ -23,6 +24,7 @@
 pub(crate) mod cache;
 mod call;
 pub(crate) mod connection;
+mod dispatch;
 mod handlers;
 mod listing;
 mod methods;

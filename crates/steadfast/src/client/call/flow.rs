@@ -5,7 +5,6 @@
 //! total timeout, its [`Canceller`] and the close of the client end the wait at once, with an error that says what is
 //! known of the call by then (law L10).
 
-use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -25,13 +24,14 @@ use crate::client::Client;
 use crate::client::cache::CacheTicket;
 use crate::client::connection::live::LiveConnection;
 use crate::client::connection::reconnecting::{LostConnection, ReconnectingConnection};
+use crate::client::dispatch::RequestOrigin;
 use crate::client::tasks;
 use crate::client::tasks::TaskKind;
 use crate::client::tasks::cancel::supports_task_cancel;
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossKind, complete, text_of};
 use crate::runtime::timeout::{timeout_at, unless_stopped};
-use crate::runtime::{CallOptions, PendingCall, Runtime};
+use crate::runtime::{CallOptions, Runtime};
 
 /// The data of one call that outlive each of its requests.
 pub(crate) struct CallFlow<R: Request> {
@@ -133,12 +133,7 @@ impl<R: Request> CallFlow<R> {
 
     /// Sends the first or the next request of the call.
     pub(crate) fn send_request(&mut self) -> Result<InFlightRequest<R>, Error> {
-        // The connection of a client that is being closed is only for requests that cancel.
-        if self.limits.connection.is_closing() && !R::METHOD.is_teardown() {
-            return Err(Error::closed(Outcome::NotSent));
-        }
         self.task_kind = TaskKind::for_request::<R>(&self.client, &self.live.peer, &self.params)?;
-        let params = self.encode_params()?;
         self.sent_at = self.limits.runtime.now();
         let inner = &self.client.inner;
         let wire = inner.wire_format(self.live.peer.revision);
@@ -156,25 +151,20 @@ impl<R: Request> CallFlow<R> {
             uncancellable: self.task_kind == Some(TaskKind::Experimental),
             ..CallOptions::default()
         };
-        let request = PendingCall::new(&self.live.mailbox, R::METHOD, Some(params), options);
+        let request = self
+            .live
+            .sender
+            .send_edited::<R>(RequestOrigin::Call, &self.params, options, |text| self.add_members(text))?;
         self.limits.canceller.track(&request);
         Ok(InFlightRequest::new(self.client.clone(), request, self.task_kind))
     }
 
-    /// The parameters of the next request, encoded for the revision of the server.
-    fn encode_params(&self) -> Result<Box<str>, Error> {
-        let revision = self.live.peer.revision;
-        let common_members =
-            self.client.inner.cache().logs.decorate(&self.client.inner.connection.opener.common_members);
-        let common_members = match &self.progress_token {
-            Some(token) => Cow::Owned(common_members.into_owned().with_progress_token(token)),
-            None => common_members,
-        };
-        let text = R::encode_params(revision, &self.params, &common_members).map_err(Error::encode)?;
-        let text = self.rounds.add_input_responses(text, revision)?;
+    /// Adds to the parameters of the next request the answers of a round, and that the call may become a task.
+    fn add_members(&self, params: Box<str>) -> Result<Box<str>, Error> {
+        let params = self.rounds.add_input_responses(params, self.live.peer.revision)?;
         match self.task_kind {
-            Some(kind) => kind.add_task_member::<R>(text, &self.params),
-            None => Ok(text),
+            Some(kind) => kind.add_task_member::<R>(params, &self.params),
+            None => Ok(params),
         }
     }
 

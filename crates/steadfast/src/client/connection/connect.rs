@@ -13,15 +13,18 @@ use steadfast_model::{
     JsonObject, ListRootsResult, TASKS_EXTENSION,
 };
 use steadfast_proto::connection::Limits;
+use tokio::sync::watch;
 
 use super::opening::{NegotiationMode, Opener};
 use super::reconnect::Reconnect;
 use super::reconnecting::ReconnectingConnection;
 use super::target::{Connector, Target};
 use crate::client::cache::{ClientCache, ResponseCache};
+use crate::client::dispatch::{ClientDispatch, RefuseWhileClosing};
 use crate::client::handlers::Handlers;
 use crate::client::handlers::capabilities::capabilities_to_declare;
 use crate::client::handlers::server_request::ServerRequest;
+use crate::client::notifications::logs::LogLevelLayer;
 use crate::client::tasks::registry::TaskRegistry;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
@@ -311,10 +314,19 @@ impl ConnectBuilder {
         let policy =
             self.reconnect.unwrap_or_else(|| if over_http { Reconnect::default() } else { Reconnect::never() });
         let reconnects = policy.max_attempts() > 0 && self.connector.can_reopen();
-        let opener = Opener {
-            cache: ClientCache::new(self.cache, self.checks_output, reconnects),
-            connector: self.connector,
+        let cache = ClientCache::new(self.cache, self.checks_output, reconnects);
+        let closing = watch::Sender::new(false);
+        let dispatch = ClientDispatch {
             common_members: CommonMembers::of_client(&self.info, &capabilities),
+            layers: vec![
+                Arc::new(RefuseWhileClosing(closing.subscribe())),
+                Arc::new(LogLevelLayer(Arc::clone(&cache))),
+            ],
+        };
+        let opener = Opener {
+            cache,
+            dispatch: Arc::new(dispatch),
+            connector: self.connector,
             info: self.info,
             handlers: self.handlers.with_declared(capabilities.clone()),
             capabilities,
@@ -328,7 +340,7 @@ impl ConnectBuilder {
         };
         let live = opener.open(None, opener.deadline(), drop).await?;
         let (connection, trusts_annotations) =
-            (ReconnectingConnection::new(opener, live, policy), self.trust_annotations);
+            (ReconnectingConnection::new(opener, live, policy, closing), self.trust_annotations);
         let next_token = AtomicI64::new(1);
         Ok(Client { inner: Arc::new(ClientInner { connection, over_http, trusts_annotations, next_token }) })
     }

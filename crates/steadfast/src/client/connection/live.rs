@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::opening::{Negotiation, Opener};
 use super::target::OpenTransport;
 use crate::client::cache::ClientCache;
+use crate::client::dispatch::{ClientDispatch, RequestSender};
 use crate::client::handlers::ClientService;
 use crate::client::notifications::changes::ChangeListeners;
 use crate::runtime::connection::notification_handlers::NotificationQueue;
@@ -28,14 +29,23 @@ const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 /// A connection whose revision is negotiated. Dropping it closes it.
 pub(crate) struct LiveConnection {
     driven: DrivenConnection,
+    /// Sends requests over it.
+    pub(crate) sender: RequestSender,
     pub(crate) peer: Arc<Peer>,
     pub(crate) instructions: Option<String>,
     pub(crate) opened_at: Moment,
 }
 
 impl LiveConnection {
-    pub(crate) fn new(driven: DrivenConnection, negotiation: Negotiation, opened_at: Moment) -> Self {
-        Self { driven, peer: Arc::new(negotiation.peer), instructions: negotiation.instructions, opened_at }
+    pub(crate) fn new(
+        driven: DrivenConnection,
+        dispatch: &Arc<ClientDispatch>,
+        negotiation: Negotiation,
+        opened_at: Moment,
+    ) -> Self {
+        let Negotiation { peer, instructions } = negotiation;
+        let sender = RequestSender::new(dispatch, &driven.mailbox, peer.revision);
+        Self { driven, sender, peer: Arc::new(peer), instructions, opened_at }
     }
 }
 
@@ -68,7 +78,7 @@ impl DrivenConnection {
             handlers: Arc::clone(&opener.handlers),
             change_listeners: change_listeners.clone(),
             cache: Arc::clone(&cache),
-            common_members: opener.common_members.clone(),
+            dispatch: Arc::clone(&opener.dispatch),
             task_registry: Arc::clone(&opener.task_registry),
             notification_queue: NotificationQueue::default(),
         };

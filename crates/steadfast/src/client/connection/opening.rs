@@ -8,10 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_model::request;
-use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{
-    ClientCapabilities, DiscoverResult, EmptyParams, ErrorObject, Implementation, InitializeResult, Method, Revision,
-    code,
+    ClientCapabilities, DiscoverResult, EmptyParams, ErrorObject, Implementation, InitializeResult, Revision, code,
 };
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{CallEnd, ClientHello, Hello, Limits, Peer};
@@ -20,6 +18,7 @@ use tokio::sync::watch;
 use super::live::{DrivenConnection, LiveConnection, wait_until_closed};
 use super::target::Connector;
 use crate::client::cache::ClientCache;
+use crate::client::dispatch::{ClientDispatch, RequestSender};
 use crate::client::handlers::Handlers;
 use crate::client::tasks::registry::TaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
@@ -46,7 +45,7 @@ pub(crate) struct Opener {
     pub(crate) connector: Connector,
     pub(crate) info: Implementation,
     pub(crate) capabilities: ClientCapabilities,
-    pub(crate) common_members: CommonMembers,
+    pub(crate) dispatch: Arc<ClientDispatch>,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) cache: Arc<ClientCache>,
     pub(crate) task_registry: Arc<TaskRegistry>,
@@ -110,7 +109,7 @@ impl Opener {
             let (mailbox, runtime) = (Arc::clone(&driven.mailbox), Arc::clone(&self.runtime));
             self.runtime.spawn(Box::pin(keep_alive(mailbox, runtime, interval, driven.closed())));
         }
-        LiveConnection::new(driven, negotiation, self.runtime.now())
+        LiveConnection::new(driven, &self.dispatch, negotiation, self.runtime.now())
     }
 
     /// Closes a connection whose negotiation failed, and adds the exit reason of the server to the error.
@@ -146,20 +145,20 @@ impl Opener {
                 result => return result,
             }
         }
-        self.negotiate_by_era(mailbox, deadline).await
+        self.negotiate_by_mode(mailbox, deadline).await
     }
 
-    async fn negotiate_by_era(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Negotiation, Error> {
+    async fn negotiate_by_mode(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Negotiation, Error> {
         match self.negotiation {
             NegotiationMode::Handshake(revision) => self.handshake(mailbox, revision, deadline).await,
             NegotiationMode::Stateless => match self.discover_with_retry(mailbox, deadline).await? {
-                Discovery::Modern(negotiation) => Ok(*negotiation),
+                Discovery::Stateless(negotiation) => Ok(*negotiation),
                 Discovery::Stateful(revision) => Err(Error::incompatible(format!(
                     "the newest revision of the server is {revision}, and `NegotiationMode::Stateless` allows only newer ones"
                 ))),
             },
             NegotiationMode::Auto => match self.discover_with_retry(mailbox, self.halfway_to(deadline)).await {
-                Ok(Discovery::Modern(negotiation)) => Ok(*negotiation),
+                Ok(Discovery::Stateless(negotiation)) => Ok(*negotiation),
                 Ok(Discovery::Stateful(revision)) => self.handshake(mailbox, revision, deadline).await,
                 Err(error) if may_be_stateful_server(&error) => {
                     self.handshake(mailbox, Revision::LATEST_STATEFUL, deadline).await
@@ -185,7 +184,8 @@ impl Opener {
     }
 
     async fn discover(&self, mailbox: &Arc<Mailbox>, revision: Revision, deadline: Moment) -> Result<Discovery, Error> {
-        let end = self.send_discover(mailbox, revision, deadline)?.await;
+        let sender = RequestSender::new(&self.dispatch, mailbox, revision);
+        let end = sender.send::<request::Discover>(&EmptyParams::default(), self.options(deadline))?.await;
         let result: DiscoverResult = result_of::<request::Discover>(end)?;
         let revision = match result.known_versions().max() {
             Some(revision) if revision.is_stateless() => revision,
@@ -197,18 +197,7 @@ impl Opener {
         peer.server_capabilities = result.capabilities;
         // If the connection is closed, the first call fails with that.
         let _ = mailbox.post(DriverCommand::OpenStateless(Box::new(peer.clone())));
-        Ok(Discovery::Modern(Box::new(Negotiation { peer, instructions: result.instructions })))
-    }
-
-    fn send_discover(
-        &self,
-        mailbox: &Arc<Mailbox>,
-        revision: Revision,
-        deadline: Moment,
-    ) -> Result<PendingCall, Error> {
-        let params = EmptyParams::default();
-        let text = wire::params_text(revision, &params, &self.common_members).map_err(Error::encode)?;
-        Ok(PendingCall::new(mailbox, Method::Discover, Some(text), self.options(deadline)))
+        Ok(Discovery::Stateless(Box::new(Negotiation { peer, instructions: result.instructions })))
     }
 
     async fn handshake(
@@ -232,10 +221,11 @@ impl Opener {
     /// the time is left to open another connection, if the server has forgotten this one.
     pub(crate) async fn probe(&self, live: &LiveConnection, deadline: Moment) -> CallEnd {
         let deadline = self.halfway_to(deadline);
+        let (params, options) = (EmptyParams::default(), self.options(deadline));
         let request = if live.peer.revision.is_stateless() {
-            self.send_discover(&live.mailbox, live.peer.revision, deadline)
+            live.sender.send::<request::Discover>(&params, options)
         } else {
-            Ok(PendingCall::new(&live.mailbox, Method::Ping, None, self.options(deadline)))
+            live.sender.send::<request::Ping>(&params, options)
         };
         match request {
             Ok(request) => request.await,
@@ -258,7 +248,7 @@ impl Opener {
 /// The result of `server/discover`.
 enum Discovery {
     /// The server speaks 2026-07-28 or newer: the negotiation is complete.
-    Modern(Box<Negotiation>),
+    Stateless(Box<Negotiation>),
     /// This is the newest revision of the server, which needs a handshake.
     Stateful(Revision),
 }

@@ -57,7 +57,12 @@ pub(crate) struct LostConnection {
 }
 
 impl ReconnectingConnection {
-    pub(crate) fn new(opener: Opener, live: LiveConnection, policy: Reconnect) -> Arc<Self> {
+    pub(crate) fn new(
+        opener: Opener,
+        live: LiveConnection,
+        policy: Reconnect,
+        closing: watch::Sender<bool>,
+    ) -> Arc<Self> {
         let policy = if opener.connector.can_reopen() { policy } else { Reconnect::never() };
         let state = ReconnectState {
             working_since: Some(live.opened_at),
@@ -67,7 +72,7 @@ impl ReconnectingConnection {
             streak: FailureStreak::default(),
             closed: false,
         };
-        Arc::new(Self { opener, policy, state: Mutex::new(state), closing: watch::Sender::new(false) })
+        Arc::new(Self { opener, policy, state: Mutex::new(state), closing })
     }
 
     /// The newest connection, which may be lost.

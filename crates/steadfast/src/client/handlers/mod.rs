@@ -17,6 +17,7 @@ use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
 
 use super::cache::ClientCache;
+use super::dispatch::{ClientDispatch, RequestSender};
 use super::notifications::changes::ChangeListeners;
 use super::tasks::cancel;
 use super::tasks::registry::TaskRegistry;
@@ -47,8 +48,8 @@ pub(crate) struct ClientService {
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) change_listeners: ChangeListeners,
     pub(crate) cache: Arc<ClientCache>,
-    /// Added to the requests that this service sends: `tasks/cancel`.
-    pub(crate) common_members: CommonMembers,
+    /// For the requests that this service sends: `tasks/cancel`.
+    pub(crate) dispatch: Arc<ClientDispatch>,
     pub(crate) task_registry: Arc<TaskRegistry>,
     /// The notifications of a vendor that wait for their handlers.
     pub(crate) notification_queue: NotificationQueue,
@@ -168,7 +169,8 @@ impl Service for ClientService {
     }
 
     fn on_late_result(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
-        cancel::cancel_late(result, peer, &self.common_members, mailbox, runtime, &self.task_registry);
+        let sender = RequestSender::new(&self.dispatch, mailbox, peer.revision);
+        cancel::cancel_late(result, peer, sender, runtime, &self.task_registry);
     }
 
     fn observe_notification(&mut self, method: Method, params: &OwnedParams) {

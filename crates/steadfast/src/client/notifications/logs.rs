@@ -10,16 +10,18 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use steadfast_model::meta::key;
-use steadfast_model::wire::{self, CommonMembers};
-use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, SetLevelParams, request};
+use steadfast_model::wire::CommonMembers;
+use steadfast_model::{LoggingLevel, LoggingMessageParams, SetLevelParams, request};
 use steadfast_proto::envelope::OwnedParams;
 
 use crate::client::Client;
+use crate::client::cache::ClientCache;
 use crate::client::call::pending::PendingResult;
 use crate::client::connection::live::LiveConnection;
 use crate::client::connection::opening::Opener;
+use crate::client::dispatch::{ClientLayer, OutgoingRequest, RequestOrigin};
 use crate::error::Error;
-use crate::runtime::{CallOptions, LossyChannel, PendingCall};
+use crate::runtime::{CallOptions, LossyChannel};
 
 /// If more messages than this are unread, or more bytes of them, the oldest are dropped.
 const MAX_UNREAD: usize = 1_024;
@@ -185,22 +187,12 @@ impl LogListeners {
         (listener, lowest)
     }
 
-    /// Adds the log level to the common members of a request, if there is a listener.
-    pub(crate) fn decorate<'a>(&self, common_members: &'a CommonMembers) -> Cow<'a, CommonMembers> {
-        match self.lowest_level() {
-            Some(level) => Cow::Owned(common_members.clone().with_meta(key::LOG_LEVEL, &level)),
-            None => Cow::Borrowed(common_members),
-        }
-    }
-
     /// Sets the log level again after a reconnect (up to 2025-11-25). A failure is ignored: the streams then receive
     /// what the server sends by default.
     pub(crate) fn restore(&self, live: &LiveConnection, opener: &Opener) {
         let Some(level) = self.lowest_level().filter(|_| !live.peer.revision.is_stateless()) else { return };
-        let params = SetLevelParams::new(level);
-        let Ok(text) = wire::params_text(live.peer.revision, &params, &CommonMembers::none()) else { return };
         let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };
-        let call = PendingCall::new(&live.mailbox, Method::SetLevel, Some(text), options);
+        let Ok(call) = live.sender.send::<request::SetLevel>(&SetLevelParams::new(level), options) else { return };
         opener.runtime.spawn(Box::pin(async move { drop(call.await) }));
     }
 
@@ -243,5 +235,20 @@ impl LogListeners {
 impl LogListenerTable {
     fn each(&self) -> impl Iterator<Item = Arc<LogListener>> + '_ {
         self.listeners.iter().filter_map(Weak::upgrade)
+    }
+}
+
+/// Adds the level of the listeners to each call (since 2026-07-28).
+pub(crate) struct LogLevelLayer(pub(crate) Arc<ClientCache>);
+
+impl ClientLayer for LogLevelLayer {
+    fn on_request(&self, request: &OutgoingRequest, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
+        if request.origin == RequestOrigin::Call
+            && request.revision.is_stateless()
+            && let Some(level) = self.0.logs.lowest_level()
+        {
+            *members = Cow::Owned(members.clone().into_owned().with_meta(key::LOG_LEVEL, &level));
+        }
+        Ok(())
     }
 }

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_model::wire::{self, CommonMembers};
-use steadfast_model::{Method, TaskParams, request};
+use steadfast_model::{TaskParams, request};
 use steadfast_proto::connection::Peer;
 use steadfast_proto::mutant;
 
@@ -15,8 +14,9 @@ use super::registry::{PendingCancellation, TaskRegistry};
 use super::{TaskKind, has_result_request};
 use crate::client::Client;
 use crate::client::connection::reconnecting::ShutDownOnDrop;
+use crate::client::dispatch::RequestSender;
 use crate::runtime::timeout::timeout_at;
-use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
+use crate::runtime::{CallOptions, Runtime};
 
 /// The timeout of one cancellation.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,21 +39,18 @@ pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: PendingCancel
 pub(crate) fn cancel_late(
     response: String,
     peer: &Arc<Peer>,
-    common_members: &CommonMembers,
-    mailbox: &Arc<Mailbox>,
+    sender: RequestSender,
     runtime: &Arc<dyn Runtime>,
     registry: &Arc<TaskRegistry>,
 ) {
     if !supports_task_cancel(peer) {
         return;
     }
-    let canceller =
-        TaskCanceller { mailbox: Arc::clone(mailbox), peer: Arc::clone(peer), common_members: common_members.clone() };
+    let kind = if has_result_request(peer) { TaskKind::Experimental } else { TaskKind::Extension };
     let (cancellation, workers) = (registry.begin_cancellation(), Arc::clone(runtime));
     runtime.spawn(Box::pin(async move {
-        let kind = if has_result_request(&canceller.peer) { TaskKind::Experimental } else { TaskKind::Extension };
         if let Some(task) = kind.created_task(&response) {
-            send_when_permitted(&workers, cancellation, move || canceller.cancel(&task.task_id));
+            send_when_permitted(&workers, cancellation, move || send_cancel(&sender, &task.task_id));
         }
     }));
 }
@@ -69,10 +66,9 @@ pub(crate) fn cancel_all(client: &Client, last_connection: ShutDownOnDrop) {
     }
     let live = connection.live();
     for (task_id, cancellation) in registry.claim_all() {
-        let (mailbox, peer) = (Arc::clone(&live.mailbox), Arc::clone(&live.peer));
-        let canceller = TaskCanceller { mailbox, peer, common_members: connection.opener.common_members.clone() };
-        if supports_task_cancel(&canceller.peer) {
-            send_when_permitted(&runtime, cancellation, move || canceller.cancel(&task_id));
+        if supports_task_cancel(&live.peer) {
+            let sender = live.sender.clone();
+            send_when_permitted(&runtime, cancellation, move || send_cancel(&sender, &task_id));
         }
     }
     if !registry.is_cancelling() {
@@ -87,23 +83,13 @@ pub(crate) fn cancel_all(client: &Client, last_connection: ShutDownOnDrop) {
     }));
 }
 
-/// Sends `tasks/cancel` over one connection.
-struct TaskCanceller {
-    mailbox: Arc<Mailbox>,
-    peer: Arc<Peer>,
-    common_members: CommonMembers,
-}
-
-impl TaskCanceller {
-    /// Sends the request; the returned future waits for the response. Does nothing if the task id cannot be encoded.
-    fn cancel(&self, task_id: &str) -> impl Future<Output = ()> + Send + use<> {
-        let text = wire::params_text(self.peer.revision, &TaskParams::new(task_id), &self.common_members);
-        let options = CallOptions { timeout: Some(CANCEL_TIMEOUT), ..CallOptions::default() };
-        let request = text.map(|text| PendingCall::new(&self.mailbox, Method::CancelTask, Some(text), options));
-        async move {
-            if let Ok(request) = request {
-                drop(request.await);
-            }
+/// Sends `tasks/cancel`; the returned future waits for the response. Does nothing if the task id cannot be encoded.
+fn send_cancel(sender: &RequestSender, task_id: &str) -> impl Future<Output = ()> + Send + use<> {
+    let options = CallOptions { timeout: Some(CANCEL_TIMEOUT), ..CallOptions::default() };
+    let request = sender.send::<request::CancelTask>(&TaskParams::new(task_id), options);
+    async move {
+        if let Ok(request) = request {
+            drop(request.await);
         }
     }
 }

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use steadfast_model::wire;
 use steadfast_model::{DetailedTask, Method, ResourceParams, SubscriptionFilter, SubscriptionParams, request};
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::{Moment, mutant};
@@ -185,10 +184,8 @@ impl Changes {
 
     fn send_listen(&self) -> Result<PendingCall, Error> {
         let params = SubscriptionParams::new(self.filter.clone());
-        let common_members = &self.client.inner.connection.opener.common_members;
-        let text = wire::params_text(self.live.peer.revision, &params, common_members).map_err(Error::encode)?;
         // Without a timeout: the server responds when the subscription ends.
-        Ok(PendingCall::new(&self.live.mailbox, Method::Listen, Some(text), CallOptions::default()))
+        self.live.sender.send::<request::Listen>(&params, CallOptions::default())
     }
 
     /// The source after a loss: the next connection, if the client reconnects and has attempts left.

@@ -5,17 +5,18 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use steadfast_model::request::{self, Request};
-use steadfast_model::{ResourceParams, Revision, SubscriptionFilter};
+use steadfast_model::{ResourceParams, SubscriptionFilter};
 use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
 use super::listeners::{ChangeListener, ChangeListeners, ListenFailure};
 use crate::client::connection::live::{LiveConnection, wait_until_notifications_arrive};
+use crate::client::dispatch::RequestSender;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, result_of};
 use crate::runtime::timeout::{timeout_at, unless_stopped};
-use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
+use crate::runtime::{CallOptions, PendingCall, Runtime};
 
 /// The timeout of `resources/subscribe`.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -35,9 +36,8 @@ pub(crate) fn listen(client: &Client, live: &Arc<LiveConnection>, filter: Subscr
         client: Arc::downgrade(&client.inner),
         runtime: Arc::clone(client.inner.runtime()),
         listeners: live.change_listeners.clone(),
-        mailbox: Arc::clone(&live.mailbox),
+        sender: live.sender.clone(),
         receives_notifications: live.receives_notifications(),
-        revision: live.peer.revision,
         listener_dropped: DropSignal { receiver: dropped, received: false },
     };
     let filter = listener.filter.clone();
@@ -51,9 +51,8 @@ struct ResourceSubscriptions {
     client: Weak<ClientInner>,
     runtime: Arc<dyn Runtime>,
     listeners: ChangeListeners,
-    mailbox: Arc<Mailbox>,
+    sender: RequestSender,
     receives_notifications: watch::Receiver<bool>,
-    revision: Revision,
     listener_dropped: DropSignal,
 }
 
@@ -147,12 +146,11 @@ impl ResourceSubscriptions {
     }
 
     fn send<R: Request<Params = ResourceParams>>(&self, uri: &str, timeout: Duration) -> Result<PendingCall, Error> {
-        let Some(client) = self.client.upgrade() else {
+        // A client that is gone sends nothing more.
+        if self.client.strong_count() == 0 {
             return Err(Error::closed(Outcome::NotSent));
-        };
-        let (params, common_members) = (ResourceParams::new(uri), &client.connection.opener.common_members);
-        let text = R::encode_params(self.revision, &params, common_members).map_err(Error::encode)?;
+        }
         let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
-        Ok(PendingCall::new(&self.mailbox, R::METHOD, Some(text), options))
+        self.sender.send::<R>(&ResourceParams::new(uri), options)
     }
 }

@@ -1,0 +1,145 @@
+//! The path of every request of a client, whatever its method and transport: the mirror image of `server::dispatch`.
+//!
+//! ```text
+//!   CallFlow, Changes, subscriptions, Logs, tasks::cancel, Opener
+//!        |
+//!   RequestSender::send   1. layers: each may refuse the request, or add to its `_meta`
+//!                         2. encode: the parameters for the revision of the connection
+//!                         3. post:   to the driver                           (runtime/connection/calls.rs)
+//!   core                  checks the revision, the capability of the server and the limits, and sends it
+//! ```
+//!
+//! `initialize` alone is written by the core itself. Nothing here waits.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use steadfast_model::request::Request;
+use steadfast_model::wire::CommonMembers;
+use steadfast_model::{Method, Revision};
+use tokio::sync::watch;
+
+use crate::error::{Error, Outcome};
+use crate::runtime::{CallOptions, Mailbox, PendingCall};
+
+/// Why a request is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestOrigin {
+    /// The program made a call.
+    Call,
+    /// The client itself: to open or check a connection, for a subscription or a log level, to cancel a task.
+    Client,
+}
+
+/// A request that is about to be sent, as layers see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutgoingRequest {
+    pub(crate) method: Method,
+    pub(crate) revision: Revision,
+    pub(crate) origin: RequestOrigin,
+}
+
+/// Something that sees every request of a client before it is encoded.
+pub(crate) trait ClientLayer: Send + Sync + 'static {
+    /// Looks at a request. It may add to the members of its `_meta`. An error refuses the request, which is not sent.
+    fn on_request(&self, request: &OutgoingRequest, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error>;
+}
+
+/// Refuses the calls of a client that is being closed: its connection is only for requests that cancel.
+pub(crate) struct RefuseWhileClosing(pub(crate) watch::Receiver<bool>);
+
+impl ClientLayer for RefuseWhileClosing {
+    fn on_request(&self, request: &OutgoingRequest, _: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
+        let refused = request.origin == RequestOrigin::Call && !request.method.is_teardown() && *self.0.borrow();
+        if refused { Err(Error::closed(Outcome::NotSent)) } else { Ok(()) }
+    }
+}
+
+/// The layers of a client, in their order, and the members that it adds to each request.
+pub(crate) struct ClientDispatch {
+    pub(crate) common_members: CommonMembers,
+    pub(crate) layers: Vec<Arc<dyn ClientLayer>>,
+}
+
+/// Sends requests over one connection. Cheap to clone, and does not keep the connection open.
+#[derive(Clone)]
+pub(crate) struct RequestSender {
+    dispatch: Arc<ClientDispatch>,
+    mailbox: Arc<Mailbox>,
+    revision: Revision,
+}
+
+impl RequestSender {
+    /// For a connection with a server of that revision.
+    pub(crate) fn new(dispatch: &Arc<ClientDispatch>, mailbox: &Arc<Mailbox>, revision: Revision) -> Self {
+        Self { dispatch: Arc::clone(dispatch), mailbox: Arc::clone(mailbox), revision }
+    }
+
+    /// Sends a request of the client itself.
+    pub(crate) fn send<R: Request>(&self, params: &R::Params, options: CallOptions) -> Result<PendingCall, Error> {
+        self.send_edited::<R>(RequestOrigin::Client, params, options, Ok)
+    }
+
+    /// Sends a request. `edit` adds to the encoded parameters what is not part of their type: the members of a round or of a
+    /// task. Every request of a client goes through here.
+    pub(crate) fn send_edited<R: Request>(
+        &self,
+        origin: RequestOrigin,
+        params: &R::Params,
+        options: CallOptions,
+        edit: impl FnOnce(Box<str>) -> Result<Box<str>, Error>,
+    ) -> Result<PendingCall, Error> {
+        let request = OutgoingRequest { method: R::METHOD, revision: self.revision, origin };
+        let mut members = Cow::Borrowed(&self.dispatch.common_members);
+        for layer in &self.dispatch.layers {
+            layer.on_request(&request, &mut members)?;
+        }
+        if let Some((token, _)) = &options.progress {
+            members = Cow::Owned(members.into_owned().with_progress_token(token));
+        }
+        let text = R::encode_params(self.revision, params, &members).map_err(Error::encode)?;
+        Ok(PendingCall::new(&self.mailbox, R::METHOD, Some(edit(text)?), options))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use steadfast_model::{EmptyParams, request};
+    use steadfast_proto::connection::Limits;
+
+    use super::*;
+    use crate::runtime::DriverCommand;
+
+    struct Recorder(Arc<Mutex<Vec<Method>>>);
+
+    impl ClientLayer for Recorder {
+        fn on_request(&self, request: &OutgoingRequest, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
+            self.0.lock().unwrap().push(request.method);
+            *members = Cow::Owned(members.clone().into_owned().with_meta("com.example/trace", "7"));
+            match request.method {
+                Method::Discover => Ok(()),
+                _ => Err(Error::usage("this layer refuses it")),
+            }
+        }
+    }
+
+    #[test]
+    fn a_layer_adds_to_the_metadata_of_a_request_or_refuses_it_before_it_is_sent() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let layers: Vec<Arc<dyn ClientLayer>> = vec![Arc::new(Recorder(Arc::clone(&seen)))];
+        let dispatch = Arc::new(ClientDispatch { common_members: CommonMembers::none(), layers });
+        let mailbox = Mailbox::new(&Limits::default());
+        let sender = RequestSender::new(&dispatch, &mailbox, Revision::LATEST);
+        let call = sender.send::<request::Discover>(&EmptyParams::default(), CallOptions::default()).unwrap();
+        let refused = sender.send::<request::Ping>(&EmptyParams::default(), CallOptions::default());
+        assert_eq!(refused.err().map(|error| error.outcome()), Some(Outcome::NotSent));
+        assert_eq!(*seen.lock().unwrap(), [Method::Discover, Method::Ping]);
+        let mut commands = Vec::new();
+        mailbox.take_commands(&mut commands);
+        let [DriverCommand::Call { call: posted, .. }] = &commands[..] else { panic!("one request was posted") };
+        assert!(posted.params.as_ref().unwrap().contains(r#""com.example/trace":"7""#), "{posted:?}");
+        drop(call);
+    }
+}
