@@ -61,7 +61,7 @@ impl<R: Request> Call<R> {
                 let _ = sender.send(ended);
             }
         }));
-        (Progress(backlog), RunningCall { result, canceller })
+        (Progress(backlog), RunningCall { result: Some(result), canceller })
     }
 }
 
@@ -97,7 +97,8 @@ impl Stream for Progress {
 /// A call that runs in a task of its own: await it for the result. Dropping it cancels the call.
 #[must_use = "dropping this cancels the call"]
 pub struct RunningCall<R: Request> {
-    result: oneshot::Receiver<CallResult<R>>,
+    /// `None` once the end was returned.
+    result: Option<oneshot::Receiver<CallResult<R>>>,
     canceller: Canceller,
 }
 
@@ -113,9 +114,12 @@ impl<R: Request> RunningCall<R> {
     }
 
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallResult<R>> {
+        // After its end it stays pending, rather than panic.
+        let Some(result) = &mut self.result else { return Poll::Pending };
+        let ended = std::task::ready!(Pin::new(result).poll(cx));
+        self.result = None;
         // If the runtime was shut down, its task and the call were dropped.
-        let dropped = || (Err(Error::cancelled(Outcome::Unknown)), None);
-        Pin::new(&mut self.result).poll(cx).map(|ended| ended.unwrap_or_else(|_| dropped()))
+        Poll::Ready(ended.unwrap_or_else(|_| (Err(Error::cancelled(Outcome::Unknown)), None)))
     }
 }
 

@@ -50,7 +50,7 @@ impl Rounds {
                 "the server asked for input, but its result has neither input requests nor a request state",
             ));
         }
-        let pending = PendingInput::start(&client.inner.connection.opener.handlers, requests)?;
+        let pending = PendingInput::start(&client.inner.connection.opener.handlers, requests, client.revision())?;
         if pending.is_empty() {
             let pause = exponential_backoff(FIRST_PAUSE, self.pauses, LONGEST_PAUSE);
             self.pauses += 1;

@@ -30,14 +30,14 @@ enum InputState {
 }
 
 impl PendingInput {
-    /// Starts the handlers. If there are too many requests, no handler is started.
-    pub(crate) fn start(handlers: &Handlers, requests: InputRequests) -> Result<Self, Error> {
+    /// Starts the handlers, whose results are encoded for the revision. If there are too many requests, no handler is started.
+    pub(crate) fn start(handlers: &Handlers, requests: InputRequests, revision: Revision) -> Result<Self, Error> {
         let count = requests.len();
         if count > MAX_REQUESTS {
             let message = format!("the server sent {count} input requests at once, the limit is {MAX_REQUESTS}");
             return Err(Error::unanswerable(message));
         }
-        let entries = requests.into_iter().map(|(key, request)| InputEntry::start(handlers, key, &request));
+        let entries = requests.into_iter().map(|(key, request)| InputEntry::start(handlers, key, &request, revision));
         entries.collect::<Result<_, _>>().map(Self)
     }
 
@@ -80,12 +80,12 @@ impl Future for PendingInput {
 }
 
 impl InputEntry {
-    fn start(handlers: &Handlers, key: String, request: &InputRequest) -> Result<Self, Error> {
+    fn start(handlers: &Handlers, key: String, request: &InputRequest, revision: Revision) -> Result<Self, Error> {
         let method = request.method();
         let request: JsonObject =
             serde_json::to_value(request).and_then(serde_json::from_value).map_err(Error::encode)?;
         let params = request.get("params").map_or_else(|| "{}".to_owned(), Value::to_string);
-        let Some(future) = handlers.handle(method, &params, Revision::LATEST) else {
+        let Some(future) = handlers.handle(method, &params, revision) else {
             let message = format!("the client has no handler for the input request `{key}` ({method})");
             return Err(Error::unanswered(message));
         };

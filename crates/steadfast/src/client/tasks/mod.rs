@@ -204,7 +204,8 @@ impl TaskFollower {
             return Ok(());
         }
         self.answered.add(new.keys())?;
-        let responses = PendingInput::start(&self.client.inner.connection.opener.handlers, new)?.await?;
+        let handlers = &self.client.inner.connection.opener.handlers;
+        let responses = PendingInput::start(handlers, new, self.client.revision())?.await?;
         let params = UpdateTaskParams::new(&self.task.task_id, responses);
         self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }

@@ -4,7 +4,7 @@ use steadfast::Outcome;
 use steadfast::client::{CallOutcome, Progress};
 
 use crate::client::manual_server::*;
-use crate::{Signal, forever, server};
+use crate::{Signal, echo, forever, server};
 
 async fn report(server: &mut ManualServer, call: &Value, progress: u32) {
     let params = json!({"progressToken": call["params"]["_meta"]["progressToken"], "progress": progress});
@@ -143,4 +143,13 @@ async fn a_detached_call_is_settled_and_can_be_retried() {
     drop(server);
     let CallOutcome::Unknown(unknown) = soon(result.outcome()).await else { panic!("nobody knows") };
     let CallOutcome::NotSent(_) = soon(unknown.call_again().outcome()).await else { panic!("there is no connection") };
+}
+
+#[tokio::test]
+async fn a_running_call_that_is_polled_after_its_end_stays_pending() {
+    let client = Client::connect(server([echo()])).await.unwrap();
+    let (_, mut call) = client.call_tool("echo", json!({"text": "x"})).with_progress();
+    soon(&mut call).await.unwrap();
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(std::pin::Pin::new(&mut call).poll(&mut cx).is_pending());
 }

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use http::header::LOCATION;
 use serde_json::json;
-use steadfast_model::{ErrorObject, code};
+use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::{CallEnd, TransmitKind};
 use steadfast_proto::envelope::{Envelope, Message, ResponseBody};
 use steadfast_proto::mutant;
@@ -62,6 +62,10 @@ impl MessagePost {
             Some(origin) => {
                 format!("the server redirects to another origin ({origin}), which is not followed: {status}")
             }
+            None if self.may_need_legacy_sse(status) => format!(
+                "the server responded with status {status}: if it supports HTTP+SSE only, the transport of 2024-11-05, enable \
+                 the feature `legacy-sse` of the crate `steadfast`"
+            ),
             None => format!("the server responded with status {status}"),
         };
         if status.is_client_error() {
@@ -74,6 +78,13 @@ impl MessagePost {
             // A server error may come in the middle of the work, and 303 names where to look for what was done.
             _ => Err(lost(why)),
         }
+    }
+
+    /// Whether this may be a server that needs the feature `legacy-sse`, which is off.
+    fn may_need_legacy_sse(&self, status: StatusCode) -> bool {
+        let refuses =
+            matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
+        cfg!(not(feature = "legacy-sse")) && refuses && self.kind.method() == Some(Method::Initialize)
     }
 
     /// The origin that a redirect leads to, if it is another one.
