@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::Client;
 use crate::client::expect::{self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::client::message::{Body, Id, Identity, Message};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure, fail};
-use crate::limits::{FRAME_LIMIT, LONG_LINE_KIB, PATIENCE};
+use crate::limits::{CHECK_TIMEOUT, FRAME_LIMIT, LONG_LINE_KIB};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -60,8 +60,8 @@ fn bad(bytes: impl AsRef<[u8]>, expected: Expected) -> Bad {
 }
 
 /// Sends bad lines between calls in flight and compares the output, line by line.
-pub(crate) fn between_calls(bench: &mut Bench, make: impl FnOnce(&Client) -> Vec<Bad>) -> Verdict {
-    let mut client = bench.open()?;
+pub(crate) fn between_calls(context: &mut CheckContext, make: impl FnOnce(&Client) -> Vec<Bad>) -> Verdict {
+    let mut client = context.open()?;
     let lines = make(&client);
     between_calls_of(&mut client, lines)?;
     client.finish()?;
@@ -73,7 +73,7 @@ fn between_calls_of(client: &mut Client, lines: Vec<Bad>) -> Verdict {
     for ms in [150, 200, 250] {
         flying.push(client.call("sleep", json!({ "ms": ms }))?);
     }
-    client.fence()?;
+    client.round_trip()?;
     for (bytes, expected) in lines {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(100)]).into_owned();
         judge_line(client, &bytes, &expected, &flying).map_err(|failure| failure.at(shown))?;
@@ -81,7 +81,7 @@ fn between_calls_of(client: &mut Client, lines: Vec<Bad>) -> Verdict {
     for id in &flying {
         client.text(id)?;
     }
-    client.fence()?;
+    client.round_trip()?;
     Ok(())
 }
 
@@ -89,7 +89,7 @@ fn between_calls_of(client: &mut Client, lines: Vec<Bad>) -> Verdict {
 fn judge_line(client: &mut Client, bytes: &[u8], expected: &Expected, flying: &[Id]) -> Verdict {
     let start = client.place();
     client.send([bytes, b"\n"].concat())?;
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     let about_flying = |message: &Message| message.answers().is_some_and(|id| flying.contains(id));
     let came: Vec<Message> = client.between(start, end).into_iter().filter(|message| !about_flying(message)).collect();
     let null = client.era.writes_null_id();
@@ -117,8 +117,8 @@ fn openings(messages: &[Message]) -> String {
     messages.iter().map(|message| message.opening.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-fn invalid_utf8(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
+fn invalid_utf8(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |_| {
         vec![
             bad(b"\xff\xfe\xfd", Unnamed(&[PARSE_ERROR])),
             bad(b"\xc3", Unnamed(&[PARSE_ERROR])),
@@ -128,8 +128,8 @@ fn invalid_utf8(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn malformed_json(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
+fn malformed_json(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |_| {
         vec![
             bad("{", Unnamed(&[PARSE_ERROR])),
             bad("this is not JSON", Unnamed(&[PARSE_ERROR])),
@@ -156,8 +156,8 @@ fn malformed_json(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn not_json_rpc(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
+fn not_json_rpc(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |_| {
         vec![
             bad("{\"hello\":\"world\"}", Unnamed(&[INVALID_REQUEST])),
             bad("{}", Unnamed(&[INVALID_REQUEST])),
@@ -172,8 +172,8 @@ fn not_json_rpc(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn nul_bytes(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
+fn nul_bytes(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |client| {
         let inside = client.call_line(&Id::number(47), "echo", json!({ "text": "NUL" })).trim_end().to_owned();
         vec![
             bad([0; 1], Unnamed(&[PARSE_ERROR])),
@@ -183,8 +183,8 @@ fn nul_bytes(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn blank_lines(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
+fn blank_lines(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |_| {
         vec![
             bad("", Silence),
             bad("\r", Silence),
@@ -195,7 +195,7 @@ fn blank_lines(bench: &mut Bench) -> Verdict {
         ]
     })?;
     // A line may end as it does on other systems.
-    let mut client = bench.open()?;
+    let mut client = context.open()?;
     let id = client.fresh_id();
     let line = client.call_line(&id, "add", json!({ "a": 2, "b": 3 })).replace('\n', "\r\n");
     client.send_request(&id, &line)?;
@@ -204,10 +204,10 @@ fn blank_lines(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn nesting(bench: &mut Bench) -> Verdict {
+fn nesting(context: &mut CheckContext) -> Verdict {
     const DEEP: usize = 100_000;
     const EITHER: &[i64] = &[PARSE_ERROR, INVALID_REQUEST];
-    between_calls(bench, |_| {
+    between_calls(context, |_| {
         let objects = "{\"a\":".repeat(DEEP) + "1" + &"}".repeat(DEEP);
         vec![
             bad("[".repeat(DEEP) + &"]".repeat(DEEP), Unnamed(EITHER)),
@@ -224,10 +224,10 @@ fn nesting(bench: &mut Bench) -> Verdict {
 /// A refusal for a limit is a condition of the server's own, or a request that cannot be read.
 const OVERSIZED: &[i64] = &[PARSE_ERROR, INVALID_REQUEST, expect::INTERNAL_ERROR];
 
-fn line_over_small_limit(bench: &mut Bench) -> Verdict {
+fn line_over_small_limit(context: &mut CheckContext) -> Verdict {
     const LIMIT: usize = 65_536;
-    let launch = bench.launch().argument("--max-frame").argument(LIMIT.to_string());
-    let mut client = bench.open_with(&launch)?;
+    let launch = context.launch().argument("--max-frame").argument(LIMIT.to_string());
+    let mut client = context.open_with(&launch)?;
     let mut lines = Vec::new();
     for length in [LIMIT + 1, LIMIT * 2, LIMIT * 20] {
         lines.push(bad("x".repeat(length), Unnamed(OVERSIZED)));
@@ -245,22 +245,22 @@ fn line_over_small_limit(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn line_over_default_limit(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    client.fence()?;
+fn line_over_default_limit(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    client.round_trip()?;
     let idle = client.server.memory()?.resident;
     let id = Id::number(48);
     let call = client.call_line(&id, "echo", json!({ "text": "y".repeat(4 * FRAME_LIMIT) })).trim_end().to_owned();
     between_calls_of(&mut client, vec![(call.into_bytes(), MaybeNamed(id, OVERSIZED))])?;
     let over = client.server.memory()?.peak.saturating_sub(idle);
-    bench.note_memory("64 MiB line: peak over idle", over);
+    context.note_memory("64 MiB line: peak over idle", over);
     ensure!(over <= LONG_LINE_KIB, "a refused line cost {over} KiB, the bound is {LONG_LINE_KIB} KiB");
     client.finish()?;
     Ok(())
 }
 
-fn id_null(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
+fn id_null(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |client| {
         vec![
             bad(client.request_line(&Id::raw("null"), "tools/list", json!({})).trim_end(), Unnamed(&[INVALID_REQUEST])),
             bad(
@@ -271,8 +271,8 @@ fn id_null(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn id_of_wrong_type(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
+fn id_of_wrong_type(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |client| {
         ["1.5", "-0.5", "1e-3", "true", "false", "{}", "[]", "[1]", "{\"id\":1}"]
             .iter()
             .map(|id| {
@@ -283,8 +283,8 @@ fn id_of_wrong_type(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn missing_method(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
+fn missing_method(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |_| {
         vec![
             // Without a method it may be a damaged answer, and only a request is refused under its id.
             bad("{\"jsonrpc\":\"2.0\",\"id\":49}", Unnamed(&[INVALID_REQUEST])),
@@ -298,9 +298,9 @@ fn missing_method(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn params_of_wrong_shape(bench: &mut Bench) -> Verdict {
+fn params_of_wrong_shape(context: &mut CheckContext) -> Verdict {
     const WRONG: &[i64] = &[INVALID_REQUEST, INVALID_PARAMS];
-    between_calls(bench, |client| {
+    between_calls(context, |client| {
         let mut lines = Vec::new();
         for (number, params) in ["7", "\"text\"", "true", "[1,2]", "[]"].iter().enumerate() {
             let id = Id::number(60 + number as u64);
@@ -322,23 +322,23 @@ fn params_of_wrong_shape(bench: &mut Bench) -> Verdict {
         }
         lines
     })?;
-    arguments_of_wrong_shape(bench)
+    arguments_of_wrong_shape(context)
 }
 
 /// Arguments that a known tool cannot take: a result that a model can mend, or invalid parameters where they are no object.
-fn arguments_of_wrong_shape(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn arguments_of_wrong_shape(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     for arguments in [json!({}), json!({ "a": "two", "b": 3 }), json!({ "a": 2 }), json!({ "a": null, "b": 3 })] {
         let shown = arguments.to_string();
         let id = client.call("add", arguments)?;
-        let words = expect::tool_failure(&client.answer(&id)?, bench.era).map_err(|failure| failure.at(&shown))?;
+        let words = expect::tool_failure(&client.answer(&id)?, context.era).map_err(|failure| failure.at(&shown))?;
         ensure!(words.contains('a') || words.contains('b'), "{shown}: the message does not name the argument: {words}");
     }
     for arguments in [json!(7), json!([1, 2]), json!("text")] {
         let id = client.call("add", arguments)?;
         let answer = client.answer(&id)?;
         if matches!(answer.body, Body::Result(_)) {
-            expect::tool_failure(&answer, bench.era)?;
+            expect::tool_failure(&answer, context.era)?;
         } else {
             expect::error(&answer, &[INVALID_PARAMS])?;
         }
@@ -347,8 +347,8 @@ fn arguments_of_wrong_shape(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn unknown_names(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
+fn unknown_names(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |client| {
         vec![
             bad(
                 client.request_line(&Id::number(81), "no/such/method", json!({})).trim_end(),
@@ -362,8 +362,8 @@ fn unknown_names(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn unknown_notifications(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
+fn unknown_notifications(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |_| {
         vec![
             bad("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/no_such_thing\"}", Silence),
             bad("{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\"}", Silence),
@@ -378,8 +378,8 @@ fn unknown_notifications(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn batch_refused(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
+fn batch_refused(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |client| {
         let member = client.request_line(&Id::number(83), "tools/list", json!({}));
         let member = member.trim_end();
         vec![
@@ -391,8 +391,8 @@ fn batch_refused(bench: &mut Bench) -> Verdict {
 }
 
 /// One array when all have ended; no entry for a notification; a slow member delays only its array.
-fn batch_served(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn batch_served(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let (slow, quick) = (client.fresh_id(), client.fresh_id());
     client.count(&slow);
     client.count(&quick);
@@ -403,10 +403,10 @@ fn batch_served(bench: &mut Bench) -> Verdict {
     ];
     let members: Vec<&str> = members.iter().map(|line| line.trim_end()).collect();
     client.send(format!("[{}]\n", members.join(",")))?;
-    let (fence, _) = client.fence()?;
+    let (round_trip, _) = client.round_trip()?;
     let place = client.answer_place(&slow)?;
     ensure!(place == client.answer_place(&quick)?, "the answers to a batch are not in one array");
-    ensure!(place > fence, "a batch held up a call that was not in it, or was answered in part");
+    ensure!(place > round_trip, "a batch held up a call that was not in it, or was answered in part");
     let array = client.between(place, place + 1);
     match array.first().map(|message| &message.body) {
         Some(Body::Batch(entries)) => ensure!(entries.len() == 2, "{} entries for two requests", entries.len()),
@@ -414,7 +414,7 @@ fn batch_served(bench: &mut Bench) -> Verdict {
     }
     let start = client.place();
     client.send("[]\n")?;
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     let came = client.between(start, end);
     ensure!(came.len() == 1, "an empty batch: {}", openings(&came));
     for message in &came {
@@ -425,22 +425,22 @@ fn batch_served(bench: &mut Bench) -> Verdict {
 }
 
 /// A line that cannot be taken names a call in flight: an error under that id would be read as the call's answer.
-fn id_in_flight(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn id_in_flight(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = client.call("sleep", json!({ "ms": 300 }))?;
-    client.fence()?;
+    client.round_trip()?;
     let start = client.place();
     let mut sent = 0;
     for rest in ["\"method\":\"tools/call\",\"params\":{", "\"method\":7}", "\"params\":{}}", "\"method\":\"\u{0}\"}"] {
         client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}\n"))?;
         sent += 1;
     }
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     let came = client.between(start, end);
     ensure!(came.len() == sent, "{sent} bad lines, {} errors: {}", came.len(), openings(&came));
     for message in &came {
         expect::error(message, &[PARSE_ERROR, INVALID_REQUEST])?;
-        expect::unnamed(message, bench.era.writes_null_id())?;
+        expect::unnamed(message, context.era.writes_null_id())?;
     }
     client.text(&id)?;
     client.finish()?;
@@ -448,7 +448,7 @@ fn id_in_flight(bench: &mut Bench) -> Verdict {
 }
 
 /// Bad lines and calls in one stream, cut into two writes anywhere.
-fn storm(bench: &mut Bench) -> Verdict {
+fn storm(context: &mut CheckContext) -> Verdict {
     let bad: &[&[u8]] = &[
         b"\xff\xfe",
         b"{",
@@ -459,36 +459,37 @@ fn storm(bench: &mut Bench) -> Verdict {
         b"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"tools/list\"}",
         b"\"\xc3\x28\"",
     ];
-    let mut client = bench.open()?;
+    let mut client = context.open()?;
     let mut calls = Vec::new();
     let mut errors = 0;
-    bench.race(|bench| {
+    context.race(|context| {
         let mut bytes = Vec::new();
         for _ in 0..4 {
             let id = client.fresh_id();
             client.count(&id);
-            let ms = bench.random.below(3);
+            let ms = context.random.below(3);
             bytes.extend_from_slice(client.call_line(&id, "sleep", json!({ "ms": ms })).as_bytes());
             calls.push(id);
-            bytes.extend_from_slice(bad[bench.random.place(bad.len())]);
-            bytes.extend_from_slice(if bench.random.coin() { b"\n" } else { b"\r\n\n" });
+            bytes.extend_from_slice(bad[context.random.place(bad.len())]);
+            bytes.extend_from_slice(if context.random.coin() { b"\n" } else { b"\r\n\n" });
             errors += 1;
         }
-        let cut = bench.random.place(bytes.len());
+        let cut = context.random.place(bytes.len());
         client.send(&bytes[..cut])?;
-        bench.random.pause(300);
+        context.random.pause(300);
         client.send(&bytes[cut..])
     })?;
     for id in &calls {
         client.text(id)?;
     }
     let transcript = &client.server.output.transcript;
-    let count =
-        |seen: &crate::process::output::Seen| seen.messages.iter().filter(|line| line.is_unnamed_error()).count();
-    let all = transcript.wait(PATIENCE, |seen| (seen.messages.len() >= calls.len() + errors).then(|| count(seen)));
+    let count = |seen: &crate::process::output::TranscriptState| {
+        seen.messages.iter().filter(|line| line.is_unnamed_error()).count()
+    };
+    let all = transcript.wait(CHECK_TIMEOUT, |seen| (seen.messages.len() >= calls.len() + errors).then(|| count(seen)));
     ensure!(all == Some(errors), "{errors} bad lines, {all:?} errors");
     client.finish()?;
-    let after = count(&client.server.output.transcript.seen());
+    let after = count(&client.server.output.transcript.state());
     ensure!(after == errors, "{errors} bad lines, {after} errors");
     Ok(())
 }

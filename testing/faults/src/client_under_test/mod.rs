@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
+use crate::client_under_test::journal::Journal;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure, fail};
-use crate::faulty_server::{SERVER_MODE, habit};
-use crate::limits::{CLIENT_DEADLINE_MS, PATIENCE};
+use crate::faulty_server::{SERVER_MODE, behavior};
+use crate::limits::{CHECK_TIMEOUT, CLIENT_DEADLINE_MS};
 use crate::process::descendants;
 use crate::process::resources::Resources;
 use crate::process::standard_error::{StderrMode, StderrReader, crash_line};
-use crate::subject::journal::Journal;
 
-/// A running subject. Dropping it kills it.
-pub(crate) struct Subject {
+/// A running client. Dropping it kills it.
+pub(crate) struct ClientUnderTest {
     child: Child,
     input: Option<ChildStdin>,
-    heard: Arc<ReceivedLines>,
+    output: Arc<ReceivedLines>,
     errors: StderrReader,
     pub(crate) era: Era,
     /// This very program, to be started as a server.
@@ -39,23 +39,23 @@ pub(crate) struct Subject {
     next: u64,
 }
 
-/// The lines that the subject has written so far.
+/// The lines that the client under test has written so far.
 #[derive(Default)]
 struct ReceivedLines {
     lines: Mutex<(Vec<Value>, bool)>,
     more: Condvar,
 }
 
-/// A connection of the subject's to a fault server on stdio.
-pub(crate) struct Line {
+/// A connection of the client under test's to a fault server on stdio.
+pub(crate) struct StdioConnection {
     pub(crate) name: String,
     pub(crate) journal: Journal,
 }
 
 /// How to start a fault server.
 #[derive(Clone, Debug)]
-pub(crate) struct Play {
-    pub(crate) habit: &'static str,
+pub(crate) struct FaultyServerOptions {
+    pub(crate) behavior: &'static str,
     /// What the client does with its standard error.
     pub(crate) errors: &'static str,
     /// SIGTERM has no effect on it.
@@ -65,19 +65,19 @@ pub(crate) struct Play {
     pub(crate) reconnect: u32,
 }
 
-impl Play {
-    pub(crate) fn with(habit: &'static str) -> Self {
-        Self { habit, errors: "log", deaf_to_term: false, opening_ms: CLIENT_DEADLINE_MS, reconnect: 0 }
+impl FaultyServerOptions {
+    pub(crate) fn with(behavior: &'static str) -> Self {
+        Self { behavior, errors: "log", deaf_to_term: false, opening_ms: CLIENT_DEADLINE_MS, reconnect: 0 }
     }
 
     pub(crate) fn honest() -> Self {
-        Self::with(habit::HONEST)
+        Self::with(behavior::HONEST)
     }
 }
 
 /// How a call, or an opening, ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct CallResult {
     /// `Done`, or the outcome of an error.
     pub(crate) ends: String,
     /// The kind of the error.
@@ -86,43 +86,43 @@ pub(crate) struct Ended {
     words: String,
 }
 
-impl Subject {
+impl ClientUnderTest {
     /// Starts it, and has it do everything once with a server that does nothing wrong.
-    pub(crate) fn start(bench: &mut Bench) -> Verdict<Self> {
-        let mut subject = Self::begin(bench)?;
-        let line = subject.connect(&Play::honest())?;
-        subject.works(&line.name)?;
-        subject.close(&line.name)?;
-        subject.take_baseline()?;
-        Ok(subject)
+    pub(crate) fn start(context: &mut CheckContext) -> Verdict<Self> {
+        let mut client = Self::begin(context)?;
+        let connection = client.connect(&FaultyServerOptions::honest())?;
+        client.works(&connection.name)?;
+        client.close(&connection.name)?;
+        client.take_baseline()?;
+        Ok(client)
     }
 
     /// Starts it, and no more.
-    pub(crate) fn begin(bench: &mut Bench) -> Verdict<Self> {
-        let mut command = Command::new(bench.subject());
+    pub(crate) fn begin(context: &mut CheckContext) -> Verdict<Self> {
+        let mut command = Command::new(context.client_under_test());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE").env_remove("TOKIO_WORKER_THREADS");
-        let mut child = command.spawn().map_err(|error| Failure(format!("the subject: {error}")))?;
+        let mut child = command.spawn().map_err(|error| Failure(format!("the client under test: {error}")))?;
         let input = child.stdin.take();
-        let output = child.stdout.take().ok_or_else(|| Failure("the subject has no pipe".to_owned()))?;
+        let stdout = child.stdout.take().ok_or_else(|| Failure("the client under test has no pipe".to_owned()))?;
         let errors = StderrReader::new(child.stderr.take(), StderrMode::Drain)?;
-        let heard = Arc::new(ReceivedLines::default());
-        let told = Arc::clone(&heard);
+        let output = Arc::new(ReceivedLines::default());
+        let lines = Arc::clone(&output);
         std::thread::Builder::new().name("subject".to_owned()).spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                told.take(&line);
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                lines.take(&line);
             }
-            told.end();
+            lines.end();
         })?;
-        bench.show_errors(&errors);
+        context.show_errors(&errors);
         Ok(Self {
             child,
             input,
-            heard,
+            output,
             errors,
-            era: bench.era,
-            server_program: bench.client_program.clone(),
-            folder: bench.folder().to_owned(),
+            era: context.era,
+            server_program: context.client_program.clone(),
+            folder: context.folder().to_owned(),
             baseline: None,
             open: Vec::new(),
             calls: Vec::new(),
@@ -149,50 +149,52 @@ impl Subject {
         format!("{what}-{}", self.next)
     }
 
-    fn order(&mut self, order: &Value) -> Verdict {
-        let Some(input) = &mut self.input else { fail!("the subject was told to end") };
-        Ok(input.write_all(format!("{order}\n").as_bytes())?)
+    fn command(&mut self, command: &Value) -> Verdict {
+        let Some(input) = &mut self.input else { fail!("the client under test was already told to exit") };
+        Ok(input.write_all(format!("{command}\n").as_bytes())?)
     }
 
     // Connections.
 
     /// Connects to a fault server on stdio, which has to work.
-    pub(crate) fn connect(&mut self, play: &Play) -> Verdict<Line> {
-        let line = self.begin_connect(play)?;
-        self.connected(&line.name)?;
-        Ok(line)
+    pub(crate) fn connect(&mut self, options: &FaultyServerOptions) -> Verdict<StdioConnection> {
+        let connection = self.begin_connect(options)?;
+        self.connected(&connection.name)?;
+        Ok(connection)
     }
 
     /// The same for an opening that must fail.
-    pub(crate) fn fail_to_connect(&mut self, play: &Play) -> Verdict<(Line, Ended)> {
-        let line = self.begin_connect(play)?;
-        let ended = self.not_connected(&line.name)?;
-        Ok((line, ended))
+    pub(crate) fn fail_to_connect(&mut self, options: &FaultyServerOptions) -> Verdict<(StdioConnection, CallResult)> {
+        let connection = self.begin_connect(options)?;
+        let result = self.not_connected(&connection.name)?;
+        Ok((connection, result))
     }
 
-    pub(crate) fn begin_connect(&mut self, play: &Play) -> Verdict<Line> {
+    pub(crate) fn begin_connect(&mut self, options: &FaultyServerOptions) -> Verdict<StdioConnection> {
         let name = self.fresh("connection");
         let journal = Journal::new(self.folder.join(format!("{name}.journal")));
         let mut words = Vec::new();
-        if play.deaf_to_term {
+        if options.deaf_to_term {
             words.extend(["sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""].map(str::to_owned));
         }
         words.push(self.server_program.display().to_string());
-        words.extend([SERVER_MODE, &journal.path(), self.era.revision(), play.habit].map(str::to_owned));
-        self.order(&json!({ "do": "connect", "connection": name, "to": { "command": words }, "errors": play.errors,
-            "revision": self.era.revision(), "opening_ms": play.opening_ms, "reconnect": play.reconnect }))?;
-        Ok(Line { name, journal })
+        words.extend([SERVER_MODE, &journal.path(), self.era.revision(), options.behavior].map(str::to_owned));
+        self.command(
+            &json!({ "do": "connect", "connection": name, "to": { "command": words }, "errors": options.errors,
+            "revision": self.era.revision(), "opening_ms": options.opening_ms, "reconnect": options.reconnect }),
+        )?;
+        Ok(StdioConnection { name, journal })
     }
 
     /// Connects to a URL with more settings: `headers`, `token`, `reconnect`. It does not reconnect by default.
     pub(crate) fn begin_connect_to(&mut self, url: &str, more: &Value) -> Verdict<String> {
         let name = self.fresh("connection");
-        let mut order = json!({ "do": "connect", "connection": name, "to": { "url": url },
+        let mut command = json!({ "do": "connect", "connection": name, "to": { "url": url },
             "revision": self.era.revision(), "opening_ms": CLIENT_DEADLINE_MS, "reconnect": 0 });
         for (member, value) in more.as_object().into_iter().flatten() {
-            order[member.as_str()] = value.clone();
+            command[member.as_str()] = value.clone();
         }
-        self.order(&order)?;
+        self.command(&command)?;
         Ok(name)
     }
 
@@ -212,7 +214,7 @@ impl Subject {
         }
     }
 
-    pub(crate) fn not_connected(&mut self, name: &str) -> Verdict<Ended> {
+    pub(crate) fn not_connected(&mut self, name: &str) -> Verdict<CallResult> {
         let Err(ended) = self.opened(name)? else {
             self.open.push(name.to_owned());
             fail!("it connected")
@@ -220,26 +222,26 @@ impl Subject {
         Ok(ended)
     }
 
-    fn opened(&self, name: &str) -> Verdict<Result<(), Ended>> {
-        self.heard.wait("an opening to end", |line| {
+    fn opened(&self, name: &str) -> Verdict<Result<(), CallResult>> {
+        self.output.wait("an opening to end", |line| {
             if line["connected"] == name {
                 return Some(Ok(()));
             }
-            (line["not_connected"] == name).then(|| Err(Ended::of(line)))
+            (line["not_connected"] == name).then(|| Err(CallResult::of(line)))
         })
     }
 
     /// Closes a connection.
     pub(crate) fn close(&mut self, name: &str) -> Verdict {
-        self.order(&json!({ "do": "close", "connection": name }))?;
+        self.command(&json!({ "do": "close", "connection": name }))?;
         self.open.retain(|open| open != name);
-        self.heard.wait("a connection to close", |line| (line["closed"] == name).then_some(()))
+        self.output.wait("a connection to close", |line| (line["closed"] == name).then_some(()))
     }
 
     /// Waits until a connection has ended by itself.
     pub(crate) fn gone(&mut self, name: &str) -> Verdict {
-        self.order(&json!({ "do": "await_end", "connection": name }))?;
-        self.heard.wait("a connection to end", |line| (line["gone"] == name).then_some(()))
+        self.command(&json!({ "do": "await_end", "connection": name }))?;
+        self.output.wait("a connection to end", |line| (line["gone"] == name).then_some(()))
     }
 
     // Calls.
@@ -260,30 +262,30 @@ impl Subject {
     ) -> Verdict<String> {
         let call = self.fresh("call");
         arguments["mark"] = Value::from(call.as_str());
-        let mut order = json!({ "do": "call", "connection": connection, "call": call, "tool": tool,
+        let mut command = json!({ "do": "call", "connection": connection, "call": call, "tool": tool,
             "arguments": arguments, "deadline_ms": CLIENT_DEADLINE_MS });
         for (member, value) in more.as_object().into_iter().flatten() {
-            order[member.as_str()] = value.clone();
+            command[member.as_str()] = value.clone();
         }
-        self.order(&order)?;
+        self.command(&command)?;
         self.calls.push(call.clone());
         Ok(call)
     }
 
     /// Waits for the end of a call.
-    pub(crate) fn ended(&self, call: &str) -> Verdict<Ended> {
-        self.heard.wait(&format!("{call} to end"), |line| (line["call"] == call).then(|| Ended::of(line)))
+    pub(crate) fn ended(&self, call: &str) -> Verdict<CallResult> {
+        self.output.wait(&format!("{call} to end"), |line| (line["call"] == call).then(|| CallResult::of(line)))
     }
 
     /// Whether it has ended.
     pub(crate) fn has_ended(&self, call: &str) -> bool {
-        self.heard.lines.lock().unwrap_or_else(PoisonError::into_inner).0.iter().any(|line| line["call"] == call)
+        self.output.lines.lock().unwrap_or_else(PoisonError::into_inner).0.iter().any(|line| line["call"] == call)
     }
 
     /// Drops a call.
-    pub(crate) fn take_back(&mut self, call: &str) -> Verdict {
-        self.order(&json!({ "do": "take_back", "call": call }))?;
-        self.heard.wait("a call to be taken back", |line| (line["taken_back"] == call).then_some(()))
+    pub(crate) fn drop_call(&mut self, call: &str) -> Verdict {
+        self.command(&json!({ "do": "drop_call", "call": call }))?;
+        self.output.wait("a call to be dropped", |line| (line["dropped"] == call).then_some(()))
     }
 
     /// An `echo` there and back: the connection works.
@@ -302,15 +304,15 @@ impl Subject {
 
     /// Closes everything. It has to hold no more than in the beginning, leave no process running, have ended each call
     /// once, and exit with code 0 and without output that looks like a crash.
-    pub(crate) fn finish(mut self, bench: &mut Bench) -> Verdict {
+    pub(crate) fn finish(mut self, context: &mut CheckContext) -> Verdict {
         for name in std::mem::take(&mut self.open) {
             self.close(&name)?;
         }
         if let Some(baseline) = self.baseline {
             let now = baseline.are_back(self.process())?;
             let grown = now.resident.saturating_sub(baseline.resident);
-            bench.note(format!("{} descriptors, {} threads", now.descriptors, now.threads));
-            bench.note_memory("grown by", grown);
+            context.note(format!("{} descriptors, {} threads", now.descriptors, now.threads));
+            context.note_memory("grown by", grown);
         }
         descendants::none_left(&self.folder)?;
         descendants::all_reaped(self.process())?;
@@ -320,34 +322,34 @@ impl Subject {
             if let Some(status) = self.child.try_wait()? {
                 break status;
             }
-            ensure!(start.elapsed() < PATIENCE, "the subject does not end");
+            ensure!(start.elapsed() < CHECK_TIMEOUT, "the client under test does not end");
             std::thread::sleep(Duration::from_millis(1));
         };
         self.errors.finish();
         if let Some(line) = crash_line(&self.errors.text()) {
             fail!("standard error looks like a crash: {line}");
         }
-        ensure!(status.code() == Some(0), "the subject ended with {status}");
+        ensure!(status.code() == Some(0), "the client under test ended with {status}");
         self.judge()
     }
 
     /// Each call ended once, or was dropped before.
     fn judge(&self) -> Verdict {
-        self.heard.wait_for_end()?;
-        let (lines, _) = &*self.heard.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        self.output.wait_for_end()?;
+        let (lines, _) = &*self.output.lines.lock().unwrap_or_else(PoisonError::into_inner);
         for line in lines {
-            ensure!(line["misunderstood"].is_null(), "an order was misunderstood: {line}");
+            ensure!(line["invalid_command"].is_null(), "invalid command: {line}");
         }
         for call in &self.calls {
             let ends = lines.iter().filter(|line| line["call"] == **call).count();
-            let taken_back = lines.iter().any(|line| line["taken_back"] == **call);
-            ensure!(ends == 1 || (ends == 0 && taken_back), "{call} ended {ends} times");
+            let dropped = lines.iter().any(|line| line["dropped"] == **call);
+            ensure!(ends == 1 || (ends == 0 && dropped), "{call} ended {ends} times");
         }
         Ok(())
     }
 }
 
-impl Drop for Subject {
+impl Drop for ClientUnderTest {
     fn drop(&mut self) {
         // An ended child gives an error here, which is what we want it to be.
         let _ = self.child.kill();
@@ -358,7 +360,7 @@ impl Drop for Subject {
 
 impl ReceivedLines {
     fn take(&self, line: &str) {
-        let value = serde_json::from_str(line).unwrap_or_else(|_| json!({ "misunderstood": line }));
+        let value = serde_json::from_str(line).unwrap_or_else(|_| json!({ "invalid_command": line }));
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).0.push(value);
         self.more.notify_all();
     }
@@ -370,7 +372,7 @@ impl ReceivedLines {
 
     /// Waits for a line. Each is looked at once.
     fn wait<T>(&self, what: &str, mut look: impl FnMut(&Value) -> Option<T>) -> Verdict<T> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CHECK_TIMEOUT;
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let mut looked = 0;
         loop {
@@ -379,8 +381,8 @@ impl ReceivedLines {
             }
             looked = lines.0.len();
             let left = deadline.saturating_duration_since(Instant::now());
-            ensure!(!lines.1, "the subject ended while the check waited for {what}");
-            ensure!(!left.is_zero(), "waited {PATIENCE:?} for {what}");
+            ensure!(!lines.1, "the client under test ended while the check waited for {what}");
+            ensure!(!left.is_zero(), "waited {CHECK_TIMEOUT:?} for {what}");
             lines = self.more.wait_timeout(lines, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -388,14 +390,17 @@ impl ReceivedLines {
     fn wait_for_end(&self) -> Verdict {
         let start = Instant::now();
         while !self.lines.lock().unwrap_or_else(PoisonError::into_inner).1 {
-            ensure!(start.elapsed() < PATIENCE, "the output of the subject is open although it has ended");
+            ensure!(
+                start.elapsed() < CHECK_TIMEOUT,
+                "the output of the client under test is open although it has ended"
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
     }
 }
 
-impl Ended {
+impl CallResult {
     fn of(line: &Value) -> Self {
         let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
         Self { ends: text("ends"), kind: text("kind"), text: text("text"), words: text("words") }
@@ -415,7 +420,7 @@ impl Ended {
     }
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for CallResult {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} {} {:?} {}", self.ends, self.kind, self.text, self.words)
     }
