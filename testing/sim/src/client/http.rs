@@ -45,7 +45,7 @@ impl HttpServer {
         script: &Script,
     ) -> (Self, HttpTarget) {
         let state = Arc::new(Mutex::new(State::new(Random::new(script.seed, 35))));
-        journal.set_way(Arc::new(HttpReads(Arc::clone(&state))));
+        journal.set_transport(Arc::new(HttpReads(Arc::clone(&state))));
         let (executor, journal, server) = (executor.clone(), Arc::clone(journal), Arc::clone(server));
         let (modern, returns) = (script.handshake.is_none(), script.returns);
         let web = Self { executor, journal, server, modern, returns, state };
@@ -101,11 +101,11 @@ impl HttpServer {
         }
     }
 
-    /// Serves a request in the manner that the script has for it.
+    /// Serves a request in the response mode that the script has for it.
     async fn serve(&self, message: &Value, origin: Origin, gone: RequestGuard) -> FetchResult {
         let tag = message["params"]["arguments"]["tag"].as_u64();
-        let manner = tag.and_then(|tag| self.journal.facts().plans.get(&tag).map(|call| call.manner));
-        match manner.unwrap_or_else(|| self.manner(message)) {
+        let response_mode = tag.and_then(|tag| self.journal.facts().plans.get(&tag).map(|call| call.response_mode));
+        match response_mode.unwrap_or_else(|| self.response_mode(message)) {
             ResponseMode::Unreachable => self.fails(gone.id.as_ref(), Fault::Unsent),
             ResponseMode::Broken { taken } => {
                 if taken {
@@ -134,7 +134,7 @@ impl HttpServer {
     }
 
     /// How what is no call is responded to.
-    fn manner(&self, message: &Value) -> ResponseMode {
+    fn response_mode(&self, message: &Value) -> ResponseMode {
         match message["method"].as_str() {
             Some("subscriptions/listen") => {
                 let uris = message["params"]["notifications"]["resourceSubscriptions"].as_array();
@@ -173,8 +173,8 @@ impl HttpServer {
     }
 
     fn take(&self, message: &Value, origin: Origin, stream: usize) {
-        let voice: Arc<dyn ServerOutput> = Arc::new(Reply { web: self.clone(), stream });
-        self.server.take(origin.link, message, &voice);
+        let output: Arc<dyn ServerOutput> = Arc::new(Reply { web: self.clone(), stream });
+        self.server.take(origin.link, message, &output);
     }
 
     fn refuse(&self, message: &Value, named: bool, gone: RequestGuard) -> FetchResponse {
@@ -230,7 +230,7 @@ impl HttpServer {
 
     fn status(&self, status: u16, gone: RequestGuard) -> FetchResponse {
         self.journal.fault(gone.id.as_ref(), Fault::Status(status));
-        let stream = self.state().open(Stream { over: true, ..Stream::default() });
+        let stream = self.state().open(Stream { finished: true, ..Stream::default() });
         self.body(status, "text/plain", stream, 0, gone)
     }
 
@@ -319,7 +319,7 @@ impl Drop for SimulatedFetch {
     }
 }
 
-/// The way back for one request.
+/// Where the response to one request is written.
 struct Reply {
     web: HttpServer,
     stream: usize,
@@ -395,7 +395,7 @@ impl ServerOutput for HttpServer {
         if self.returns {
             self.journal.facts().trouble = true;
             let (web, nap) = (self.clone(), self.draw(|random| random.delay(Duration::from_secs(4))));
-            self.executor.spawn_scenery(async move {
+            self.executor.spawn_harness_task(async move {
                 web.executor.sleep(nap).await;
                 web.state().down = false;
             });
@@ -420,7 +420,7 @@ impl TransportFacts for HttpReads {
         true
     }
 
-    fn is_heard_out(&self) -> bool {
+    fn is_read_to_end(&self) -> bool {
         false
     }
 

@@ -9,11 +9,12 @@ use serde_json::Value;
 use steadfast::{CallToolResult, Error, ErrorKind, Outcome};
 use steadfast_proto::Moment;
 
+use super::TransportKind;
 use super::checks;
 use super::checks::cache::{self, CacheFacts};
 use super::checks::changes::{self, ListenerFacts, StreamItem};
 use super::checks::tasks::{self, TaskFacts};
-use super::script::{Act, Call, Listening, Over, Reading, Script};
+use super::script::{Action, Call, Listening, Reading, Script};
 use crate::coverage;
 use crate::executor::Executor;
 use crate::executor::line_buffer::LineBuffer;
@@ -31,10 +32,10 @@ const OPENING: Duration = Duration::from_secs(20);
 pub(super) struct Journal {
     pub(super) executor: Executor,
     facts: Mutex<Facts>,
-    way: OnceLock<Arc<dyn TransportFacts>>,
+    transport: OnceLock<Arc<dyn TransportFacts>>,
 }
 
-/// What is known of the way between the client and the server.
+/// What is known of the transport between the client and the server.
 pub(super) trait TransportFacts: Send + Sync {
     /// Whether the client has read what this is the receipt of.
     fn was_read(&self, receipt: usize) -> bool;
@@ -48,7 +49,7 @@ pub(super) trait TransportFacts: Send + Sync {
     fn is_quiet(&self) -> bool;
 
     /// The client has read to the end, and there will be no more.
-    fn is_heard_out(&self) -> bool;
+    fn is_read_to_end(&self) -> bool;
 
     /// The client has let go of it.
     fn is_dropped(&self) -> bool;
@@ -57,7 +58,7 @@ pub(super) trait TransportFacts: Send + Sync {
 /// Everything that was seen.
 pub(super) struct Facts {
     pub(super) record: Record,
-    pub(super) over: Over,
+    pub(super) transport_kind: TransportKind,
     /// The server speaks 2026-07-28.
     pub(super) modern: bool,
     /// How many calls may wait.
@@ -122,7 +123,7 @@ pub(super) struct Counts {
 /// A call of the program's.
 pub(super) struct CallFacts {
     pub(super) began: Moment,
-    pub(super) ended: Option<(Moment, End)>,
+    pub(super) ended: Option<(Moment, CallResult)>,
     /// Of its rounds.
     pub(super) ids: Vec<Id>,
     /// The server has reported progress, or asked back: its deadline is not what it was.
@@ -130,7 +131,7 @@ pub(super) struct CallFacts {
     /// How often the server has begun it.
     pub(super) executions: usize,
     /// As many calls as may wait did so when it was made.
-    pub(super) crowded: bool,
+    pub(super) at_limit: bool,
     /// It was cancelled from elsewhere.
     pub(super) cancelled: bool,
     /// The last progress that it got, and whether there may be more.
@@ -163,13 +164,13 @@ pub(super) struct QuestionFacts {
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum CallResult {
     Done(String),
     Failed(ErrorKind, Outcome),
     Dropped,
 }
 
-impl End {
+impl CallResult {
     /// What kind of end it is, for people.
     fn name(&self) -> String {
         match self {
@@ -205,7 +206,7 @@ pub(super) struct RequestFacts {
     pub(super) given_up: bool,
     pub(super) answers: Vec<(Option<usize>, ResponseKind)>,
     /// An answer was read, and the client has had the time to look at it.
-    pub(super) over: bool,
+    pub(super) finished: bool,
     /// The state that the server sent with a request for input in place of a result.
     pub(super) state: Option<String>,
     pub(super) faults: Vec<Fault>,
@@ -282,7 +283,7 @@ impl Facts {
     /// Whether no part of the program waits for the client.
     pub(super) fn is_idle(&self) -> bool {
         let calls = self.calls.values().all(|call| call.ended.is_some());
-        let readings = self.cache.readings.values().all(|reading| reading.over);
+        let readings = self.cache.readings.values().all(|reading| reading.finished);
         calls && readings && self.listeners.values().all(|listener| listener.ended.is_some())
     }
 
@@ -290,12 +291,11 @@ impl Facts {
     pub(super) fn waiting(&self, now: Moment) -> usize {
         // One whose progress is a stream of its own goes on by itself, and may notice later that it was dropped.
         let calls = self.calls.values().filter(|call| call.ended.is_none() || call.hears).count();
-        let readings = self.cache.readings.values().filter(|reading| !reading.over).count();
+        let readings = self.cache.readings.values().filter(|reading| !reading.finished).count();
         // On the older wires a subscribe request is awaited after its listener is gone: it must not arrive after
         // its unsubscribe. It is among the requests below once it has been written, and may be under way before. A listener has
         // several, one made after the other, and all of them again on the next connection.
-        let is_made =
-            |listener: &ListenerFacts| listener.is_heard_on_its_connection() && !(self.returns && self.trouble);
+        let is_made = |listener: &ListenerFacts| listener.is_subscribed() && !(self.returns && self.trouble);
         let listens = |listener: &&ListenerFacts| match listener.ended {
             Some(ended) => !self.modern && !is_made(listener) && now <= ended + SUBSCRIBING,
             None => true,
@@ -309,7 +309,7 @@ impl Facts {
                 Kind::Call | Kind::Listen | Kind::Other => false,
             };
             // A call that is made between the arrival of an answer and its driver's next turn comes before the answer.
-            waits && !request.cancelled && !request.given_up && !request.over
+            waits && !request.cancelled && !request.given_up && !request.finished
         };
         calls + readings + listeners + self.requests.values().filter(beside).count()
     }
@@ -317,13 +317,13 @@ impl Facts {
 
 impl Journal {
     pub(super) fn new(executor: Executor, script: &Script, kept: bool) -> Arc<Self> {
-        let plans = script.steps.iter().filter_map(|step| match &step.act {
-            Act::Call(call) => Some((call.tag, call.clone())),
+        let plans = script.steps.iter().filter_map(|step| match &step.action {
+            Action::Call(call) => Some((call.tag, call.clone())),
             _ => None,
         });
         let facts = Facts {
             record: Record::new(kept),
-            over: script.over,
+            transport_kind: script.transport_kind,
             modern: script.handshake.is_none(),
             most_calls: script.limits.calls,
             peak: 0,
@@ -352,16 +352,16 @@ impl Journal {
             partial: BTreeMap::new(),
             counts: Counts::default(),
         };
-        Arc::new(Self { executor, facts: Mutex::new(facts), way: OnceLock::new() })
+        Arc::new(Self { executor, facts: Mutex::new(facts), transport: OnceLock::new() })
     }
 
-    pub(super) fn set_way(&self, way: Arc<dyn TransportFacts>) {
+    pub(super) fn set_transport(&self, transport: Arc<dyn TransportFacts>) {
         // It is set once, before anything runs.
-        let _ = self.way.set(way);
+        let _ = self.transport.set(transport);
     }
 
-    pub(super) fn way(&self) -> Option<&dyn TransportFacts> {
-        self.way.get().map(|way| &**way)
+    pub(super) fn transport(&self) -> Option<&dyn TransportFacts> {
+        self.transport.get().map(|transport| &**transport)
     }
 
     pub(super) fn facts(&self) -> MutexGuard<'_, Facts> {
@@ -397,8 +397,8 @@ impl Journal {
         facts.record.note(now, "close", 0, b"");
         facts.shut.get_or_insert(now);
         facts.closing.get_or_insert(now);
-        if let Some(way) = self.way() {
-            tasks::at_close(&mut facts, way, now);
+        if let Some(transport) = self.transport() {
+            tasks::at_close(&mut facts, transport, now);
         }
     }
 
@@ -428,14 +428,14 @@ impl Journal {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "call", tag, b"");
-        let crowded = facts.waiting(now) >= facts.most_calls;
+        let at_limit = facts.waiting(now) >= facts.most_calls;
         let call = CallFacts {
             began: now,
             ended: None,
             ids: Vec::new(),
             prolonged: false,
             executions: 0,
-            crowded,
+            at_limit,
             cancelled: false,
             progressed: 0.0,
             hears,
@@ -460,7 +460,7 @@ impl Journal {
     }
 
     /// There is no more progress to hear of.
-    pub(super) fn heard_out(&self, tag: u64) {
+    pub(super) fn progress_ended(&self, tag: u64) {
         self.note("heard out", tag, b"");
         if let Some(call) = self.facts().calls.get_mut(&tag) {
             call.hears = false;
@@ -483,8 +483,8 @@ impl Journal {
             Ok(_) => "reading: done".to_owned(),
             Err((kind, outcome)) => format!("reading: {kind:?}, {outcome:?}"),
         });
-        if let Some(way) = self.way() {
-            cache::at_read(&mut facts, way, now, number, end);
+        if let Some(transport) = self.transport() {
+            cache::at_read(&mut facts, transport, now, number, end);
         }
     }
 
@@ -499,7 +499,7 @@ impl Journal {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "heard", number, text.as_bytes());
-        changes::at_heard(&mut facts, number, heard);
+        changes::at_notification(&mut facts, number, heard);
     }
 
     pub(super) fn stopped_listening(&self, number: u64) {
@@ -518,7 +518,7 @@ impl Journal {
         checks::at_progress(&mut facts, tag, value);
     }
 
-    pub(super) fn ended(&self, tag: u64, end: End) {
+    pub(super) fn ended(&self, tag: u64, end: CallResult) {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "ended", tag, format!("{end:?}").as_bytes());
@@ -528,8 +528,8 @@ impl Journal {
             return facts.broken(Law::OneEnding, format!("call {tag} ended twice"));
         }
         call.ended = Some((now, end.clone()));
-        if let Some(way) = self.way() {
-            checks::at_end(&mut facts, way, now, tag, &end);
+        if let Some(transport) = self.transport() {
+            checks::at_end(&mut facts, transport, now, tag, &end);
         }
     }
 }
@@ -619,17 +619,17 @@ impl Journal {
 
     /// The server cancels a request of its own, on the response to a request if that is named.
     pub(super) fn withdrawn(&self, id: &Id, within: Option<Id>, receipt: Option<usize>) {
-        let read = |receipt: usize| self.way().is_some_and(|way| way.was_read(receipt));
+        let read = |receipt: usize| self.transport().is_some_and(|transport| transport.was_read(receipt));
         let mut facts = self.facts();
-        let over = facts.over;
+        let kind = facts.transport_kind;
         if let Some(question) = facts.questions.get_mut(id) {
             question.taken_back = true;
             // Over HTTP each response is read by itself, and what comes on another than the question may overtake it, also when
             // both have been read.
             let behind = within.is_some() && within == question.within;
-            let known = match over {
-                Over::Stream => question.receipt.is_some_and(read),
-                Over::Http => behind || question.heard.is_some(),
+            let known = match kind {
+                TransportKind::Stream => question.receipt.is_some_and(read),
+                TransportKind::Http => behind || question.heard.is_some(),
             };
             question.withdrawn = receipt.filter(|_| known).map(|receipt| (receipt, within));
         }

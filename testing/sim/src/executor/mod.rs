@@ -62,7 +62,7 @@ struct Slot {
     waker: Waker,
     queued: bool,
     /// Part of the simulator, not of what is simulated.
-    scenery: bool,
+    harness: bool,
 }
 
 impl Executor {
@@ -94,7 +94,7 @@ impl Executor {
     /// Tasks that are left of what is simulated, jobs that have not begun, and timers that are set.
     pub(crate) fn left(&self) -> (usize, usize, usize) {
         let state = self.lock();
-        let tasks = state.tasks.values().filter(|slot| !slot.scenery).count();
+        let tasks = state.tasks.values().filter(|slot| !slot.harness).count();
         (tasks, state.jobs.len(), state.timers.len())
     }
 
@@ -109,7 +109,7 @@ impl Executor {
     }
 
     /// Adds a task of the simulator itself.
-    pub(crate) fn spawn_scenery(&self, task: impl Future<Output = ()> + Send + 'static) -> TaskId {
+    pub(crate) fn spawn_harness_task(&self, task: impl Future<Output = ()> + Send + 'static) -> TaskId {
         self.add(Box::pin(task), true)
     }
 
@@ -181,11 +181,11 @@ impl Executor {
         }
     }
 
-    fn add(&self, task: Task, scenery: bool) -> TaskId {
+    fn add(&self, task: Task, harness: bool) -> TaskId {
         let mut state = self.lock();
         let id = TaskId(state.number());
         let waker = Waker::from(Arc::new(TaskWaker { executor: self.clone(), id }));
-        state.tasks.insert(id, Slot { task: Some(task), waker, queued: true, scenery });
+        state.tasks.insert(id, Slot { task: Some(task), waker, queued: true, harness });
         state.ready.insert(id);
         id
     }

@@ -12,7 +12,7 @@ use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
 use tower_service::Service;
 
 use super::journal::{Journal, Purpose};
-use super::script::{Act, Call, Hang, Manner, Pace, ResumeFrom, Script, Upload};
+use super::script::{Action, Call, ClientBehavior, Hang, Pace, ResumeFrom, Script, Upload};
 use super::wire::{ArrivalObserver, RequestParts, ResponseReader};
 use crate::executor::{Executor, TaskId};
 use crate::law::Law;
@@ -28,7 +28,7 @@ const ROUNDS: usize = 4;
 /// A client tries so often to get the rest of a stream.
 const TRIES: usize = 20;
 
-const PLAIN: Manner = Manner { upload: Upload::Whole, hang: Hang::Never, pace: Pace::Eager };
+const PLAIN: ClientBehavior = ClientBehavior { upload: Upload::Whole, hang: Hang::Never, pace: Pace::Eager };
 
 /// Everybody on this side of the wire.
 pub(super) struct Clients {
@@ -78,7 +78,7 @@ struct PreparedRequest {
     session: Option<usize>,
     purpose: Purpose,
     asked: RequestParts,
-    manner: Manner,
+    behavior: ClientBehavior,
     /// How many rounds its call has had.
     round: usize,
 }
@@ -90,9 +90,9 @@ impl Clients {
                 self.executor.sleep(step.delay).await;
             }
             if self.revisions.get(step.client).is_some_and(Option::is_some) {
-                self.have_session(step.client, &step.act).await;
+                self.have_session(step.client, &step.action).await;
             }
-            self.act(step.client, step.act).await;
+            self.run_action(step.client, step.action).await;
         }
         if self.journal.facts().closing.is_none() {
             self.shut_down();
@@ -107,37 +107,37 @@ impl Clients {
         }
     }
 
-    async fn act(self: &Arc<Self>, client: usize, act: Act) {
+    async fn run_action(self: &Arc<Self>, client: usize, action: Action) {
         let modern = self.revisions.get(client).is_none_or(Option::is_none);
-        match act {
-            Act::Call(call, manner) => self.call(client, &call, manner),
-            Act::Again { back } => self.again(client, back),
-            Act::Ping(number, manner) => {
+        match action {
+            Action::Call(call, behavior) => self.call(client, &call, behavior),
+            Action::Again { back } => self.again(client, back),
+            Action::Ping(number, behavior) => {
                 let method = if modern { "server/discover" } else { "ping" };
-                self.request(client, number, None, method, json!({}), manner, 0);
+                self.request(client, number, None, method, json!({}), behavior, 0);
             }
-            Act::Cancel { back } if modern => {
+            Action::Cancel { back } if modern => {
                 let task = nth(&self.state().clients[client].requests, back).map(|(_, task)| task);
                 if let Some(task) = task {
                     self.executor.cancel(task);
                 }
             }
-            Act::Cancel { back } => self.cancel(client, back),
-            Act::HangUp { back } => {
+            Action::Cancel { back } => self.cancel(client, back),
+            Action::HangUp { back } => {
                 let task = nth(&self.state().clients[client].open, back).map(|(task, _)| task);
                 if let Some(task) = task {
                     self.executor.cancel(task);
                 }
             }
-            Act::Abandon => self.hang_up(client, |_| true),
-            Act::Listen(manner) => {
+            Action::Abandon => self.hang_up(client, |_| true),
+            Action::Listen(behavior) => {
                 if let Some((session, asked)) = self.in_session(client, RequestParts::new("GET")) {
                     let purpose = Purpose::Listen;
-                    self.send(PreparedRequest { client, session: Some(session), purpose, asked, manner, round: 0 });
+                    self.send(PreparedRequest { client, session: Some(session), purpose, asked, behavior, round: 0 });
                 }
             }
-            Act::Resume { back, from, manner } => self.resume(client, back, from, manner),
-            Act::Delete => {
+            Action::Resume { back, from, behavior } => self.resume(client, back, from, behavior),
+            Action::Delete => {
                 if let Some((session, asked)) = self.in_session(client, RequestParts::new("DELETE")) {
                     let purpose = Purpose::Delete;
                     self.run(PreparedRequest {
@@ -145,28 +145,28 @@ impl Clients {
                         session: Some(session),
                         purpose,
                         asked,
-                        manner: PLAIN,
+                        behavior: PLAIN,
                         round: 0,
                     })
                     .await;
                 }
             }
-            Act::Collect => self.collect(client).await,
-            Act::StrayAnswer(id) => self.notify(client, &json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
-            Act::ChangeTools => self.change(Change::Tools),
-            Act::Change(change) => self.change(change),
-            Act::Subscribe { number, filter, manner } => {
+            Action::Collect => self.collect(client).await,
+            Action::StrayAnswer(id) => self.notify(client, &json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
+            Action::ChangeTools => self.change(Change::Tools),
+            Action::Change(change) => self.change(change),
+            Action::Subscribe { number, filter, behavior } => {
                 let params = json!({ "notifications": filter.to_json() });
-                self.journal.facts().subscriptions.open(number, filter, manner.pace == Pace::Eager);
-                self.request(client, number, None, "subscriptions/listen", params, manner, 0);
+                self.journal.facts().subscriptions.open(number, filter, behavior.pace == Pace::Eager);
+                self.request(client, number, None, "subscriptions/listen", params, behavior, 0);
             }
-            Act::SubscribeTo { number, uri, on } => {
+            Action::SubscribeTo { number, uri, on } => {
                 let method = if on { "resources/subscribe" } else { "resources/unsubscribe" };
                 self.request(client, number, None, method, json!({ "uri": uri }), PLAIN, 0);
             }
-            Act::Wait(duration) => self.executor.sleep(duration).await,
-            Act::ShutDown => self.shut_down(),
-            Act::DropService => {
+            Action::Wait(duration) => self.executor.sleep(duration).await,
+            Action::ShutDown => self.shut_down(),
+            Action::DropService => {
                 self.journal.close("   service dropped");
                 self.journal.facts().dropped = true;
                 drop(self.take_service());
@@ -208,11 +208,16 @@ impl Clients {
 
 /// Sessions.
 impl Clients {
-    /// Opens a session if there is none, and the act needs one.
-    async fn have_session(self: &Arc<Self>, client: usize, act: &Act) {
+    /// Opens a session if there is none, and the action needs one.
+    async fn have_session(self: &Arc<Self>, client: usize, action: &Action) {
         let needed = !matches!(
-            act,
-            Act::Wait(_) | Act::ShutDown | Act::DropService | Act::ChangeTools | Act::Change(_) | Act::Abandon
+            action,
+            Action::Wait(_)
+                | Action::ShutDown
+                | Action::DropService
+                | Action::ChangeTools
+                | Action::Change(_)
+                | Action::Abandon
         );
         if !needed || self.state().clients[client].session.is_some() {
             return;
@@ -228,10 +233,11 @@ impl Clients {
             _ => Hang::Never,
         };
         let upload = if self.state().random.chance(20) { Upload::Pieces } else { Upload::Whole };
-        let manner = Manner { upload, hang, ..PLAIN };
+        let behavior = ClientBehavior { upload, hang, ..PLAIN };
         let asked = RequestParts::post(&message);
-        let outcome =
-            self.run(PreparedRequest { client, session: None, purpose: Purpose::Open, asked, manner, round: 0 }).await;
+        let outcome = self
+            .run(PreparedRequest { client, session: None, purpose: Purpose::Open, asked, behavior, round: 0 })
+            .await;
         let Some(session) = outcome.opened else { return };
         let mut state = self.state();
         state.clients[client].session = Some(session);
@@ -249,7 +255,7 @@ impl Clients {
     fn notify(self: &Arc<Self>, client: usize, message: &Value) {
         if let Some((session, asked)) = self.in_session(client, RequestParts::post(message)) {
             let purpose = Purpose::Notification;
-            self.send(PreparedRequest { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });
+            self.send(PreparedRequest { client, session: Some(session), purpose, asked, behavior: PLAIN, round: 0 });
         }
     }
 
@@ -264,10 +270,10 @@ impl Clients {
         known.cancels += 1;
         drop(facts);
         let purpose = Purpose::Cancel(number);
-        self.send(PreparedRequest { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });
+        self.send(PreparedRequest { client, session: Some(session), purpose, asked, behavior: PLAIN, round: 0 });
     }
 
-    fn resume(self: &Arc<Self>, client: usize, back: usize, from: ResumeFrom, manner: Manner) {
+    fn resume(self: &Arc<Self>, client: usize, back: usize, from: ResumeFrom, behavior: ClientBehavior) {
         let state = self.state();
         let streams: Vec<&Vec<String>> = state.clients[client].seen.values().collect();
         let seen = streams.len().checked_sub(1 + back).and_then(|at| streams.get(at)).or(streams.first());
@@ -283,16 +289,16 @@ impl Clients {
         };
         drop(state);
         if let Some(id) = id
-            && let Some(errand) = self.resumption(client, &id, manner)
+            && let Some(request) = self.resumption(client, &id, behavior)
         {
-            self.send(errand);
+            self.send(request);
         }
     }
 
-    fn resumption(&self, client: usize, id: &str, manner: Manner) -> Option<PreparedRequest> {
+    fn resumption(&self, client: usize, id: &str, behavior: ClientBehavior) -> Option<PreparedRequest> {
         let (session, asked) = self.in_session(client, RequestParts::new("GET").with("last-event-id", id))?;
         let purpose = Purpose::Resume(id.to_owned());
-        Some(PreparedRequest { client, session: Some(session), purpose, asked, manner, round: 0 })
+        Some(PreparedRequest { client, session: Some(session), purpose, asked, behavior, round: 0 })
     }
 
     /// Comes back for every stream until all of it is there, and then once more.
@@ -302,8 +308,8 @@ impl Clients {
         for stream in streams {
             for _ in 0..TRIES {
                 let last = self.state().clients[client].seen.get(&stream).and_then(|seen| seen.last().cloned());
-                let Some(errand) = last.and_then(|last| self.resumption(client, &last, PLAIN)) else { return };
-                if self.run(errand).await.status != 200 {
+                let Some(request) = last.and_then(|last| self.resumption(client, &last, PLAIN)) else { return };
+                if self.run(request).await.status != 200 {
                     return;
                 }
                 if self.has_all(client, session, stream) {
@@ -312,8 +318,8 @@ impl Clients {
             }
             self.check_all(client, session, stream);
             let first = self.state().clients[client].seen.get(&stream).and_then(|seen| seen.first().cloned());
-            let Some(errand) = first.and_then(|first| self.resumption(client, &first, PLAIN)) else { return };
-            if self.run(errand).await.status != 200 {
+            let Some(request) = first.and_then(|first| self.resumption(client, &first, PLAIN)) else { return };
+            if self.run(request).await.status != 200 {
                 return;
             }
         }
@@ -355,9 +361,9 @@ impl Clients {
 
 /// Requests.
 impl Clients {
-    fn call(self: &Arc<Self>, client: usize, call: &Call, manner: Manner) {
+    fn call(self: &Arc<Self>, client: usize, call: &Call, behavior: ClientBehavior) {
         let params = json!({ "name": call.kind.tool(), "arguments": { "tag": call.tag } });
-        self.request(client, call.tag, Some(call), "tools/call", params, manner, 0);
+        self.request(client, call.tag, Some(call), "tools/call", params, behavior, 0);
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -368,7 +374,7 @@ impl Clients {
         call: Option<&Call>,
         method: &str,
         mut params: Value,
-        manner: Manner,
+        behavior: ClientBehavior,
         round: usize,
     ) {
         if call.is_some_and(|call| call.token) {
@@ -395,13 +401,13 @@ impl Clients {
             let Some((number, in_session)) = self.in_session(client, asked) else { return };
             (session, asked) = (Some(number), in_session);
         }
-        let torn = matches!(manner.upload, Upload::Stalls | Upload::Breaks);
+        let torn = matches!(behavior.upload, Upload::Stalls | Upload::Breaks);
         if self.service().is_none() {
             return;
         }
         self.journal.sent(number, session, call.map(|call| call.tag), torn);
         let purpose = Purpose::Request(number, false);
-        let task = self.send(PreparedRequest { client, session, purpose, asked, manner, round });
+        let task = self.send(PreparedRequest { client, session, purpose, asked, behavior, round });
         self.state().clients[client].requests.extend(task.map(|task| (number, task)));
     }
 
@@ -418,25 +424,25 @@ impl Clients {
         }
         self.journal.sent(number, Some(session), Some(call.tag), false);
         let purpose = Purpose::Request(number, true);
-        self.send(PreparedRequest { client, session: Some(session), purpose, asked, manner: PLAIN, round: 0 });
+        self.send(PreparedRequest { client, session: Some(session), purpose, asked, behavior: PLAIN, round: 0 });
     }
 
-    /// Does an errand beside everything else.
-    fn send(self: &Arc<Self>, errand: PreparedRequest) -> Option<TaskId> {
+    /// Sends a request beside everything else.
+    fn send(self: &Arc<Self>, request: PreparedRequest) -> Option<TaskId> {
         self.service()?;
-        let (client, pace) = (errand.client, errand.manner.pace);
+        let (client, pace) = (request.client, request.behavior.pace);
         let clients = Arc::clone(self);
-        let task = self.executor.spawn_scenery(async move {
-            clients.run(errand).await;
+        let task = self.executor.spawn_harness_task(async move {
+            clients.run(request).await;
         });
         self.state().clients[client].open.push((task, pace));
         Some(task)
     }
 
-    /// Does an errand, until it is done or its client hangs up.
-    async fn run(self: &Arc<Self>, errand: PreparedRequest) -> Outcome {
-        let hang = errand.manner.hang;
-        let mut exchange = Box::pin(self.exchange(errand));
+    /// Sends a request, until it is done or its client hangs up.
+    async fn run(self: &Arc<Self>, request: PreparedRequest) -> Outcome {
+        let hang = request.behavior.hang;
+        let mut exchange = Box::pin(self.exchange(request));
         let mut late = match hang {
             Hang::After(duration) => Some(Box::pin(self.executor.sleep(duration))),
             _ => None,
@@ -454,11 +460,11 @@ impl Clients {
         .await
     }
 
-    async fn exchange(self: &Arc<Self>, errand: PreparedRequest) -> Outcome {
-        let PreparedRequest { client, session, purpose, asked, manner, round } = errand;
+    async fn exchange(self: &Arc<Self>, request: PreparedRequest) -> Outcome {
+        let PreparedRequest { client, session, purpose, asked, behavior, round } = request;
         let Some(mut service) = self.service() else { return Outcome::default() };
         let open = self.journal.begin_exchange(session, purpose.clone(), &asked.body);
-        let told = || ArrivalObserver {
+        let observer = || ArrivalObserver {
             executor: self.executor.clone(),
             journal: Arc::clone(&self.journal),
             exchange: open.number,
@@ -467,10 +473,10 @@ impl Clients {
             let mut state = self.state();
             Random::new(state.random.next(), 0)
         };
-        let response = service.call(asked.begin(manner, &mut random, told()));
+        let response = service.call(asked.begin(behavior, &mut random, observer()));
         drop(service);
         let response = response.await.unwrap_or_else(|never| match never {});
-        let mut arriving = ResponseReader::new(response, manner, random, told());
+        let mut arriving = ResponseReader::new(response, behavior, random, observer());
         let status = arriving.status;
         let id = arriving.header("mcp-session-id").map(str::to_owned);
         let revision = self.revisions.get(client).copied().flatten();
@@ -482,7 +488,7 @@ impl Clients {
         let mut decoder = SseDecoder::new(1 << 20);
         let (mut body, mut total) = (Vec::new(), 0);
         while let Some(mut piece) = arriving.piece().await {
-            if let Hang::Bytes(most) = manner.hang {
+            if let Hang::Bytes(most) = behavior.hang {
                 piece.truncate(most.saturating_sub(total));
             }
             total += piece.len();
@@ -495,7 +501,7 @@ impl Clients {
             } else {
                 body.extend(piece);
             }
-            if matches!(manner.hang, Hang::Bytes(most) if total >= most) {
+            if matches!(behavior.hang, Hang::Bytes(most) if total >= most) {
                 return Outcome::default();
             }
         }
@@ -553,7 +559,7 @@ impl Clients {
         let answer = json!({ "jsonrpc": "2.0", "id": id, "result": self.reply(method) });
         let delay = self.state().random.delay(Duration::from_secs(1));
         let clients = Arc::clone(self);
-        self.executor.spawn_scenery(async move {
+        self.executor.spawn_harness_task(async move {
             clients.executor.sleep(delay).await;
             clients.notify(client, &answer);
         });

@@ -60,19 +60,19 @@ pub(super) struct Step {
     /// After the step before it.
     pub(super) delay: Duration,
     pub(super) client: usize,
-    pub(super) act: Act,
+    pub(super) action: Action,
 }
 
 /// What a client, or the surroundings, do. `back` counts from the newest.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
-    Call(Call, Manner),
+pub(super) enum Action {
+    Call(Call, ClientBehavior),
     /// The same request once more, with the id that it had.
     Again {
         back: usize,
     },
     /// Something that the connection answers by itself.
-    Ping(u64, Manner),
+    Ping(u64, ClientBehavior),
     /// An older client says that it does not want the answer; a newer one hangs up.
     Cancel {
         back: usize,
@@ -83,11 +83,11 @@ pub(super) enum Act {
     },
     /// Hangs up on all of them, and says nothing.
     Abandon,
-    Listen(Manner),
+    Listen(ClientBehavior),
     Resume {
         back: usize,
         from: ResumeFrom,
-        manner: Manner,
+        behavior: ClientBehavior,
     },
     Delete,
     /// An older client gets everything that it has missed.
@@ -99,7 +99,7 @@ pub(super) enum Act {
     Subscribe {
         number: u64,
         filter: Filter,
-        manner: Manner,
+        behavior: ClientBehavior,
     },
     /// An older client subscribes to a resource, or does so no more.
     SubscribeTo {
@@ -127,7 +127,7 @@ pub(super) enum ResumeFrom {
 
 /// How a client sends a request, reads its response, and goes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct ClientBehavior {
     pub(super) upload: Upload,
     pub(super) hang: Hang,
     pub(super) pace: Pace,
@@ -244,13 +244,13 @@ impl Script {
         let hurry = writer.random.chance(30);
         for _ in 0..writer.random.between(1, 28) {
             let client = writer.random.index(clients.len());
-            let act = writer.act(clients[client].is_none());
+            let action = writer.draw_action(clients[client].is_none());
             let delay = writer.delay(hurry);
-            writer.steps.push(Step { delay, client, act });
+            writer.steps.push(Step { delay, client, action });
         }
         if writer.random.chance(60) {
             for client in 0..clients.len() {
-                writer.steps.push(Step { delay: Duration::ZERO, client, act: Act::Collect });
+                writer.steps.push(Step { delay: Duration::ZERO, client, action: Action::Collect });
             }
         }
         writer.close();
@@ -259,8 +259,8 @@ impl Script {
 
     /// Its calls by their tags.
     pub(super) fn calls(&self) -> BTreeMap<u64, Call> {
-        let calls = self.steps.iter().filter_map(|step| match &step.act {
-            Act::Call(call, _) => Some((call.tag, call.clone())),
+        let calls = self.steps.iter().filter_map(|step| match &step.action {
+            Action::Call(call, _) => Some((call.tag, call.clone())),
             _ => None,
         });
         calls.collect()
@@ -308,30 +308,30 @@ impl Writer {
         if hurry || self.random.chance(40) { Duration::ZERO } else { self.random.delay(Duration::from_millis(800)) }
     }
 
-    fn act(&mut self, modern: bool) -> Act {
+    fn draw_action(&mut self, modern: bool) -> Action {
         if modern {
             return match self.random.below(100) {
-                0..70 => Act::Call(self.call(), self.manner()),
-                70..90 => Act::Cancel { back: self.back() },
-                90..94 => Act::Ping(self.number(), self.manner()),
-                94..96 => Act::ChangeTools,
-                _ => Act::Wait(self.random.delay(Duration::from_secs(8))),
+                0..70 => Action::Call(self.call(), self.behavior()),
+                70..90 => Action::Cancel { back: self.back() },
+                90..94 => Action::Ping(self.number(), self.behavior()),
+                94..96 => Action::ChangeTools,
+                _ => Action::Wait(self.random.delay(Duration::from_secs(8))),
             };
         }
         match self.random.below(100) {
-            0..38 => Act::Call(self.call(), self.manner()),
-            38..46 => Act::Cancel { back: self.back() },
-            46..56 => Act::HangUp { back: self.back() },
-            56..63 => Act::Listen(self.manner()),
-            63..80 => Act::Resume { back: self.back(), from: self.from(), manner: self.manner() },
-            80..83 => Act::Delete,
-            83..86 => Act::Ping(self.number(), self.manner()),
-            86..88 => Act::Again { back: self.back() },
-            88..90 => Act::StrayAnswer(self.number()),
-            90..92 => Act::Abandon,
-            92..94 => Act::ChangeTools,
-            94..97 => Act::Collect,
-            _ => Act::Wait(self.random.delay(Duration::from_secs(20))),
+            0..38 => Action::Call(self.call(), self.behavior()),
+            38..46 => Action::Cancel { back: self.back() },
+            46..56 => Action::HangUp { back: self.back() },
+            56..63 => Action::Listen(self.behavior()),
+            63..80 => Action::Resume { back: self.back(), from: self.from(), behavior: self.behavior() },
+            80..83 => Action::Delete,
+            83..86 => Action::Ping(self.number(), self.behavior()),
+            86..88 => Action::Again { back: self.back() },
+            88..90 => Action::StrayAnswer(self.number()),
+            90..92 => Action::Abandon,
+            92..94 => Action::ChangeTools,
+            94..97 => Action::Collect,
+            _ => Action::Wait(self.random.delay(Duration::from_secs(20))),
         }
     }
 
@@ -356,7 +356,7 @@ impl Writer {
         }
     }
 
-    fn manner(&mut self) -> Manner {
+    fn behavior(&mut self) -> ClientBehavior {
         let upload = match self.random.below(100) {
             0..80 => Upload::Whole,
             80..94 => Upload::Pieces,
@@ -374,7 +374,7 @@ impl Writer {
             75..95 => Pace::Slow,
             _ => Pace::Stuck,
         };
-        Manner { upload, hang, pace }
+        ClientBehavior { upload, hang, pace }
     }
 
     fn call(&mut self) -> Call {
@@ -408,15 +408,15 @@ impl Writer {
 
     /// How it ends.
     fn close(&mut self) {
-        let ends: [&[Act]; 4] = [
-            &[Act::ShutDown],
-            &[Act::ShutDown],
-            &[Act::Wait(Duration::from_secs(700)), Act::ShutDown],
-            &[Act::DropService],
+        let ends: [&[Action]; 4] = [
+            &[Action::ShutDown],
+            &[Action::ShutDown],
+            &[Action::Wait(Duration::from_secs(700)), Action::ShutDown],
+            &[Action::DropService],
         ];
-        for act in self.random.pick(&ends).to_vec() {
+        for action in self.random.pick(&ends).to_vec() {
             let delay = self.random.delay(Duration::from_millis(1_500));
-            self.steps.push(Step { delay, client: 0, act });
+            self.steps.push(Step { delay, client: 0, action });
         }
     }
 }
@@ -425,7 +425,7 @@ impl crate::executor::world::Script for Script {
     type Step = Step;
 
     fn kind(step: &Step) -> String {
-        crate::script::bias::kind(&step.act)
+        crate::script::bias::kind(&step.action)
     }
 
     fn steps(&self) -> &[Step] {
@@ -444,7 +444,7 @@ impl fmt::Display for Script {
             writeln!(formatter, "  client {client}: {}", revision.unwrap_or("2026-07-28"))?;
         }
         for step in &self.steps {
-            writeln!(formatter, "  +{:?} client {} {:?}", step.delay, step.client, step.act)?;
+            writeln!(formatter, "  +{:?} client {} {:?}", step.delay, step.client, step.action)?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use steadfast_proto::connection::{CancelReason, Limits};
 
 use crate::observation::drain::handler_window;
 use crate::observation::message::{Answer, Id, Message, Part};
-use crate::observation::{CallNumber, Called, Execution, Observation};
+use crate::observation::{CallNumber, CallRecord, Execution, Observation};
 
 /// What one end is, and what it promised to keep to.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub(crate) struct RequestFacts {
     /// Its execution has not ended.
     pub(crate) live: bool,
     /// Why its handler was stopped.
-    pub(crate) told: Option<CancelReason>,
+    pub(crate) stop_reason: Option<CancelReason>,
     /// Answers on the wire.
     pub(crate) answers: u8,
     /// It came in a batch, so that its answer goes out with others.
@@ -80,7 +80,7 @@ pub(crate) struct RequestFacts {
 
 impl RequestFacts {
     /// Whether an answer is due that is not on the wire.
-    pub(crate) fn unpaid(&self) -> bool {
+    pub(crate) fn unanswered(&self) -> bool {
         matches!(self.phase, Phase::Responded | Phase::Owed | Phase::Duplicate) && self.answers == 0
     }
 }
@@ -88,7 +88,7 @@ impl RequestFacts {
 /// What is known of a call to the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallFacts {
-    pub(crate) called: Called,
+    pub(crate) called: CallRecord,
     /// Its id, once it was on the wire.
     pub(crate) id: Option<Id>,
     /// Its first byte was written.
@@ -121,7 +121,7 @@ pub(crate) enum ResponseOwner {
 
 /// An end of the connection has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct DrainState {
     /// When it has to be over.
     pub(crate) deadline: Moment,
     /// Until when handlers may still answer.
@@ -147,7 +147,7 @@ pub(crate) struct Ledger {
     /// The ids of requests that could not be read and are to be refused. One is refused before a later request of the same id,
     /// which the peer sent again, is answered.
     refused_ids: Vec<Id>,
-    pub(crate) ending: Option<Ending>,
+    pub(crate) ending: Option<DrainState>,
     pub(crate) input_ended: bool,
     pub(crate) output_failed: bool,
     pub(crate) closed: bool,
@@ -258,7 +258,7 @@ impl Ledger {
     }
 
     /// Whom an answer belongs to, if it were sent now.
-    pub(crate) fn payee(&self, answer: &Answer) -> ResponseOwner {
+    pub(crate) fn recipient(&self, answer: &Answer) -> ResponseOwner {
         if let Some(execution) = answer.marker {
             let place = usize::try_from(execution).ok().and_then(|place| self.executions.get(place));
             return place.map_or(ResponseOwner::Unexpected, |place| ResponseOwner::Request(*place));
@@ -347,7 +347,7 @@ impl Ledger {
                     self.change(*execution, Phase::Owed);
                 }
                 if let Some(request) = self.request_mut(*execution) {
-                    request.told = Some(*reason);
+                    request.stop_reason = Some(*reason);
                 }
             }
             Observation::CallEnded { call, .. } => {
@@ -425,7 +425,7 @@ impl Ledger {
             phase: if duplicate { Phase::Duplicate } else { Phase::Arrived },
             execution: None,
             live: false,
-            told: None,
+            stop_reason: None,
             answers: 0,
             batch,
             live_before,
@@ -481,7 +481,7 @@ impl Ledger {
                         call.id = Some(Arc::clone(id));
                     }
                 }
-                Part::Answer(answer) => match self.payee(answer) {
+                Part::Answer(answer) => match self.recipient(answer) {
                     ResponseOwner::Request(place) => {
                         if let Some(request) = self.requests.get_mut(place) {
                             request.answers = request.answers.saturating_add(1);
@@ -510,7 +510,7 @@ impl Ledger {
         }
     }
 
-    fn note_called(&mut self, called: &Called) {
+    fn note_called(&mut self, called: &CallRecord) {
         self.calls.push(CallFacts {
             called: called.clone(),
             id: None,
@@ -526,7 +526,7 @@ impl Ledger {
         let limits = &self.settings.limits;
         if self.ending.is_none() && !self.closed {
             let (window, deadline) = (self.now + handler_window(limits), self.now + limits.drain_deadline);
-            self.ending = Some(Ending { deadline, window, by_peer });
+            self.ending = Some(DrainState { deadline, window, by_peer });
         }
     }
 
@@ -556,12 +556,13 @@ impl Hash for Ledger {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let since = |moment: Moment| self.now.since(moment);
         for request in &self.requests {
-            (&request.id, &request.token, request.phase, request.execution, request.live, request.told).hash(hasher);
+            (&request.id, &request.token, request.phase, request.execution, request.live, request.stop_reason)
+                .hash(hasher);
             (request.answers, request.batch, request.twin, request.progress, request.lasting).hash(hasher);
             if request.phase == Phase::Running {
                 (request.started_at.map(since), request.refusals_before).hash(hasher);
             }
-            if request.unpaid() && request.execution.is_none() {
+            if request.unanswered() && request.execution.is_none() {
                 request.live_before.hash(hasher);
             }
         }
