@@ -3,20 +3,24 @@
 //! Everything that is going to happen is in one queue by time; what stands there for the same moment happens in an
 //! order that the seed decides. Nothing else is random and nothing is read from the machine, so that a seed is the run.
 
+mod judge;
+
+mod handlers;
+mod links;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use steadfast_model::{ClientCapabilities, Implementation, Method, ProgressToken, ServerCapabilities};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Peer, Request, ServerHello};
+use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Peer, ServerHello};
 
 use super::lines::{self, ConversationState};
 use super::link::Link;
-use super::nemesis::FaultKind;
-use super::party::{Handler, Party, WriteResult};
+use super::party::Party;
 use super::script::{LONGEST_MESSAGE, Part, Script, stream};
 use super::workload::{Action, HandlerPlan, HandlerStep, Kind, PlannedCall, RawLine, WhenStopped};
 use crate::checkers::Report;
@@ -304,89 +308,6 @@ impl<'a> World<'a> {
         self.write_soon(from);
     }
 
-    fn strike(&mut self, strike: FaultKind) {
-        let side = match strike {
-            FaultKind::Stall(side, _)
-            | FaultKind::End(side)
-            | FaultKind::Cut(side)
-            | FaultKind::Deafen(side)
-            | FaultKind::ShutDown(side)
-            | FaultKind::ShutDownNow(side) => side,
-        };
-        let until = self.now;
-        let notices = self.random.chance(50);
-        let (party, out, _, trace) = self.ends(side);
-        match strike {
-            FaultKind::Stall(_, length) => out.stall(until + length),
-            FaultKind::End(_) => out.end(),
-            FaultKind::Cut(_) => out.cut(),
-            FaultKind::Deafen(_) => {
-                out.stop_reading();
-                // A writer may learn so although it has nothing to write, or only when it has.
-                if notices {
-                    party.hang_up(trace);
-                }
-            }
-            FaultKind::ShutDown(_) => party.endpoint.shut_down(trace, false),
-            FaultKind::ShutDownNow(_) => party.endpoint.shut_down(trace, true),
-        }
-        let (server_reads, client_reads) = (self.now, self.now);
-        self.read_at(Side::Server, server_reads);
-        self.read_at(Side::Client, client_reads);
-        self.unblock(side);
-        self.follow_up(side);
-    }
-
-    fn read(&mut self, side: Side) {
-        let now = self.now;
-        let (party, _, input, trace) = self.ends(side);
-        if party.read_due.is_some_and(|event| event <= now) {
-            party.read_due = None;
-        }
-        let again = party.read(trace, input);
-        if let Some(again) = again {
-            self.read_at(side, again);
-        }
-        if again.is_some_and(|again| again <= now) {
-            // Room was made for the other side.
-            self.unblock(other(side));
-        }
-        self.follow_up(side);
-    }
-
-    fn write(&mut self, side: Side) {
-        let (party, output, _, trace) = self.ends(side);
-        party.write_due = false;
-        let written = party.write(trace, output);
-        party.blocked = matches!(written, WriteResult::Blocked);
-        if matches!(written, WriteResult::Some) {
-            self.write_soon(side);
-            self.read_at(other(side), self.now);
-        }
-        self.follow_up(side);
-    }
-
-    fn unblock(&mut self, side: Side) {
-        self.party(side).blocked = false;
-        self.write_soon(side);
-    }
-
-    fn write_soon(&mut self, side: Side) {
-        if !self.party(side).write_due && !self.party(side).blocked {
-            self.party(side).write_due = true;
-            let delay = self.random.delay(Duration::from_micros(200));
-            self.queue_up(self.now + delay, QueuedEvent::Write(side));
-        }
-    }
-
-    fn read_at(&mut self, side: Side, when: Moment) {
-        let party = self.party(side);
-        if party.read_due.is_none_or(|event| event > when) {
-            party.read_due = Some(when);
-            self.queue_up(when, QueuedEvent::Read(side));
-        }
-    }
-
     /// Does what an end asks for after something was done to it.
     fn follow_up(&mut self, side: Side) {
         let effects = self.party(side).endpoint.effects();
@@ -420,143 +341,6 @@ impl<'a> World<'a> {
             if input.is_waiting() {
                 self.read_at(side, self.now);
             }
-        }
-    }
-
-    fn start(&mut self, side: Side, execution: Execution, request: &Request) {
-        let params: Value = serde_json::from_str(request.params.text()).unwrap_or_default();
-        let plan = params[HANDLER_PLAN].as_u64().and_then(|number| self.plans.get(usize::try_from(number).ok()?));
-        let plan = Arc::clone(plan.unwrap_or(&self.by_default));
-        let first = plan.steps.first().map(|(after, _)| *after);
-        self.party(side).handlers.push(Handler { plan, next: 0, progress: 0, ended: false });
-        if let Some(after) = first {
-            self.queue_up(self.now + after, QueuedEvent::HandlerStep(side, execution));
-        }
-    }
-
-    fn stop(&mut self, side: Side, execution: Execution) {
-        let Some(handler) = self.handler(side, execution) else { return };
-        let after = match handler.plan.when_stopped {
-            WhenStopped::End(after) | WhenStopped::RespondThenEnd(after) => after,
-            WhenStopped::GoOn => return,
-        };
-        self.queue_up(self.now + after, QueuedEvent::WhenStopped(side, execution));
-    }
-
-    fn stop_at_last(&mut self, side: Side, execution: Execution) {
-        let Some(handler) = self.handler(side, execution).filter(|handler| !handler.ended) else { return };
-        handler.ended = true;
-        let responds = matches!(handler.plan.when_stopped, WhenStopped::RespondThenEnd(_));
-        let (party, _, _, trace) = self.ends(side);
-        if responds {
-            party.endpoint.respond(trace, execution, Reply::Result { padding: 0 });
-        }
-        party.endpoint.end_execution(trace, execution);
-        self.follow_up(side);
-    }
-
-    fn handler(&mut self, side: Side, execution: Execution) -> Option<&mut Handler> {
-        self.party(side).handlers.get_mut(usize::try_from(execution).ok()?)
-    }
-
-    fn run_handler_step(&mut self, side: Side, execution: Execution) {
-        let Some(handler) = self.handler(side, execution).filter(|handler| !handler.ended) else { return };
-        let Some((_, step)) = handler.plan.steps.get(handler.next).copied() else { return };
-        handler.next += 1;
-        handler.ended = step == HandlerStep::End;
-        let next = handler.plan.steps.get(handler.next).map(|(after, _)| *after);
-        handler.progress += 1;
-        let progress = f64::from(handler.progress);
-        if let Some(after) = next {
-            self.queue_up(self.now + after, QueuedEvent::HandlerStep(side, execution));
-        }
-        let call = matches!(step, HandlerStep::Call { .. }).then(|| self.request(side, Kind::Handled, None, None));
-        let (party, _, _, trace) = self.ends(side);
-        match step {
-            HandlerStep::Progress => party.endpoint.progress(trace, execution, progress),
-            HandlerStep::Log => party.endpoint.log(trace, execution),
-            HandlerStep::Respond(reply) => party.endpoint.respond(trace, execution, reply),
-            HandlerStep::End => party.endpoint.end_execution(trace, execution),
-            HandlerStep::Call { give_up } => {
-                if let Some(call) = call {
-                    let (number, taken) = party.endpoint.call(trace, call, Some(execution));
-                    if let Some(after) = give_up.filter(|_| taken) {
-                        self.queue_up(self.now + after, QueuedEvent::GiveUp(side, number));
-                    }
-                }
-            }
-        }
-        self.follow_up(side);
-    }
-
-    /// Nothing is on its way any more, and the script is over.
-    fn judge_quiet(&mut self) {
-        if self.is_at_a_standstill() {
-            if !self.is_tainted() {
-                self.report.broken(crate::law::Law::Isolation, "each side waits for the other to read");
-            }
-            return;
-        }
-        self.server.endpoint.quiet(&mut self.trace);
-        self.client.endpoint.quiet(&mut self.trace);
-        super::both::check_quiet(
-            &self.server.endpoint.ledger,
-            &self.client.endpoint.ledger,
-            self.is_tainted(),
-            &self.by_hand,
-            &mut self.report,
-        );
-    }
-
-    /// Both sides have written more than the other wants to read.
-    fn is_at_a_standstill(&self) -> bool {
-        let stuck = |party: &Party| party.blocked && !party.endpoint.wants_input() && !party.endpoint.is_closed();
-        stuck(&self.server) && stuck(&self.client)
-    }
-
-    /// The client leaves: it shuts down, or only ends its stream and reads on.
-    fn close(&mut self) {
-        if self.random.chance(50) {
-            self.client.endpoint.shut_down(&mut self.trace, false);
-        }
-        self.to_server.end();
-        self.read_at(Side::Server, self.now);
-        self.unblock(Side::Client);
-        self.follow_up(Side::Client);
-    }
-
-    fn judge_closed(&mut self) {
-        self.server.endpoint.quiet(&mut self.trace);
-        self.client.endpoint.quiet(&mut self.trace);
-        super::both::check_closed(
-            &self.server.endpoint.ledger,
-            &self.client.endpoint.ledger,
-            self.is_tainted(),
-            &self.by_hand,
-            &mut self.report,
-        );
-    }
-
-    fn is_tainted(&self) -> bool {
-        self.to_server.tainted || self.to_client.tainted
-    }
-
-    fn outcome(mut self) -> Outcome {
-        let mut violations = self.report.take();
-        violations.append(&mut self.server.endpoint.violations());
-        violations.append(&mut self.client.endpoint.violations());
-        let statistics = [self.server.endpoint.statistics(), self.client.endpoint.statistics()];
-        Outcome {
-            violations,
-            hash: self.trace.hash(),
-            requests: statistics.iter().map(|counted| counted.accepted).sum(),
-            cancels: statistics.iter().map(|counted| counted.cancelled + counted.late_cancels).sum(),
-            closes: [&self.server.endpoint, &self.client.endpoint]
-                .iter()
-                .map(|endpoint| u64::from(endpoint.is_closed()))
-                .sum(),
-            messages: statistics.iter().map(|counted| counted.messages_in).sum(),
-            lines: self.trace.lines().to_vec(),
         }
     }
 }
