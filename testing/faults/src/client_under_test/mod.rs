@@ -2,25 +2,30 @@
 //!
 //! It is judged by what it says, by what the fault servers saw, and by what the kernel says that it holds.
 
+mod call_result;
+mod connections;
+mod output;
+
 pub(crate) mod journal;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::check_context::CheckContext;
-use crate::client_under_test::journal::Journal;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure, fail};
-use crate::faulty_server::{SERVER_MODE, behavior};
 use crate::limits::{CHECK_TIMEOUT, CLIENT_DEADLINE_MS};
 use crate::process::descendants;
 use crate::process::resources::Resources;
 use crate::process::standard_error::{StderrMode, StderrReader, crash_line};
+pub(crate) use call_result::CallResult;
+pub(crate) use connections::{FaultyServerOptions, StdioConnection};
+use output::ReceivedLines;
 
 /// A running client. Dropping it kills it.
 pub(crate) struct ClientUnderTest {
@@ -37,53 +42,6 @@ pub(crate) struct ClientUnderTest {
     open: Vec<String>,
     calls: Vec<String>,
     next: u64,
-}
-
-/// The lines that the client under test has written so far.
-#[derive(Default)]
-struct ReceivedLines {
-    lines: Mutex<(Vec<Value>, bool)>,
-    more: Condvar,
-}
-
-/// A connection of the client under test's to a fault server on stdio.
-pub(crate) struct StdioConnection {
-    pub(crate) name: String,
-    pub(crate) journal: Journal,
-}
-
-/// How to start a fault server.
-#[derive(Clone, Debug)]
-pub(crate) struct FaultyServerOptions {
-    pub(crate) behavior: &'static str,
-    /// What the client does with its standard error.
-    pub(crate) errors: &'static str,
-    /// SIGTERM has no effect on it.
-    pub(crate) deaf_to_term: bool,
-    pub(crate) opening_ms: u64,
-    /// How often the client starts it again.
-    pub(crate) reconnect: u32,
-}
-
-impl FaultyServerOptions {
-    pub(crate) fn with(behavior: &'static str) -> Self {
-        Self { behavior, errors: "log", deaf_to_term: false, opening_ms: CLIENT_DEADLINE_MS, reconnect: 0 }
-    }
-
-    pub(crate) fn honest() -> Self {
-        Self::with(behavior::HONEST)
-    }
-}
-
-/// How a call, or an opening, ended.
-#[derive(Clone, Debug)]
-pub(crate) struct CallResult {
-    /// `Done`, or the outcome of an error.
-    pub(crate) ends: String,
-    /// The kind of the error.
-    pub(crate) kind: String,
-    pub(crate) text: String,
-    words: String,
 }
 
 impl ClientUnderTest {
@@ -152,96 +110,6 @@ impl ClientUnderTest {
     fn command(&mut self, command: &Value) -> Verdict {
         let Some(input) = &mut self.input else { fail!("the client under test was already told to exit") };
         Ok(input.write_all(format!("{command}\n").as_bytes())?)
-    }
-
-    // Connections.
-
-    /// Connects to a fault server on stdio, which has to work.
-    pub(crate) fn connect(&mut self, options: &FaultyServerOptions) -> Verdict<StdioConnection> {
-        let connection = self.begin_connect(options)?;
-        self.connected(&connection.name)?;
-        Ok(connection)
-    }
-
-    /// The same for an opening that must fail.
-    pub(crate) fn fail_to_connect(&mut self, options: &FaultyServerOptions) -> Verdict<(StdioConnection, CallResult)> {
-        let connection = self.begin_connect(options)?;
-        let result = self.not_connected(&connection.name)?;
-        Ok((connection, result))
-    }
-
-    pub(crate) fn begin_connect(&mut self, options: &FaultyServerOptions) -> Verdict<StdioConnection> {
-        let name = self.fresh("connection");
-        let journal = Journal::new(self.folder.join(format!("{name}.journal")));
-        let mut words = Vec::new();
-        if options.deaf_to_term {
-            words.extend(["sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""].map(str::to_owned));
-        }
-        words.push(self.server_program.display().to_string());
-        words.extend([SERVER_MODE, &journal.path(), self.era.revision(), options.behavior].map(str::to_owned));
-        self.command(
-            &json!({ "do": "connect", "connection": name, "to": { "command": words }, "errors": options.errors,
-            "revision": self.era.revision(), "opening_ms": options.opening_ms, "reconnect": options.reconnect }),
-        )?;
-        Ok(StdioConnection { name, journal })
-    }
-
-    /// Connects to a URL with more settings: `headers`, `token`, `reconnect`. It does not reconnect by default.
-    pub(crate) fn begin_connect_to(&mut self, url: &str, more: &Value) -> Verdict<String> {
-        let name = self.fresh("connection");
-        let mut command = json!({ "do": "connect", "connection": name, "to": { "url": url },
-            "revision": self.era.revision(), "opening_ms": CLIENT_DEADLINE_MS, "reconnect": 0 });
-        for (member, value) in more.as_object().into_iter().flatten() {
-            command[member.as_str()] = value.clone();
-        }
-        self.command(&command)?;
-        Ok(name)
-    }
-
-    pub(crate) fn connect_to(&mut self, url: &str, more: &Value) -> Verdict<String> {
-        let name = self.begin_connect_to(url, more)?;
-        self.connected(&name)?;
-        Ok(name)
-    }
-
-    fn connected(&mut self, name: &str) -> Verdict {
-        match self.opened(name)? {
-            Ok(()) => {
-                self.open.push(name.to_owned());
-                Ok(())
-            }
-            Err(ended) => fail!("it could not connect: {ended:?}"),
-        }
-    }
-
-    pub(crate) fn not_connected(&mut self, name: &str) -> Verdict<CallResult> {
-        let Err(ended) = self.opened(name)? else {
-            self.open.push(name.to_owned());
-            fail!("it connected")
-        };
-        Ok(ended)
-    }
-
-    fn opened(&self, name: &str) -> Verdict<Result<(), CallResult>> {
-        self.output.wait("an opening to end", |line| {
-            if line["connected"] == name {
-                return Some(Ok(()));
-            }
-            (line["not_connected"] == name).then(|| Err(CallResult::of(line)))
-        })
-    }
-
-    /// Closes a connection.
-    pub(crate) fn close(&mut self, name: &str) -> Verdict {
-        self.command(&json!({ "do": "close", "connection": name }))?;
-        self.open.retain(|open| open != name);
-        self.output.wait("a connection to close", |line| (line["closed"] == name).then_some(()))
-    }
-
-    /// Waits until a connection has ended by itself.
-    pub(crate) fn gone(&mut self, name: &str) -> Verdict {
-        self.command(&json!({ "do": "await_end", "connection": name }))?;
-        self.output.wait("a connection to end", |line| (line["gone"] == name).then_some(()))
     }
 
     // Calls.
@@ -355,73 +223,5 @@ impl Drop for ClientUnderTest {
         let _ = self.child.kill();
         let _ = self.child.wait();
         descendants::end_all(&self.folder);
-    }
-}
-
-impl ReceivedLines {
-    fn take(&self, line: &str) {
-        let value = serde_json::from_str(line).unwrap_or_else(|_| json!({ "invalid_command": line }));
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).0.push(value);
-        self.more.notify_all();
-    }
-
-    fn end(&self) {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
-        self.more.notify_all();
-    }
-
-    /// Waits for a line. Each is looked at once.
-    fn wait<T>(&self, what: &str, mut look: impl FnMut(&Value) -> Option<T>) -> Verdict<T> {
-        let deadline = Instant::now() + CHECK_TIMEOUT;
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut looked = 0;
-        loop {
-            if let Some(found) = lines.0[looked..].iter().find_map(&mut look) {
-                return Ok(found);
-            }
-            looked = lines.0.len();
-            let left = deadline.saturating_duration_since(Instant::now());
-            ensure!(!lines.1, "the client under test ended while the check waited for {what}");
-            ensure!(!left.is_zero(), "waited {CHECK_TIMEOUT:?} for {what}");
-            lines = self.more.wait_timeout(lines, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    fn wait_for_end(&self) -> Verdict {
-        let start = Instant::now();
-        while !self.lines.lock().unwrap_or_else(PoisonError::into_inner).1 {
-            ensure!(
-                start.elapsed() < CHECK_TIMEOUT,
-                "the output of the client under test is open although it has ended"
-            );
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
-    }
-}
-
-impl CallResult {
-    fn of(line: &Value) -> Self {
-        let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
-        Self { ends: text("ends"), kind: text("kind"), text: text("text"), words: text("words") }
-    }
-
-    /// It has to have been answered with that text.
-    pub(crate) fn done(&self, text: &str) -> Verdict {
-        ensure!(self.ends == "Done" && self.text == text, "expected the answer {text:?}: {self}");
-        Ok(())
-    }
-
-    /// It has to have failed with that outcome, and be an error of one of these kinds.
-    pub(crate) fn is(&self, outcome: &str, kinds: &[&str]) -> Verdict {
-        let right = self.ends == outcome && kinds.contains(&self.kind.as_str());
-        ensure!(right, "expected {outcome} by {kinds:?}: {self}");
-        Ok(())
-    }
-}
-
-impl std::fmt::Display for CallResult {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} {} {:?} {}", self.ends, self.kind, self.text, self.words)
     }
 }

@@ -1,5 +1,9 @@
 //! Malformed lines between calls in flight: each gets its error or is ignored, and the calls are not disturbed.
 
+mod batches;
+mod bytes;
+mod limits;
+
 use serde_json::json;
 
 use crate::check_context::CheckContext;
@@ -8,7 +12,7 @@ use crate::client::expect::{self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FO
 use crate::client::message::{Body, Id, Identity, Message};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure, fail};
-use crate::limits::{CHECK_TIMEOUT, FRAME_LIMIT, LONG_LINE_KIB};
+use crate::limits::CHECK_TIMEOUT;
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -51,6 +55,9 @@ pub(crate) enum Expected {
 }
 
 use Expected::{MaybeNamed, Named, Silence, Unnamed};
+use batches::{batch_refused, batch_served};
+use bytes::{blank_lines, invalid_utf8, malformed_json, nesting, not_json_rpc, nul_bytes};
+use limits::{line_over_default_limit, line_over_small_limit};
 
 /// A bad line, without its newline.
 pub(crate) type Bad = (Vec<u8>, Expected);
@@ -115,148 +122,6 @@ fn judge_line(client: &mut Client, bytes: &[u8], expected: &Expected, flying: &[
 
 fn openings(messages: &[Message]) -> String {
     messages.iter().map(|message| message.opening.as_str()).collect::<Vec<_>>().join(" ")
-}
-
-fn invalid_utf8(context: &mut CheckContext) -> Verdict {
-    between_calls(context, |_| {
-        vec![
-            bad(b"\xff\xfe\xfd", Unnamed(&[PARSE_ERROR])),
-            bad(b"\xc3", Unnamed(&[PARSE_ERROR])),
-            bad(b"{\"jsonrpc\":\"2.0\",\"method\xff\":1}", Unnamed(&[PARSE_ERROR])),
-            bad(b"\xef\xbb\xbf\xff", Unnamed(&[PARSE_ERROR])),
-        ]
-    })
-}
-
-fn malformed_json(context: &mut CheckContext) -> Verdict {
-    between_calls(context, |_| {
-        vec![
-            bad("{", Unnamed(&[PARSE_ERROR])),
-            bad("this is not JSON", Unnamed(&[PARSE_ERROR])),
-            bad("{\"jsonrpc\":\"2.0\",", Unnamed(&[PARSE_ERROR])),
-            bad("{'jsonrpc':'2.0'}", Unnamed(&[PARSE_ERROR])),
-            bad("}{", Unnamed(&[PARSE_ERROR])),
-            bad("\"no end", Unnamed(&[PARSE_ERROR])),
-            bad("[1,", Unnamed(&[PARSE_ERROR])),
-            bad("{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\",\"id\":}", Unnamed(&[PARSE_ERROR])),
-            // The id stands before the fault: it can be read, so the refusal is under it.
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":41,\"method\":\"tools/call\",\"params\":{",
-                Named(Id::number(41), &[PARSE_ERROR]),
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":\"fortytwo\",\"method\":\"tools/call\",\"params\":{\"name\":nope}}",
-                Named(Id::string("fortytwo"), &[PARSE_ERROR]),
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":43,\"method\":\"tools/list\"} trailing",
-                Named(Id::number(43), &[PARSE_ERROR]),
-            ),
-        ]
-    })
-}
-
-fn not_json_rpc(context: &mut CheckContext) -> Verdict {
-    between_calls(context, |_| {
-        vec![
-            bad("{\"hello\":\"world\"}", Unnamed(&[INVALID_REQUEST])),
-            bad("{}", Unnamed(&[INVALID_REQUEST])),
-            bad("42", Unnamed(&[INVALID_REQUEST])),
-            bad("\"text\"", Unnamed(&[INVALID_REQUEST])),
-            bad("null", Unnamed(&[INVALID_REQUEST])),
-            bad("true", Unnamed(&[INVALID_REQUEST])),
-            bad("{\"jsonrpc\":\"1.0\",\"id\":44,\"method\":\"tools/list\"}", Named(Id::number(44), &[INVALID_REQUEST])),
-            bad("{\"jsonrpc\":2.0,\"id\":45,\"method\":\"tools/list\"}", Named(Id::number(45), &[INVALID_REQUEST])),
-            bad("{\"id\":46,\"method\":\"tools/list\"}", Named(Id::number(46), &[INVALID_REQUEST])),
-        ]
-    })
-}
-
-fn nul_bytes(context: &mut CheckContext) -> Verdict {
-    between_calls(context, |client| {
-        let inside = client.call_line(&Id::number(47), "echo", json!({ "text": "NUL" })).trim_end().to_owned();
-        vec![
-            bad([0; 1], Unnamed(&[PARSE_ERROR])),
-            bad([0; 1000], Unnamed(&[PARSE_ERROR])),
-            bad(inside.replace("NUL", "a\0b"), Named(Id::number(47), &[PARSE_ERROR])),
-        ]
-    })
-}
-
-fn blank_lines(context: &mut CheckContext) -> Verdict {
-    between_calls(context, |_| {
-        vec![
-            bad("", Silence),
-            bad("\r", Silence),
-            bad("\n\n\n\r\n\r\n", Silence),
-            bad("   ", Silence),
-            bad(" \t \r", Silence),
-            bad("\n".repeat(10_000), Silence),
-        ]
-    })?;
-    // A line may end as it does on other systems.
-    let mut client = context.open()?;
-    let id = client.fresh_id();
-    let line = client.call_line(&id, "add", json!({ "a": 2, "b": 3 })).replace('\n', "\r\n");
-    client.send_request(&id, &line)?;
-    ensure!(client.text(&id)? == "5", "a call that ends with CRLF");
-    client.finish()?;
-    Ok(())
-}
-
-fn nesting(context: &mut CheckContext) -> Verdict {
-    const DEEP: usize = 100_000;
-    const EITHER: &[i64] = &[PARSE_ERROR, INVALID_REQUEST];
-    between_calls(context, |_| {
-        let objects = "{\"a\":".repeat(DEEP) + "1" + &"}".repeat(DEEP);
-        vec![
-            bad("[".repeat(DEEP) + &"]".repeat(DEEP), Unnamed(EITHER)),
-            bad("[".repeat(DEEP), Unnamed(EITHER)),
-            bad(&objects, Unnamed(EITHER)),
-            bad(
-                format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nothing\",\"params\":{objects}}}"),
-                Unnamed(EITHER),
-            ),
-        ]
-    })
-}
-
-/// A refusal for a limit is a condition of the server's own, or a request that cannot be read.
-const OVERSIZED: &[i64] = &[PARSE_ERROR, INVALID_REQUEST, expect::INTERNAL_ERROR];
-
-fn line_over_small_limit(context: &mut CheckContext) -> Verdict {
-    const LIMIT: usize = 65_536;
-    let launch = context.launch().argument("--max-frame").argument(LIMIT.to_string());
-    let mut client = context.open_with(&launch)?;
-    let mut lines = Vec::new();
-    for length in [LIMIT + 1, LIMIT * 2, LIMIT * 20] {
-        lines.push(bad("x".repeat(length), Unnamed(OVERSIZED)));
-        let id = Id::number(1_000 + length as u64);
-        let call = client.call_line(&id, "echo", json!({ "text": "y".repeat(length) })).trim_end().to_owned();
-        lines.push((call.into_bytes(), MaybeNamed(id, OVERSIZED)));
-        lines.push(bad(b"\xff".repeat(length), Unnamed(OVERSIZED)));
-    }
-    between_calls_of(&mut client, lines)?;
-    // What fits is served.
-    let text = "z".repeat(LIMIT / 2);
-    let id = client.call("echo", json!({ "text": text }))?;
-    ensure!(client.text(&id)? == text, "an echo of half the limit");
-    client.finish()?;
-    Ok(())
-}
-
-fn line_over_default_limit(context: &mut CheckContext) -> Verdict {
-    let mut client = context.open()?;
-    client.round_trip()?;
-    let idle = client.server.memory()?.resident;
-    let id = Id::number(48);
-    let call = client.call_line(&id, "echo", json!({ "text": "y".repeat(4 * FRAME_LIMIT) })).trim_end().to_owned();
-    between_calls_of(&mut client, vec![(call.into_bytes(), MaybeNamed(id, OVERSIZED))])?;
-    let over = client.server.memory()?.peak.saturating_sub(idle);
-    context.note_memory("64 MiB line: peak over idle", over);
-    ensure!(over <= LONG_LINE_KIB, "a refused line cost {over} KiB, the bound is {LONG_LINE_KIB} KiB");
-    client.finish()?;
-    Ok(())
 }
 
 fn id_null(context: &mut CheckContext) -> Verdict {
@@ -376,52 +241,6 @@ fn unknown_notifications(context: &mut CheckContext) -> Verdict {
             bad("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/roots/list_changed\"}", Silence),
         ]
     })
-}
-
-fn batch_refused(context: &mut CheckContext) -> Verdict {
-    between_calls(context, |client| {
-        let member = client.request_line(&Id::number(83), "tools/list", json!({}));
-        let member = member.trim_end();
-        vec![
-            bad("[]", Unnamed(&[INVALID_REQUEST])),
-            bad(format!("[{member}]"), Unnamed(&[INVALID_REQUEST])),
-            bad("[1,2,3]", Unnamed(&[INVALID_REQUEST])),
-        ]
-    })
-}
-
-/// One array when all have ended; no entry for a notification; a slow member delays only its array.
-fn batch_served(context: &mut CheckContext) -> Verdict {
-    let mut client = context.open()?;
-    let (slow, quick) = (client.fresh_id(), client.fresh_id());
-    client.count(&slow);
-    client.count(&quick);
-    let members = [
-        client.call_line(&slow, "sleep", json!({ "ms": 200 })),
-        client.call_line(&quick, "add", json!({ "a": 2, "b": 3 })),
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/roots/list_changed\"}".to_owned(),
-    ];
-    let members: Vec<&str> = members.iter().map(|line| line.trim_end()).collect();
-    client.send(format!("[{}]\n", members.join(",")))?;
-    let (round_trip, _) = client.round_trip()?;
-    let place = client.answer_place(&slow)?;
-    ensure!(place == client.answer_place(&quick)?, "the answers to a batch are not in one array");
-    ensure!(place > round_trip, "a batch held up a call that was not in it, or was answered in part");
-    let array = client.between(place, place + 1);
-    match array.first().map(|message| &message.body) {
-        Some(Body::Batch(entries)) => ensure!(entries.len() == 2, "{} entries for two requests", entries.len()),
-        _ => fail!("a batch was not answered with an array"),
-    }
-    let start = client.place();
-    client.send("[]\n")?;
-    let (end, _) = client.round_trip()?;
-    let came = client.between(start, end);
-    ensure!(came.len() == 1, "an empty batch: {}", openings(&came));
-    for message in &came {
-        expect::error(message, &[INVALID_REQUEST])?;
-    }
-    client.finish()?;
-    Ok(())
 }
 
 /// A line that cannot be taken names a call in flight: an error under that id would be read as the call's answer.
