@@ -19,13 +19,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Says what was being done when an error came.
-pub(crate) trait While<T> {
-    fn during(self, doing: impl FnOnce() -> String) -> Outcome<T>;
+/// Adds to an error what was being done when it occurred.
+pub(crate) trait Context<T> {
+    fn context(self, action: impl FnOnce() -> String) -> Outcome<T>;
 }
 
-impl<T, E: fmt::Display> While<T> for Result<T, E> {
-    fn during(self, doing: impl FnOnce() -> String) -> Outcome<T> {
-        self.map_err(|error| Failure(format!("{}: {error}", doing())))
+impl<T, E: fmt::Display> Context<T> for Result<T, E> {
+    fn context(self, action: impl FnOnce() -> String) -> Outcome<T> {
+        self.map_err(|error| Failure(format!("{}: {error}", action())))
     }
 }

@@ -3,7 +3,7 @@
 
 mod conformance;
 mod failure;
-mod place;
+mod paths;
 mod process;
 
 use std::process::ExitCode;

@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use crate::failure::{Failure, Outcome, While};
+use crate::failure::{Context, Failure, Outcome};
 
 /// Runs a command to its end, with its standard output captured and its standard error shown. It is killed when the time
 /// is over, and when the future is dropped.
 pub(crate) async fn run(command: &mut Command, limit: Duration) -> Outcome<Output> {
     let words = in_words(command);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true).spawn();
-    let child = child.during(|| format!("starting `{words}`"))?;
+    let child = child.context(|| format!("starting `{words}`"))?;
     match tokio::time::timeout(limit, child.wait_with_output()).await {
-        Ok(output) => output.during(|| format!("waiting for `{words}`")),
+        Ok(output) => output.context(|| format!("waiting for `{words}`")),
         Err(_) => Err(Failure::new(format!("`{words}` took longer than {} s", limit.as_secs()))),
     }
 }
 
 /// [`run`], and an exit code other than zero is a failure. Returns what the command wrote.
-pub(crate) async fn run_well(command: &mut Command, limit: Duration) -> Outcome<String> {
+pub(crate) async fn run_checked(command: &mut Command, limit: Duration) -> Outcome<String> {
     let output = run(command, limit).await?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {

@@ -15,10 +15,10 @@ const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 /// The redirect URI. There is no listener: the redirect is read from the response.
 const REDIRECT: &str = "http://localhost:3000/callback";
 
-/// What the client was given beforehand.
+/// The credentials that the suite gives to the client before a scenario.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Given {
+pub(crate) struct SuiteCredentials {
     client_id: Option<String>,
     client_secret: Option<String>,
     private_key_pem: Option<String>,
@@ -33,35 +33,35 @@ pub(crate) struct Given {
 /// Who gets tokens for the server. `alone`: there is no user. `old`: servers of before there was metadata are understood.
 pub(crate) fn authorizer(
     url: &str,
-    given: &Given,
+    credentials: &SuiteCredentials,
     alone: bool,
     old: bool,
 ) -> Result<Authorizer, Box<dyn std::error::Error>> {
     let mut profile = ClientSettings::new("Steadfast conformance client").document(DOCUMENT)?.legacy_discovery(old);
-    if let Some(id) = &given.client_id {
-        profile = profile.registered(PreRegisteredClient::new(id, given.credential()?));
+    if let Some(id) = &credentials.client_id {
+        profile = profile.registered(PreRegisteredClient::new(id, credentials.credential()?));
     }
     let mut assertion = None;
     if let (Some(issuer), Some(endpoint), Some(client)) =
-        (&given.idp_issuer, &given.idp_token_endpoint, &given.idp_client_id)
+        (&credentials.idp_issuer, &credentials.idp_token_endpoint, &credentials.idp_client_id)
     {
-        assertion.clone_from(&given.idp_id_token);
+        assertion.clone_from(&credentials.idp_id_token);
         profile = profile.grant(Grant::EnterpriseManaged(IdentityProvider::new(issuer, endpoint, client)?));
-    } else if let Some(jwt) = &given.valid_jwt {
+    } else if let Some(jwt) = &credentials.valid_jwt {
         assertion = Some(jwt.clone());
         profile = profile.grant(Grant::WorkloadIdentity);
     } else if alone {
         profile = profile.grant(Grant::ClientCredentials);
     }
     let builder =
-        Authorizer::builder(url, profile, ReqwestClient::new()?)?.user_agent(Agreeable(ReqwestClient::new()?));
+        Authorizer::builder(url, profile, ReqwestClient::new()?)?.user_agent(AutoAccept(ReqwestClient::new()?));
     Ok(match assertion {
         Some(assertion) => builder.assertions(Secret::new(assertion)).build(),
         None => builder.build(),
     })
 }
 
-impl Given {
+impl SuiteCredentials {
     fn credential(&self) -> Result<Credential, Error> {
         if let (Some(pem), Some(algorithm)) = (&self.private_key_pem, &self.signing_algorithm) {
             return Ok(Credential::Key(ClientKey::from_pem(&Secret::new(pem), algorithm)?));
@@ -70,33 +70,33 @@ impl Given {
     }
 }
 
-/// A user who agrees: the URL is fetched, and the authorization server's redirect is the way back.
+/// A user who accepts: it fetches the URL and returns the redirect of the authorization server.
 #[derive(Clone)]
-struct Agreeable(ReqwestClient);
+struct AutoAccept(ReqwestClient);
 
 /// What an authorization server may show to the user.
 const PAGE: usize = 64 * 1024;
 
-impl UserAgent for Agreeable {
+impl UserAgent for AutoAccept {
     fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
         let visit: Box<dyn Visit> = Box::new(self.clone());
         Box::pin(std::future::ready(Ok(visit)))
     }
 }
 
-impl Visit for Agreeable {
+impl Visit for AutoAccept {
     fn redirect_uri(&self) -> &str {
         REDIRECT
     }
 
     fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
-            let nobody = || Error::UserUnavailable("the authorization server sent no redirect".to_owned());
-            let request = Request::get(url.as_str()).body(Payload::from("")).map_err(|_| nobody())?;
-            let response = self.0.send(request, PAGE).await.map_err(|_| nobody())?;
+            let no_redirect = || Error::UserUnavailable("the authorization server sent no redirect".to_owned());
+            let request = Request::get(url.as_str()).body(Payload::from("")).map_err(|_| no_redirect())?;
+            let response = self.0.send(request, PAGE).await.map_err(|_| no_redirect())?;
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             let back = location.and_then(|location| Url::parse(location).ok());
-            back.and_then(|back| back.query().map(str::to_owned)).ok_or_else(nobody)
+            back.and_then(|back| back.query().map(str::to_owned)).ok_or_else(no_redirect)
         })
     }
 }

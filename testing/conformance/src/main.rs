@@ -4,8 +4,8 @@
 //! would do: connects, looks at what there is, and uses it. Only where a scenario has a task of its own is it named here;
 //! everything that the protocol asks of a client is the SDK's to do.
 
-mod agreeable;
 mod authorization;
+mod auto_accept;
 mod scenario;
 
 use std::process::ExitCode;

@@ -6,15 +6,15 @@ use steadfast::client::{ConnectBuilder, NegotiationMode};
 use steadfast::transport::http::HttpTarget;
 use steadfast::{Client, Error, ErrorKind, JsonObject, Revision};
 
-use crate::authorization::Given;
-use crate::{agreeable, authorization};
+use crate::authorization::SuiteCredentials;
+use crate::{authorization, auto_accept};
 
 /// One scenario.
 pub(crate) struct Scenario {
     name: String,
     revision: Option<Revision>,
     context: Context,
-    given: Given,
+    credentials: SuiteCredentials,
 }
 
 /// What the suite tells besides.
@@ -37,13 +37,13 @@ impl Scenario {
     pub(crate) fn from_environment() -> Self {
         let variable = |name: &str| std::env::var(format!("MCP_CONFORMANCE_{name}")).ok();
         let context = variable("CONTEXT");
-        let given = context.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let credentials = context.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let context = context.as_deref().and_then(|text| serde_json::from_str(text).ok());
         Self {
             name: variable("SCENARIO").unwrap_or_default(),
             revision: variable("PROTOCOL_VERSION").and_then(|name| Revision::parse(&name)),
             context: context.unwrap_or_default(),
-            given: given.unwrap_or_default(),
+            credentials: credentials.unwrap_or_default(),
         }
     }
 
@@ -67,12 +67,12 @@ impl Scenario {
             None => NegotiationMode::Auto,
         };
         let old = self.revision.is_some_and(|revision| !revision.is_stateless());
-        let authorizer = authorization::authorizer(url, &self.given, self.name.starts_with(ALONE), old)?;
+        let authorizer = authorization::authorizer(url, &self.credentials, self.name.starts_with(ALONE), old)?;
         let connecting = Client::connect(HttpTarget::new(url).authorize(authorizer))
             .negotiation(era)
-            .on_elicit(|asked| async move { Ok(agreeable::fill(&asked)) })
-            .on_sample(agreeable::sample)
-            .on_roots(agreeable::roots);
+            .on_elicit(|asked| async move { Ok(auto_accept::fill(&asked)) })
+            .on_sample(auto_accept::sample)
+            .on_roots(auto_accept::roots);
         Ok(connecting)
     }
 
@@ -96,7 +96,7 @@ async fn return_schema(client: &Client) -> Result<(), Error> {
 /// Looks at all that the server has, and uses each of it once.
 async fn use_everything(client: &Client) -> Result<(), Error> {
     for tool in present(client.list_tools().await)? {
-        client.call_tool(&tool.name, agreeable::arguments(&tool.input_schema)).await?;
+        client.call_tool(&tool.name, auto_accept::arguments(&tool.input_schema)).await?;
     }
     for resource in present(client.resources().all().await)? {
         client.read_resource(&resource.uri).await?;

@@ -15,19 +15,19 @@
 
 #![forbid(unsafe_code)]
 
-mod bench;
+mod check_context;
 mod client;
+mod client_under_test;
+mod concurrency;
 mod era;
 mod failure;
 mod faulty_server;
-mod lanes;
 pub mod limits;
 mod process;
 mod program;
 mod random;
 mod rows;
 mod runner;
-mod subject;
 mod table;
 
 pub use client::orphan::{CLIENT_MODE, play_client};

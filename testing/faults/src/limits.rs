@@ -23,7 +23,7 @@ pub const BLOCK_MS: u64 = 30_000;
 pub const LONG_MS: u64 = 60_000;
 
 /// How long a check waits for something that must come. Only a failing check takes that long.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a race is run: the least that the table allows.
 pub const RACES: usize = 500;

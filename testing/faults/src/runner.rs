@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::bench::{Bench, seconds};
+use crate::check_context::{CheckContext, seconds};
+use crate::concurrency;
 use crate::era::Era;
 use crate::failure::Failure;
-use crate::lanes;
 use crate::limits::RACES;
 use crate::program;
 use crate::random::derive_seed;
@@ -77,31 +77,31 @@ pub struct Report {
     pub failure: Option<String>,
 }
 
-/// Runs rows, and tells of each check in the order of the table, as soon as it and all before it are done.
-pub fn run(rows: &[&'static Row], options: &Options, mut tell: impl FnMut(&Report)) -> Vec<Report> {
+/// Runs rows, and reports each check in the order of the table, as soon as it and all before it are done.
+pub fn run(rows: &[&'static Row], options: &Options, mut on_report: impl FnMut(&Report)) -> Vec<Report> {
     let jobs = jobs(rows, options);
     let next = AtomicUsize::new(0);
-    let (done, told) = mpsc::channel();
+    let (done, finished) = mpsc::channel();
     let mut waiting: BTreeMap<usize, Report> = BTreeMap::new();
     let mut reports = Vec::new();
     std::thread::scope(|scope| {
         for _ in 0..options.lanes.clamp(1, jobs.len().max(1)) {
             let (jobs, next, done) = (&jobs, &next, done.clone());
             scope.spawn(move || {
-                while let Some((place, (row, check, era))) = take(jobs, next) {
-                    let lane = lanes::enter(options.lanes, check.alone);
+                while let Some((position, (row, check, era))) = take(jobs, next) {
+                    let permit = concurrency::acquire(options.lanes, check.alone);
                     let report = run_check(row, check, era, options);
-                    drop(lane);
+                    drop(permit);
                     // The receiver lives as long as this scope.
-                    let _ = done.send((place, report));
+                    let _ = done.send((position, report));
                 }
             });
         }
         drop(done);
-        for (place, report) in told {
-            waiting.insert(place, report);
+        for (position, report) in finished {
+            waiting.insert(position, report);
             while let Some(report) = waiting.remove(&reports.len()) {
-                tell(&report);
+                on_report(&report);
                 reports.push(report);
             }
         }
@@ -162,15 +162,15 @@ fn run_check(row: &Row, check: &Check, era: Era, options: &Options) -> Report {
 fn run_once(row: &Row, check: &Check, era: Era, options: &Options, round: usize) -> Result<String, String> {
     let name = format!("{}/{}", row.name, check.name);
     let seed = derive_seed(options.seed, &format!("{name}@{era}"), round);
-    let bench = program::programs()
-        .and_then(|programs| Bench::new(programs, options.client_program.clone(), era, seed, options.races));
-    let mut bench = bench.map_err(|failure| failure.0)?;
-    let verdict = catch_unwind(AssertUnwindSafe(|| (check.run)(&mut bench)))
+    let context = program::programs()
+        .and_then(|programs| CheckContext::new(programs, options.client_program.clone(), era, seed, options.races));
+    let mut context = context.map_err(|failure| failure.0)?;
+    let verdict = catch_unwind(AssertUnwindSafe(|| (check.run)(&mut context)))
         .unwrap_or_else(|_| Err(Failure("the check itself panicked".to_owned())));
-    verdict.map(|()| bench.notes()).map_err(|failure| {
+    verdict.map(|()| context.notes()).map_err(|failure| {
         let mut words = format!("{name} in {era}: {failure}\n");
-        let _ = writeln!(words, "    seen before: {}", bench.notes());
-        words.push_str(&bench.last_words());
+        let _ = writeln!(words, "    seen before: {}", context.notes());
+        words.push_str(&context.last_words());
         let _ = writeln!(
             words,
             "    again: cargo run --release -p faults -- --filter {name} --era {era} --seed {} --races {} --repeat {}",

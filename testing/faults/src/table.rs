@@ -1,6 +1,6 @@
 //! The table: rows in the order of the specification, each with the checks that show it.
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::era::Era;
 use crate::failure::Verdict;
 use crate::rows;
@@ -25,11 +25,11 @@ pub struct Check {
     pub eras: &'static [Era],
     /// Whether nothing else may run beside it.
     pub(crate) alone: bool,
-    pub(crate) run: fn(&mut Bench) -> Verdict,
+    pub(crate) run: fn(&mut CheckContext) -> Verdict,
 }
 
 impl Check {
-    pub(crate) const fn new(name: &'static str, eras: &'static [Era], run: fn(&mut Bench) -> Verdict) -> Self {
+    pub(crate) const fn new(name: &'static str, eras: &'static [Era], run: fn(&mut CheckContext) -> Verdict) -> Self {
         Self { name, eras, alone: false, run }
     }
 

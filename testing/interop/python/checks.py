@@ -147,7 +147,7 @@ async def subscribe(peer):
         await peer.call("count", {})
         await until(lambda: world.updates)
         after = await peer.read(COUNTER)
-    # Nobody is told of this one.
+    # No subscription is left: this change must not be reported.
     await peer.call("count", {})
     return {"before": before, "after": after, "at_the_end": await peer.read(COUNTER), "updates": world.updates}
 

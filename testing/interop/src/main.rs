@@ -50,38 +50,38 @@ fn main() -> ExitCode {
     }
 }
 
-/// A line of one of the two tables.
-enum Line {
-    Client(clients::Line),
-    Server(servers::Line),
+/// A run: a row of one of the two tables.
+enum Run {
+    Client(clients::ClientRun),
+    Server(servers::ServerRun),
 }
 
-impl Line {
+impl Run {
     fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
         match self {
-            Self::Client(line) => line.keep(wanted),
-            Self::Server(line) => line.keep(wanted),
+            Self::Client(run) => run.keep(wanted),
+            Self::Server(run) => run.keep(wanted),
         }
     }
 
     fn names(&self) -> Vec<String> {
         match self {
-            Self::Client(line) => line.names(),
-            Self::Server(line) => line.names(),
+            Self::Client(run) => run.names(),
+            Self::Server(run) => run.names(),
         }
     }
 
     fn package(&self) -> &'static Package {
         match self {
-            Self::Client(line) => line.package(),
-            Self::Server(line) => line.package(),
+            Self::Client(run) => run.package(),
+            Self::Server(run) => run.package(),
         }
     }
 
     fn row(&self, installed: &Result<Installed>, base: &Path, program: &Path) -> Row {
         match self {
-            Self::Client(line) => line.row(installed, base, program),
-            Self::Server(line) => line.row(installed, base),
+            Self::Client(run) => run.row(installed, base, program),
+            Self::Server(run) => run.row(installed, base),
         }
     }
 }
@@ -89,16 +89,16 @@ impl Line {
 /// True if everything that should pass did, and something ran.
 fn run(options: &Options) -> Result<bool> {
     let start = Instant::now();
-    let (lines, program) = wanted(options)?;
+    let (runs, program) = wanted(options)?;
     if options.only_list {
-        lines.iter().flat_map(Line::names).for_each(|name| println!("{name}"));
+        runs.iter().flat_map(Run::names).for_each(|name| println!("{name}"));
         return Ok(true);
     }
     let base = base()?;
-    let packages: BTreeMap<_, _> = lines.iter().map(|line| (line.package().name, line.package())).collect();
+    let packages: BTreeMap<_, _> = runs.iter().map(|run| (run.package().name, run.package())).collect();
     let installed = install::all(&packages.into_values().collect::<Vec<_>>(), &base)?;
     println!("installed after {} s", start.elapsed().as_secs());
-    let reports = run_all(lines, &installed, &base, &program);
+    let reports = run_all(runs, &installed, &base, &program);
     for report in reports.iter().filter(|report| !report.is_empty()) {
         println!("\n{report}");
     }
@@ -107,45 +107,40 @@ fn run(options: &Options) -> Result<bool> {
 }
 
 /// What is to be done, in the order of the tables, and the command that clients are to meet.
-fn wanted(options: &Options) -> Result<(Vec<Line>, PathBuf)> {
+fn wanted(options: &Options) -> Result<(Vec<Run>, PathBuf)> {
     let revisions: fn(&str) -> bool = if options.quick { revision::is_newest } else { |_| true };
-    let (mut lines, mut program) = (Vec::new(), PathBuf::new());
+    let (mut runs, mut program) = (Vec::new(), PathBuf::new());
     if options.clients {
-        let (clients, command) = clients::lines(revisions)?;
-        lines.extend(clients.into_iter().map(Line::Client));
+        let (clients, command) = clients::runs(revisions)?;
+        runs.extend(clients.into_iter().map(Run::Client));
         program = command;
     }
     if options.servers {
-        lines.extend(servers::lines(revisions).map(Line::Server));
+        runs.extend(servers::runs(revisions).map(Run::Server));
     }
-    for line in &mut lines {
-        line.keep(|name| name.contains(&options.filter));
+    for run in &mut runs {
+        run.keep(|name| name.contains(&options.filter));
     }
-    lines.retain(|line| !line.names().is_empty());
-    Ok((lines, program))
+    runs.retain(|run| !run.names().is_empty());
+    Ok((runs, program))
 }
 
-/// Runs lines side by side: each of them waits more than it works.
-fn run_all(
-    lines: Vec<Line>,
-    installed: &BTreeMap<&str, Result<Installed>>,
-    base: &Path,
-    program: &Path,
-) -> [Report; 2] {
+/// Executes the runs in parallel: each of them waits more than it works.
+fn run_all(runs: Vec<Run>, installed: &BTreeMap<&str, Result<Installed>>, base: &Path, program: &Path) -> [Report; 2] {
     let at_once = std::thread::available_parallelism().map_or(2, |cores| cores.get() + 1);
-    let waiting = Mutex::new(lines.into_iter().enumerate());
+    let waiting = Mutex::new(runs.into_iter().enumerate());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let done = Mutex::new([BTreeMap::new(), BTreeMap::new()]);
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
-                while let Some((place, line)) = next() {
-                    let Some(installed) = installed.get(line.package().name) else { continue };
-                    let row = line.row(installed, base, program);
+                while let Some((position, run)) = next() {
+                    let Some(installed) = installed.get(run.package().name) else { continue };
+                    let row = run.row(installed, base, program);
                     println!("{}", row.summary());
                     let [clients, servers] = &mut *done.lock().unwrap_or_else(PoisonError::into_inner);
-                    let table = if matches!(line, Line::Client(_)) { clients } else { servers };
-                    table.insert(place, row);
+                    let table = if matches!(run, Run::Client(_)) { clients } else { servers };
+                    table.insert(position, row);
                 }
             });
         }
@@ -157,7 +152,7 @@ fn run_all(
     ]
 }
 
-/// Where packages are installed and rooms are made: beside what cargo builds, so that it goes when that goes.
+/// Where packages are installed and fixtures are created: beside what cargo builds, so that it goes when that goes.
 fn base() -> Result<PathBuf> {
     let this_program = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = this_program.ancestors().nth(2).ok_or("this program is not in a target folder")?;

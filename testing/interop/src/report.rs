@@ -19,8 +19,8 @@ impl Verdict {
     }
 
     /// As it should, with what the peer had to say besides.
-    pub(crate) fn passed_with_notes(told: &Value) -> Self {
-        let notes = told.get("notes").and_then(Value::as_array).into_iter().flatten();
+    pub(crate) fn passed_with_notes(report: &Value) -> Self {
+        let notes = report.get("notes").and_then(Value::as_array).into_iter().flatten();
         Self { notes: notes.filter_map(Value::as_str).map(str::to_owned).collect(), ..Self::passed() }
     }
 

@@ -108,7 +108,7 @@ const checks = {
     await until(() => world.updates.length > 0);
     const after = await peer.read(COUNTER);
     await end();
-    // Nobody is told of this one.
+    // No subscription is left: this change must not be reported.
     await peer.call("count", {});
     return { before, after, at_the_end: await peer.read(COUNTER), updates: world.updates };
   },

@@ -5,57 +5,59 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::manifest::{Manifest, Requirement, Side};
 
 /// Everything that is wrong with the manifest, given the tests that exist.
-pub fn complaints(manifests: &[Manifest], tests: &BTreeSet<String>) -> Vec<String> {
-    let mut complaints = Vec::new();
+pub fn problems(manifests: &[Manifest], tests: &BTreeSet<String>) -> Vec<String> {
+    let mut problems = Vec::new();
     let mut ids = BTreeSet::new();
     for manifest in manifests {
         for requirement in &manifest.requirements {
-            let mut complain = |words: String| complaints.push(format!("{}: {words}", requirement.id));
+            let mut report = |words: String| problems.push(format!("{}: {words}", requirement.id));
             if !ids.insert(&requirement.id) {
-                complain("there are two of that name".to_owned());
+                report("there are two of that name".to_owned());
             }
-            entry(requirement, tests, &mut complain);
+            entry(requirement, tests, &mut report);
         }
-        accounts(manifest, &mut complaints);
+        accounts(manifest, &mut problems);
     }
-    complaints
+    problems
 }
 
 /// What can be checked for an entry alone.
-fn entry(requirement: &Requirement, tests: &BTreeSet<String>, complain: &mut dyn FnMut(String)) {
+fn entry(requirement: &Requirement, tests: &BTreeSet<String>, report: &mut dyn FnMut(String)) {
     let is_name = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
     if requirement.id.is_empty() || !requirement.id.chars().all(is_name) {
-        complain("an id has small letters, digits and hyphens".to_owned());
+        report("an id has small letters, digits and hyphens".to_owned());
     }
     if requirement.at.is_empty() {
-        complain("it stands nowhere".to_owned());
+        report("it stands nowhere".to_owned());
     }
     if requirement.text.trim().is_empty() {
-        complain("it says nothing".to_owned());
+        report("it says nothing".to_owned());
     }
-    let (case, client) = (requirement.case(), requirement.client_apart());
-    let one_of_three = "it needs tests, or `open`, or `beyond`, and only one of them";
+    let (evidence, client) = (requirement.evidence(), requirement.client_evidence());
+    let one_of_three = "it needs tests, or `open`, or `not_applicable`, and only one of them";
     match (requirement.side, &client) {
-        (Side::Other, client) if case.given() != 0 || client.is_some() => {
-            complain("what is demanded of others is not judged".to_owned());
+        (Side::Other, client) if evidence.alternatives() != 0 || client.is_some() => {
+            report("what is demanded of others is not judged".to_owned());
         }
-        (Side::Server | Side::Client | Side::Both, _) if case.given() != 1 => complain(one_of_three.to_owned()),
-        (Side::Both, client) if client.as_ref().is_none_or(|case| case.given() != 1) => {
-            complain(format!("for the client {one_of_three}"));
+        (Side::Server | Side::Client | Side::Both, _) if evidence.alternatives() != 1 => {
+            report(one_of_three.to_owned())
+        }
+        (Side::Both, client) if client.as_ref().is_none_or(|evidence| evidence.alternatives() != 1) => {
+            report(format!("for the client {one_of_three}"));
         }
         (Side::Server | Side::Client, Some(_)) => {
-            complain("only what is demanded of both sides has something to say for the client apart".to_owned());
+            report("only what is demanded of both sides has something to say for the client apart".to_owned());
         }
         _ => (),
     }
-    let named = case.tests.iter().chain(client.iter().flat_map(|case| &case.tests));
+    let named = evidence.tests.iter().chain(client.iter().flat_map(|evidence| &evidence.tests));
     for test in named.filter(|test| !tests.contains(*test)) {
-        complain(format!("there is no test {test}"));
+        report(format!("there is no test {test}"));
     }
 }
 
 /// Whether the entries of a file account for every normative word of its pages, and for no more.
-fn accounts(manifest: &Manifest, complaints: &mut Vec<String>) {
+fn accounts(manifest: &Manifest, problems: &mut Vec<String>) {
     let mut wanted = BTreeMap::new();
     for page in &manifest.pages {
         for (heading, &words) in &page.words {
@@ -68,7 +70,7 @@ fn accounts(manifest: &Manifest, complaints: &mut Vec<String>) {
             for place in places.iter() {
                 let place = (revision, place.to_owned());
                 if !wanted.contains_key(&place) {
-                    complaints.push(format!("{}: {revision} has no words at {}", requirement.id, place.1));
+                    problems.push(format!("{}: {revision} has no words at {}", requirement.id, place.1));
                 }
                 *given.entry(place).or_default() += usize::from(!requirement.part);
             }
@@ -78,7 +80,7 @@ fn accounts(manifest: &Manifest, complaints: &mut Vec<String>) {
         let given = given.get(&place).copied().unwrap_or_default();
         if given != words {
             let (revision, place) = place;
-            complaints.push(format!(
+            problems.push(format!(
                 "{}: {words} normative words at {revision} {place}, but entries for {given}",
                 manifest.name
             ));
@@ -94,7 +96,7 @@ mod tests {
 
     fn complaints_of(entries: &str) -> Vec<String> {
         let manifest: Manifest = toml::from_str(&format!("{PAGE}{entries}")).unwrap();
-        complaints(&[manifest], &BTreeSet::from(["a::test".to_owned()]))
+        problems(&[manifest], &BTreeSet::from(["a::test".to_owned()]))
     }
 
     fn entry(id: &str, place: &str, rest: &str) -> String {
@@ -132,10 +134,10 @@ mod tests {
         for rest in [
             "side = \"both\"",
             "side = \"client\"",
-            "side = \"server\"\nopen = \"x\"\nbeyond = \"y\"",
+            "side = \"server\"\nopen = \"x\"\nnot_applicable = \"y\"",
             "side = \"other\"\nopen = \"x\"",
             "side = \"both\"\nopen = \"x\"",
-            "side = \"both\"\nopen = \"x\"\nclient = { open = \"x\", beyond = \"y\" }",
+            "side = \"both\"\nopen = \"x\"\nclient = { open = \"x\", not_applicable = \"y\" }",
             "side = \"server\"\nopen = \"x\"\nclient = { open = \"x\" }",
         ] {
             assert_eq!(complaints_of(&entry("a", "[\"p#top\", \"p#top\"]", rest)).len(), 1, "{rest}");

@@ -77,22 +77,22 @@ pub struct Requirement {
     /// What is missing.
     open: Option<String>,
     /// Why it is not ours to fulfil.
-    beyond: Option<String>,
-    /// How our client stands with what is demanded of both sides.
-    client: Option<Case>,
+    not_applicable: Option<String>,
+    /// The evidence for the client, if both sides are required.
+    client: Option<Evidence>,
 }
 
-/// What there is to say for a side: one of the three.
+/// The evidence for one side: exactly one of the three.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Case {
+pub struct Evidence {
     /// The tests that show it.
     #[serde(default)]
     pub tests: Vec<String>,
     /// What is missing.
     pub open: Option<String>,
     /// Why it is not ours to fulfil.
-    pub beyond: Option<String>,
+    pub not_applicable: Option<String>,
 }
 
 /// One place or several.
@@ -142,65 +142,65 @@ pub enum Side {
 
 /// One of the two sides that are ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Party {
+pub enum Role {
     /// Our server.
     Server,
     /// Our client.
     Client,
 }
 
-impl Party {
+impl Role {
     /// Both of them.
     pub const ALL: [Self; 2] = [Self::Server, Self::Client];
 }
 
-/// Where we stand with a requirement.
+/// The status of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Status {
     /// A test shows it.
     Shown,
     /// Something is missing.
     Open,
     /// It is not ours.
-    Beyond,
+    NotApplicable,
 }
 
 impl Requirement {
-    /// The case for a party; `None` if nothing is demanded of it, or the manifest has no case for it.
-    pub fn case_of(&self, party: Party) -> Option<Case> {
-        match (self.side, party) {
-            (Side::Server | Side::Both, Party::Server) | (Side::Client, Party::Client) => Some(self.case()),
-            (Side::Both, Party::Client) => self.client_apart(),
+    /// The evidence for a role; `None` if nothing is demanded of it, or the manifest has no evidence for it.
+    pub fn evidence_for(&self, role: Role) -> Option<Evidence> {
+        match (self.side, role) {
+            (Side::Server | Side::Both, Role::Server) | (Side::Client, Role::Client) => Some(self.evidence()),
+            (Side::Both, Role::Client) => self.client_evidence(),
             _ => None,
         }
     }
 
-    /// The first case: for the side that the requirement is for, or for the server if for both.
-    pub fn case(&self) -> Case {
-        Case { tests: self.tests.clone(), open: self.open.clone(), beyond: self.beyond.clone() }
+    /// The evidence for the side that the requirement is for, or for the server if for both.
+    pub fn evidence(&self) -> Evidence {
+        Evidence { tests: self.tests.clone(), open: self.open.clone(), not_applicable: self.not_applicable.clone() }
     }
 
-    /// The separate case for the client.
-    pub fn client_apart(&self) -> Option<Case> {
+    /// The separate evidence for the client.
+    pub fn client_evidence(&self) -> Option<Evidence> {
         self.client.clone()
     }
 }
 
-impl Case {
-    /// Where we stand with it.
-    pub fn standing(&self) -> Standing {
+impl Evidence {
+    /// The status that the evidence gives.
+    pub fn status(&self) -> Status {
         if self.open.is_some() {
-            Standing::Open
-        } else if self.beyond.is_some() {
-            Standing::Beyond
+            Status::Open
+        } else if self.not_applicable.is_some() {
+            Status::NotApplicable
         } else {
-            Standing::Shown
+            Status::Shown
         }
     }
 
-    /// How many of the three are given.
-    pub fn given(&self) -> usize {
-        let given = [!self.tests.is_empty(), self.open.is_some(), self.beyond.is_some()];
+    /// How many of the three alternatives the manifest has.
+    pub fn alternatives(&self) -> usize {
+        let given = [!self.tests.is_empty(), self.open.is_some(), self.not_applicable.is_some()];
         given.into_iter().filter(|&given| given).count()
     }
 }

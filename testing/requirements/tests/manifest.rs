@@ -6,8 +6,8 @@ use requirements::{check, features, manifest, root, sources};
 
 #[test]
 fn every_demand_is_accounted_for_and_every_named_test_exists() {
-    let complaints = check::complaints(&manifest::load(), &sources::tests(&root()));
-    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+    let problems = check::problems(&manifest::load(), &sources::tests(&root()));
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use steadfast_model::{Method, Revision};
 use steadfast_proto::connection::Call;
 
 use crate::endpoint::opened::{cancel, limits, request, server_of, write_all};
-use crate::endpoint::{End, Reply};
+use crate::endpoint::{Endpoint, Reply};
 use crate::law::{Law, Violation};
 use crate::observation::message::Message;
 use crate::observation::trace::Trace;
@@ -21,17 +21,20 @@ pub struct Story {
     pub law: Law,
     /// The fault that takes the guard away: a name of `steadfast_proto::mutant::Mutant`.
     pub guard: &'static str,
-    tell: fn(&mut StoryRun),
+    script: fn(&mut StoryRun),
 }
 
 impl Story {
     /// Tells the story. Returns the laws that were broken.
-    pub fn tell(&self) -> Vec<Violation> {
-        let mut told =
-            StoryRun { end: server_of(Revision::V2025_11_25, limits())(), trace: Trace::off(), violations: Vec::new() };
-        (self.tell)(&mut told);
-        told.violations.append(&mut told.end.violations());
-        told.violations
+    pub fn run(&self) -> Vec<Violation> {
+        let mut run = StoryRun {
+            endpoint: server_of(Revision::V2025_11_25, limits())(),
+            trace: Trace::off(),
+            violations: Vec::new(),
+        };
+        (self.script)(&mut run);
+        run.violations.append(&mut run.endpoint.violations());
+        run.violations
     }
 }
 
@@ -41,60 +44,60 @@ pub const STORIES: &[Story] = &[
         name: "a close while a handler runs and then answers",
         law: Law::Lateness,
         guard: "PanicOnLateAnswer",
-        tell: close_then_answer,
+        script: close_then_answer,
     },
-    Story { name: "bytes that are not UTF-8", law: Law::Isolation, guard: "CloseOnBadBytes", tell: bad_bytes },
+    Story { name: "bytes that are not UTF-8", law: Law::Isolation, guard: "CloseOnBadBytes", script: bad_bytes },
     Story {
         name: "a cancellation between the handler's end and its answer",
         law: Law::Silence,
         guard: "AnswerAfterCancel",
-        tell: cancel_between,
+        script: cancel_between,
     },
     Story {
         name: "two handlers waiting on the client when the transport closes",
         law: Law::Closing,
         guard: "IterateWhileRemoving",
-        tell: two_waiters,
+        script: two_waiters,
     },
     Story {
         name: "the two ends of a stream closing in either order",
         law: Law::Closing,
         guard: "DrainForever",
-        tell: either_order,
+        script: either_order,
     },
 ];
 
 /// A server in the middle of a story.
 struct StoryRun {
-    end: End,
+    endpoint: Endpoint,
     trace: Trace,
     violations: Vec<Violation>,
 }
 
 impl StoryRun {
-    fn hear(&mut self, message: &serde_json::Value) {
-        self.end.receive(&mut self.trace, Message::read(message.to_string().as_bytes()));
+    fn receive(&mut self, message: &serde_json::Value) {
+        self.endpoint.receive(&mut self.trace, Message::read(message.to_string().as_bytes()));
     }
 
     fn respond(&mut self, execution: u64) {
-        self.end.respond(&mut self.trace, execution, Reply::Result { padding: 0 });
+        self.endpoint.respond(&mut self.trace, execution, Reply::Result { padding: 0 });
     }
 
     fn end_execution(&mut self, execution: u64) {
-        self.end.end_execution(&mut self.trace, execution);
+        self.endpoint.end_execution(&mut self.trace, execution);
     }
 
     fn write(&mut self) {
-        write_all(&mut self.end, &mut self.trace);
+        write_all(&mut self.endpoint, &mut self.trace);
     }
 
     fn wait(&mut self, duration: Duration) {
-        self.end.now = self.end.now + duration;
-        self.end.time_out(&mut self.trace);
+        self.endpoint.now = self.endpoint.now + duration;
+        self.endpoint.time_out(&mut self.trace);
     }
 
     fn quiet(&mut self) {
-        self.end.quiet(&mut self.trace);
+        self.endpoint.quiet(&mut self.trace);
     }
 
     /// What the checkers cannot know: that this had to have happened by now.
@@ -106,85 +109,85 @@ impl StoryRun {
 }
 
 /// The client closes, the drain passes its deadline, and only then the handler gives its answer.
-fn close_then_answer(told: &mut StoryRun) {
-    told.hear(&request(json!(1), None));
-    told.end.end_input(&mut told.trace);
-    told.wait(Duration::from_secs(1));
-    told.write();
-    told.wait(Duration::from_secs(1));
-    told.expect(Law::Closing, "it closes at its deadline", told.end.is_closed());
-    told.respond(0);
-    told.end_execution(0);
-    told.quiet();
+fn close_then_answer(run: &mut StoryRun) {
+    run.receive(&request(json!(1), None));
+    run.endpoint.end_input(&mut run.trace);
+    run.wait(Duration::from_secs(1));
+    run.write();
+    run.wait(Duration::from_secs(1));
+    run.expect(Law::Closing, "it closes at its deadline", run.endpoint.is_closed());
+    run.respond(0);
+    run.end_execution(0);
+    run.quiet();
 }
 
 /// A line of bytes that are no text arrives between two calls; both are answered, and so is the line.
-fn bad_bytes(told: &mut StoryRun) {
-    told.hear(&request(json!(1), None));
-    told.end.receive(&mut told.trace, Message::read(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"\xff\xfe\"}"));
-    told.hear(&request(json!(2), None));
+fn bad_bytes(run: &mut StoryRun) {
+    run.receive(&request(json!(1), None));
+    run.endpoint.receive(&mut run.trace, Message::read(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"\xff\xfe\"}"));
+    run.receive(&request(json!(2), None));
     for execution in 0..2 {
-        told.respond(execution);
-        told.end_execution(execution);
+        run.respond(execution);
+        run.end_execution(execution);
     }
-    told.write();
-    told.quiet();
-    let answered = told.end.ledger.requests.iter().filter(|request| request.answers == 1).count();
-    told.expect(Law::Isolation, "the handshake and both calls are answered", answered == 3);
+    run.write();
+    run.quiet();
+    let answered = run.endpoint.ledger.requests.iter().filter(|request| request.answers == 1).count();
+    run.expect(Law::Isolation, "the handshake and both calls are answered", answered == 3);
 }
 
 /// The handler is done and its answer is on its way to the connection when the cancellation is taken in.
-fn cancel_between(told: &mut StoryRun) {
-    told.hear(&request(json!(1), Some("t")));
-    told.end.progress(&mut told.trace, 0, 1.0);
-    told.hear(&cancel(json!(1)));
-    told.respond(0);
-    told.end_execution(0);
-    told.write();
-    told.hear(&cancel(json!(1)));
-    told.quiet();
+fn cancel_between(run: &mut StoryRun) {
+    run.receive(&request(json!(1), Some("t")));
+    run.endpoint.progress(&mut run.trace, 0, 1.0);
+    run.receive(&cancel(json!(1)));
+    run.respond(0);
+    run.end_execution(0);
+    run.write();
+    run.receive(&cancel(json!(1)));
+    run.quiet();
 }
 
 /// Two handlers have asked the client something and wait; the client goes away.
-fn two_waiters(told: &mut StoryRun) {
+fn two_waiters(run: &mut StoryRun) {
     for id in 0..2 {
-        told.hear(&request(json!(id), None));
-        told.end.call(&mut told.trace, Call::new(Method::ListRoots, None), Some(id));
+        run.receive(&request(json!(id), None));
+        run.endpoint.call(&mut run.trace, Call::new(Method::ListRoots, None), Some(id));
     }
-    told.write();
-    told.end.end_input(&mut told.trace);
-    let waiting = told.end.ledger.open_calls();
-    told.expect(Law::Closing, "both learn at once that the client is gone", waiting == 0);
+    run.write();
+    run.endpoint.end_input(&mut run.trace);
+    let waiting = run.endpoint.ledger.open_calls();
+    run.expect(Law::Closing, "both learn at once that the client is gone", waiting == 0);
     for execution in 0..2 {
-        told.respond(execution);
-        told.end_execution(execution);
+        run.respond(execution);
+        run.end_execution(execution);
     }
-    told.write();
-    told.quiet();
-    told.expect(Law::Closing, "it closes when nothing is left", told.end.is_closed());
+    run.write();
+    run.quiet();
+    run.expect(Law::Closing, "it closes when nothing is left", run.endpoint.is_closed());
 }
 
 /// The peer stops writing and stops reading, one after the other, while a handler runs that does not stop.
-fn either_order(told: &mut StoryRun) {
-    let begin = told.end.clone();
+fn either_order(run: &mut StoryRun) {
+    let begin = run.endpoint.clone();
     for input_first in [true, false] {
-        told.violations.append(&mut told.end.violations());
-        told.end = begin.clone();
-        told.hear(&request(json!(1), None));
-        told.hear(&request(json!(2), None));
-        told.respond(1);
+        run.violations.append(&mut run.endpoint.violations());
+        run.endpoint = begin.clone();
+        run.receive(&request(json!(1), None));
+        run.receive(&request(json!(2), None));
+        run.respond(1);
         if input_first {
-            told.end.end_input(&mut told.trace);
-            told.end.fail_write(&mut told.trace);
+            run.endpoint.end_input(&mut run.trace);
+            run.endpoint.fail_write(&mut run.trace);
         } else {
-            told.end.fail_write(&mut told.trace);
-            told.end.end_input(&mut told.trace);
+            run.endpoint.fail_write(&mut run.trace);
+            run.endpoint.end_input(&mut run.trace);
         }
-        told.end_execution(1);
-        told.wait(Duration::from_secs(2));
-        told.expect(Law::Closing, "it closes although a handler goes on", told.end.is_closed());
-        told.end_execution(0);
-        told.quiet();
+        run.end_execution(1);
+        run.wait(Duration::from_secs(2));
+        run.expect(Law::Closing, "it closes although a handler goes on", run.endpoint.is_closed());
+        run.end_execution(0);
+        run.quiet();
     }
 }
 

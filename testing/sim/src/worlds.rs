@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::client::{self, Reach};
+use crate::client::{self, TransportKind};
 use crate::law::Violation;
 use crate::panics;
 use crate::seed::Seed;
@@ -110,8 +110,8 @@ impl World {
                 messages: all.events,
                 trace: all.trace,
             }),
-            Self::Client => client::run_seed(Reach::Stream, seed).map(of_client),
-            Self::HttpClient => client::run_seed(Reach::Http, seed).map(of_client),
+            Self::Client => client::run_seed(TransportKind::Stream, seed).map(of_client),
+            Self::HttpClient => client::run_seed(TransportKind::Http, seed).map(of_client),
         }
     }
 
@@ -121,8 +121,8 @@ impl World {
             Self::Cores => pair::examine(seed, None).map(|failure| failure.shrunk()),
             Self::Shell => shell::shrink(seed),
             Self::Http => http::shrink(seed),
-            Self::Client => client::shrink(Reach::Stream, seed),
-            Self::HttpClient => client::shrink(Reach::Http, seed),
+            Self::Client => client::shrink(TransportKind::Stream, seed),
+            Self::HttpClient => client::shrink(TransportKind::Http, seed),
         });
         shrunk.ok().flatten()
     }
@@ -133,8 +133,8 @@ impl World {
             Self::Cores => pair::trace(seed),
             Self::Shell => shell::lines(seed),
             Self::Http => http::lines(seed),
-            Self::Client => client::lines(Reach::Stream, seed),
-            Self::HttpClient => client::lines(Reach::Http, seed),
+            Self::Client => client::lines(TransportKind::Stream, seed),
+            Self::HttpClient => client::lines(TransportKind::Http, seed),
         });
         lines.unwrap_or_else(|violation| vec![violation.to_string()])
     }

@@ -10,13 +10,13 @@ fn story(name: &str) -> &'static Story {
 /// Goes well; and without its guard goes wrong in the way that its law is there to prevent.
 fn goes_well(name: &str) {
     let story = story(name);
-    assert_eq!(story.tell(), []);
+    assert_eq!(story.run(), []);
     #[cfg(mutants)]
     {
         use steadfast_proto::mutant::{Mutant, with};
         let guard =
             Mutant::ALL.iter().find(|mutant| format!("{mutant:?}") == story.guard).expect("a fault of that name");
-        let broken = with(*guard, || story.tell());
+        let broken = with(*guard, || story.run());
         assert!(broken.iter().any(|violation| violation.law == story.law), "{guard:?} shows as {broken:?}");
     }
 }

@@ -6,9 +6,9 @@ use std::time::Instant;
 use super::requirements::{Requirements, Scenario};
 use super::suite::Suite;
 use super::table::{self, Row};
-use super::{Only, results, serving, write_report};
+use super::{ScenarioFilter, results, serving, write_report};
 use crate::failure::{Failure, Outcome};
-use crate::place;
+use crate::paths;
 
 /// What the suite does not score, in either revision: run all the same, and a list without one of them is not whole.
 const UNSCORED: [&str; 7] = [
@@ -29,7 +29,7 @@ const BACK_COMPATIBLE: [&str; 2] =
 const BACK_COMPATIBLE_IN: &str = "2025-11-25";
 
 /// Runs the scenarios, each alone, so that how the client ends is counted for each; false if something did not pass.
-pub(super) async fn run(only: &Only) -> Outcome<bool> {
+pub(super) async fn run(only: &ScenarioFilter) -> Outcome<bool> {
     let program = serving::client().await?;
     let suite = Suite::installed().await?;
     let mut rows = Vec::new();
@@ -60,7 +60,7 @@ pub(super) async fn run(only: &Only) -> Outcome<bool> {
 }
 
 async fn one(suite: &Suite, program: &Path, revision: &str, scenario: Scenario) -> Outcome<Row> {
-    let results = place::conformance().join("results").join(format!("client-{revision}"));
+    let results = paths::conformance().join("results").join(format!("client-{revision}"));
     let folder = results.join(scenario.name.replace('/', "-"));
     let content = suite.run_client(program, revision, &scenario.name, &folder).await?;
     // One that left no result crashed, or was never run.

@@ -1,11 +1,11 @@
 //! The official conformance suite, `@modelcontextprotocol/conformance`, from npm.
 //!
 //! Everything is looked at, not only what the suite itself scores: a scenario counts as passed when each of its checks
-//! could be made and succeeded. What cannot be, and why, is listed in [`excused`].
+//! could be made and succeeded. What cannot be, and why, is listed in [`expected_failures`].
 
 mod client;
-mod excused;
 mod exercised;
+mod expected_failures;
 mod requirements;
 mod results;
 mod serving;
@@ -14,8 +14,8 @@ mod table;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::{Failure, Outcome, While};
-use crate::place;
+use crate::failure::{Context, Failure, Outcome};
+use crate::paths;
 use requirements::{REVISIONS, Requirements};
 use serving::Serving;
 use suite::Suite;
@@ -25,13 +25,13 @@ use table::Row;
 #[derive(Subcommand)]
 pub(crate) enum Role {
     /// Runs it against `steadfast serve --http 127.0.0.1:0 --conformance`.
-    Server(Only),
+    Server(ScenarioFilter),
     /// Runs it against `conformance-client` of `testing/conformance`, each scenario alone.
-    Client(Only),
+    Client(ScenarioFilter),
 }
 
 #[derive(Args)]
-pub(crate) struct Only {
+pub(crate) struct ScenarioFilter {
     /// Run only this scenario, in each revision that has it.
     #[arg(long, value_name = "NAME")]
     scenario: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Only {
     revision: Option<String>,
 }
 
-impl Only {
+impl ScenarioFilter {
     fn revisions(&self) -> impl Iterator<Item = &'static str> {
         REVISIONS.into_iter().filter(|known| self.revision.as_deref().is_none_or(|only| only == *known))
     }
@@ -54,7 +54,7 @@ pub(crate) async fn run(role: Role) -> Outcome<bool> {
     }
 }
 
-async fn server(options: Only) -> Outcome<bool> {
+async fn server(options: ScenarioFilter) -> Outcome<bool> {
     let program = serving::program().await?;
     let suite = Suite::installed().await?;
     let mut rows = Vec::new();
@@ -74,8 +74,8 @@ async fn server(options: Only) -> Outcome<bool> {
 /// Shows a report, and keeps it.
 fn write_report(name: &str, report: &str) -> Outcome<()> {
     print!("{report}");
-    let file = place::conformance().join(name);
-    std::fs::write(&file, report).during(|| format!("writing {}", file.display()))
+    let file = paths::conformance().join(name);
+    std::fs::write(&file, report).context(|| format!("writing {}", file.display()))
 }
 
 /// Runs a requirement set, or one scenario of it, and looks at every check.
@@ -87,7 +87,7 @@ async fn one_revision(suite: &Suite, serving: &Serving, revision: &str, only: Op
             return Ok(Vec::new());
         }
     }
-    let folder = place::conformance().join("results").join(format!("server-{revision}"));
+    let folder = paths::conformance().join("results").join(format!("server-{revision}"));
     eprintln!("conformance: {} scenarios of {revision} against {}", requirements.len(), serving.url());
     suite.run_server(serving.url(), revision, only, &folder).await?;
     let mut found = results::read(&folder, "server-")?;

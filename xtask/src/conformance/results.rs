@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::failure::{Outcome, While};
+use crate::failure::{Context, Outcome};
 
 /// One thing that the suite looked at.
 #[derive(Debug, Clone, Deserialize)]
@@ -57,16 +57,16 @@ pub(crate) enum Status {
 /// The checks of each scenario. The names of the folders begin with `prefix` and end with the time.
 pub(crate) fn read(folder: &Path, prefix: &str) -> Outcome<BTreeMap<String, Vec<Check>>> {
     let mut found: BTreeMap<String, Vec<Check>> = BTreeMap::new();
-    let entries = folder.read_dir().during(|| format!("reading {}", folder.display()))?;
+    let entries = folder.read_dir().context(|| format!("reading {}", folder.display()))?;
     for entry in entries {
-        let entry = entry.during(|| format!("reading {}", folder.display()))?;
+        let entry = entry.context(|| format!("reading {}", folder.display()))?;
         let Some(scenario) = entry.file_name().to_str().and_then(|name| scenario(name, prefix)).map(str::to_owned)
         else {
             continue;
         };
         let file = entry.path().join("checks.json");
-        let text = std::fs::read(&file).during(|| format!("reading {}", file.display()))?;
-        let checks: Vec<Check> = serde_json::from_slice(&text).during(|| format!("reading {}", file.display()))?;
+        let text = std::fs::read(&file).context(|| format!("reading {}", file.display()))?;
+        let checks: Vec<Check> = serde_json::from_slice(&text).context(|| format!("reading {}", file.display()))?;
         found.entry(scenario).or_default().extend(checks);
     }
     Ok(found)
@@ -77,11 +77,11 @@ pub(crate) fn read(folder: &Path, prefix: &str) -> Outcome<BTreeMap<String, Vec<
 pub(crate) fn read_one(folder: &Path) -> Outcome<Option<Vec<Check>>> {
     let file = folder.join("checks.json");
     if file.exists() {
-        let text = std::fs::read(&file).during(|| format!("reading {}", file.display()))?;
-        return serde_json::from_slice(&text).map(Some).during(|| format!("reading {}", file.display()));
+        let text = std::fs::read(&file).context(|| format!("reading {}", file.display()))?;
+        return serde_json::from_slice(&text).map(Some).context(|| format!("reading {}", file.display()));
     }
-    for entry in folder.read_dir().during(|| format!("reading {}", folder.display()))? {
-        let path = entry.during(|| format!("reading {}", folder.display()))?.path();
+    for entry in folder.read_dir().context(|| format!("reading {}", folder.display()))? {
+        let path = entry.context(|| format!("reading {}", folder.display()))?.path();
         if path.is_dir()
             && let Some(checks) = read_one(&path)?
         {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-use crate::failure::{Failure, Outcome, While};
-use crate::{place, process};
+use crate::failure::{Context, Failure, Outcome};
+use crate::{paths, process};
 
 const BUILDING: Duration = Duration::from_secs(60 * 60);
 const STARTING: Duration = Duration::from_secs(30);
@@ -39,8 +39,8 @@ async fn built(package: &str, binary: &str) -> Outcome<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--package", package, "--bin", binary]);
-    command.args(["--message-format", "json-render-diagnostics"]).current_dir(place::root());
-    let text = process::run_well(&mut command, BUILDING).await?;
+    command.args(["--message-format", "json-render-diagnostics"]).current_dir(paths::root());
+    let text = process::run_checked(&mut command, BUILDING).await?;
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut executables = messages.filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
     executables.next_back().ok_or_else(|| Failure::new("cargo named no executable"))
@@ -61,7 +61,7 @@ impl Serving {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .during(|| format!("starting {}", program.display()))?;
+            .context(|| format!("starting {}", program.display()))?;
         let errors = server.stderr.take().ok_or_else(|| Failure::new("the server has no standard error"))?;
         let mut lines = BufReader::new(errors).lines();
         let announced = tokio::time::timeout(STARTING, announcement(&mut lines)).await;
@@ -93,7 +93,7 @@ impl Serving {
 
 async fn announcement(lines: &mut Lines<BufReader<ChildStderr>>) -> Outcome<String> {
     let mut before = String::new();
-    while let Some(line) = lines.next_line().await.during(|| "reading from the server".to_owned())? {
+    while let Some(line) = lines.next_line().await.context(|| "reading from the server".to_owned())? {
         if let Some((_, url)) = line.split_once("listening on ") {
             return Ok(url.trim().to_owned());
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use crate::failure::{Failure, Outcome, While};
-use crate::{place, process};
+use crate::failure::{Context, Failure, Outcome};
+use crate::{paths, process};
 
 /// The release that the requirement sets are taken from. A new one may ask for other things: read its notes first.
 const PACKAGE: &str = "@modelcontextprotocol/conformance";
@@ -27,7 +27,7 @@ pub(crate) struct Suite {
 impl Suite {
     /// The suite, which is installed first if it is not there.
     pub(crate) async fn installed() -> Outcome<Self> {
-        let folder = place::conformance().join("suite");
+        let folder = paths::conformance().join("suite");
         let modules = folder.join("node_modules");
         let node = modules.join("node/bin").join(if cfg!(windows) { "node.exe" } else { "node" });
         let package = modules.join(PACKAGE);
@@ -43,7 +43,7 @@ impl Suite {
 
     /// What a revision requires, as text.
     pub(crate) async fn list(&self, revision: &str) -> Outcome<String> {
-        process::run_well(self.command().args(["list", "--requirements", revision]), LISTING).await
+        process::run_checked(self.command().args(["list", "--requirements", revision]), LISTING).await
     }
 
     /// Runs a requirement set, or one scenario, against a server. The results are in `folder`, and the folder holds
@@ -65,7 +65,7 @@ impl Suite {
         // Its exit code speaks of what it scores; we read every check.
         let output = process::run(&mut command, RUNNING).await?;
         let log = folder.join("output.txt");
-        std::fs::write(&log, &output.stdout).during(|| format!("writing {}", log.display()))
+        std::fs::write(&log, &output.stdout).context(|| format!("writing {}", log.display()))
     }
 
     /// Runs one scenario against a client. True if the suite is content, also with how the client ended.
@@ -82,7 +82,7 @@ impl Suite {
         command.args(["--scenario", scenario, "--spec-version", revision, "--force"]);
         let output = process::run(&mut command, RUNNING).await?;
         let log = folder.join("output.txt");
-        std::fs::write(&log, &output.stdout).during(|| format!("writing {}", log.display()))?;
+        std::fs::write(&log, &output.stdout).context(|| format!("writing {}", log.display()))?;
         Ok(output.status.success())
     }
 
@@ -94,7 +94,7 @@ impl Suite {
 
     /// Why it cannot be used, if it cannot.
     async fn problem(&self, package: &Path) -> Option<String> {
-        let version = match process::run_well(Command::new(&self.node).arg("--version"), LISTING).await {
+        let version = match process::run_checked(Command::new(&self.node).arg("--version"), LISTING).await {
             Ok(version) => version,
             // The package `node` only fetches the program when it is installed: npm may have been told not to let it.
             Err(failure) => return Some(format!("Node does not run: {failure}")),
@@ -113,21 +113,21 @@ impl Suite {
 
 fn empty(folder: &Path) -> Outcome<()> {
     if folder.exists() {
-        std::fs::remove_dir_all(folder).during(|| format!("emptying {}", folder.display()))?;
+        std::fs::remove_dir_all(folder).context(|| format!("emptying {}", folder.display()))?;
     }
-    std::fs::create_dir_all(folder).during(|| format!("making {}", folder.display()))
+    std::fs::create_dir_all(folder).context(|| format!("making {}", folder.display()))
 }
 
 async fn install(folder: &Path) -> Outcome<()> {
     eprintln!("conformance: installing {PACKAGE} {VERSION} into {}", folder.display());
-    std::fs::create_dir_all(folder).during(|| format!("making {}", folder.display()))?;
+    std::fs::create_dir_all(folder).context(|| format!("making {}", folder.display()))?;
     // Its install script fetches the program; npm 12 and later run only those that are allowed here.
     let manifest = serde_json::json!({ "private": true, "allowScripts": { "node": true } });
     std::fs::write(folder.join("package.json"), manifest.to_string())
-        .during(|| format!("writing package.json in {}", folder.display()))?;
+        .context(|| format!("writing package.json in {}", folder.display()))?;
     let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
     let mut command = Command::new(npm);
     command.args(["install", "--no-audit", "--no-fund", "--save-exact", "--loglevel=error"]);
     command.arg(format!("node@{NODE}")).arg(format!("{PACKAGE}@{VERSION}")).current_dir(folder);
-    process::run_well(&mut command, INSTALLING).await.map(drop)
+    process::run_checked(&mut command, INSTALLING).await.map(drop)
 }

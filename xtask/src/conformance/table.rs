@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use super::excused::excused;
 use super::exercised::missing;
+use super::expected_failures::is_expected;
 use super::requirements::Scenario;
 use super::results::{Check, Status};
 
@@ -30,7 +30,7 @@ impl Row {
     /// Whether every check that could be made was made, and succeeded. A scenario in which nothing was checked, because the
     /// server did not do what it is about, has not passed.
     pub(crate) fn passed(&self) -> bool {
-        let checked = |check: &Check| check.status == Status::Success || excused(&self.scenario.name, check);
+        let checked = |check: &Check| check.status == Status::Success || is_expected(&self.scenario.name, check);
         let whole = self.complaints().next().is_none() && self.missing().next().is_none();
         self.content && self.checks.iter().any(checked) && whole
     }
@@ -42,7 +42,7 @@ impl Row {
 
     fn complaints(&self) -> impl Iterator<Item = &Check> {
         let wanting = |check: &&Check| check.status != Status::Success && !check.is_record();
-        self.checks.iter().filter(wanting).filter(|check| !excused(&self.scenario.name, check))
+        self.checks.iter().filter(wanting).filter(|check| !is_expected(&self.scenario.name, check))
     }
 
     fn count(&self, status: Status) -> usize {

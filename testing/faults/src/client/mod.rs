@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use crate::client::message::{Body, Id, Message};
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure, fail};
-use crate::limits::{ENDING_ACCEPTED, PATIENCE};
+use crate::limits::{CHECK_TIMEOUT, ENDING_ACCEPTED};
 use crate::process::launch::Launch;
-use crate::process::server::{Ending, Server};
+use crate::process::server::{Exit, Server};
 use crate::process::standard_error::crash_line;
 
 /// The member of `_meta` that makes a request a stateless one.
@@ -152,7 +152,7 @@ impl Client {
 
     /// The first answer to an id.
     pub(crate) fn answer(&self, id: &Id) -> Verdict<Message> {
-        self.answer_within(id, PATIENCE)
+        self.answer_within(id, CHECK_TIMEOUT)
     }
 
     pub(crate) fn answer_within(&self, id: &Id, time: Duration) -> Verdict<Message> {
@@ -168,8 +168,8 @@ impl Client {
         self.server
             .output
             .transcript
-            .wait(PATIENCE, |seen| seen.answer(id).map(|(place, _)| place))
-            .ok_or_else(|| Failure(format!("no answer to {id} within {PATIENCE:?}")))
+            .wait(CHECK_TIMEOUT, |seen| seen.answer(id).map(|(place, _)| place))
+            .ok_or_else(|| Failure(format!("no answer to {id} within {CHECK_TIMEOUT:?}")))
     }
 
     /// Waits for a successful answer and gives its text.
@@ -178,24 +178,24 @@ impl Client {
     }
 
     pub(crate) fn answer_count(&self, id: &Id) -> usize {
-        self.server.output.transcript.seen().answer_count(id)
+        self.server.output.transcript.state().answer_count(id)
     }
 
     /// How many lines came so far.
     pub(crate) fn place(&self) -> usize {
-        self.server.output.transcript.seen().messages.len()
+        self.server.output.transcript.state().messages.len()
     }
 
     /// The lines from `start` up to, not including, `end`.
     pub(crate) fn between(&self, start: usize, end: usize) -> Vec<Message> {
-        self.server.output.transcript.seen().messages.get(start..end).unwrap_or_default().to_vec()
+        self.server.output.transcript.state().messages.get(start..end).unwrap_or_default().to_vec()
     }
 
     /// The ids of the requests of that method that the server sent, once there are that many.
     pub(crate) fn requests_from_server(&self, method: &str, count: usize) -> Verdict<Vec<Id>> {
         let transcript = &self.server.output.transcript;
         transcript
-            .wait(PATIENCE, |seen| {
+            .wait(CHECK_TIMEOUT, |seen| {
                 let ids: Vec<Id> = seen.messages.iter().filter_map(|message| request_id(message, method)).collect();
                 (ids.len() >= count).then_some(ids)
             })
@@ -206,8 +206,8 @@ impl Client {
 
     /// An `echo` there and back. Once its answer is here, everything written before it was taken in. Gives the place of
     /// the answer in the transcript and the time that it took.
-    pub(crate) fn fence(&mut self) -> Verdict<(usize, Duration)> {
-        let word = format!("fence {}", self.next);
+    pub(crate) fn round_trip(&mut self) -> Verdict<(usize, Duration)> {
+        let word = format!("round trip {}", self.next);
         let start = Instant::now();
         let id = self.call("echo", json!({ "text": word }))?;
         let text = self.text(&id)?;
@@ -218,12 +218,12 @@ impl Client {
     /// Waits until the calls made so far really run. That they were taken in does not say so: a handler may still wait
     /// for its turn on a worker, and one that never began has nothing to clean up.
     pub(crate) fn let_them_run(&mut self) -> Verdict {
-        self.fence()?;
+        self.round_trip()?;
         std::thread::sleep(BEGINNING);
-        self.fence().map(drop)
+        self.round_trip().map(drop)
     }
 
-    /// A fence by `tools/list`, which needs no worker.
+    /// A round trip by `tools/list`, which needs no worker.
     pub(crate) fn fence_without_worker(&mut self) -> Verdict<(usize, Duration)> {
         let start = Instant::now();
         let id = self.fresh_id();
@@ -233,12 +233,12 @@ impl Client {
         Ok((self.answer_place(&id)?, start.elapsed()))
     }
 
-    /// After the fence at `place` nothing about that request may have come.
+    /// After the round trip at `place` nothing about that request may have come.
     pub(crate) fn silent_since(&self, id: &Id, place: usize) -> Verdict {
-        let seen = self.server.output.transcript.seen();
+        let seen = self.server.output.transcript.state();
         let answers = seen.answers.get(id).map(Vec::as_slice).unwrap_or_default();
         let late = answers.iter().find(|answer| **answer >= place);
-        ensure!(late.is_none(), "{id} was answered on line {late:?}, after the fence on line {place}");
+        ensure!(late.is_none(), "{id} was answered on line {late:?}, after the round trip on line {place}");
         let token = token_of(id);
         if self.tokens.contains_key(&token) {
             let lines = seen.messages.iter().skip(place);
@@ -251,23 +251,23 @@ impl Client {
     // Endings.
 
     /// Closes the input; the server has to end with code 0, on time, without a word that looks like a crash.
-    pub(crate) fn finish(&mut self) -> Verdict<Ending> {
+    pub(crate) fn finish(&mut self) -> Verdict<Exit> {
         self.server.close_input();
         self.ended(ENDING_ACCEPTED)
     }
 
     /// The server has to end by itself with code 0, on time, without a word that looks like a crash.
-    pub(crate) fn ended(&mut self, time: Duration) -> Verdict<Ending> {
+    pub(crate) fn ended(&mut self, time: Duration) -> Verdict<Exit> {
         let ending = self.ended_somehow(time)?;
         ensure!(ending.status.code() == Some(0), "ended with {} instead of exit code 0", ending.status);
         Ok(ending)
     }
 
     /// As [`Client::ended`], with any exit code but that of a panic, and no signal.
-    pub(crate) fn ended_somehow(&mut self, time: Duration) -> Verdict<Ending> {
+    pub(crate) fn ended_somehow(&mut self, time: Duration) -> Verdict<Exit> {
         let ending = self.server.wait(time)?;
         if self.server.output.is_reading() {
-            self.server.output.wait_for_end(PATIENCE)?;
+            self.server.output.wait_for_end(CHECK_TIMEOUT)?;
         }
         self.server.errors.finish();
         if let Some(line) = crash_line(&self.server.errors.text()).filter(|_| !self.panics_expected) {
@@ -284,7 +284,7 @@ impl Client {
 
     /// What holds in every check.
     pub(crate) fn judge_transcript(&self) -> Verdict {
-        let seen = self.server.output.transcript.seen();
+        let seen = self.server.output.transcript.state();
         for (line, message) in seen.messages.iter().enumerate() {
             if let Body::Garbage(why) = &message.body {
                 fail!("line {line} of standard output is not protocol ({why}): {}", message.opening);

@@ -1,6 +1,6 @@
 //! A server that misbehaves on stdio: this program starts itself in this mode, and the client under test connects to it.
 //!
-//! How it begins is a habit that it is started with; what it does to a call is named by the tool that is called. What it
+//! How it begins is a behavior that it is started with; what it does to a call is named by the tool that is called. What it
 //! saw goes into a journal, a line each, so that a check knows what reached it.
 
 mod streams;
@@ -18,14 +18,14 @@ use crate::failure::{Failure, Verdict, fail};
 use crate::limits::LONG_MS;
 use streams::{LineReader, die, say};
 
-/// The first argument that turns the command into such a server: `JOURNAL REVISION HABIT` follow.
+/// The first argument that turns the command into such a server: `JOURNAL REVISION BEHAVIOR` follow.
 pub const SERVER_MODE: &str = "--play-server";
 
 /// The same for a process that such a server starts and does not stop. `JOURNAL` follows.
 pub const OFFSPRING_MODE: &str = "--play-offspring";
 
 /// What a server does apart from its tools, as the last argument names it.
-pub(crate) mod habit {
+pub(crate) mod behavior {
     /// Nothing wrong by itself.
     pub(crate) const HONEST: &str = "honest";
     /// Ends before it reads anything.
@@ -56,12 +56,12 @@ pub(crate) mod habit {
 
 /// Plays the server until its standard input ends.
 pub fn play_server(arguments: &[String]) -> ExitCode {
-    let [journal, revision, habit] = arguments else {
-        eprintln!("expected JOURNAL REVISION HABIT");
+    let [journal, revision, behavior] = arguments else {
+        eprintln!("expected JOURNAL REVISION BEHAVIOR");
         return ExitCode::FAILURE;
     };
-    let played = Player::new(journal, revision, habit).and_then(|mut player| player.play());
-    match played {
+    let outcome = FaultyServer::new(journal, revision, behavior).and_then(|mut server| server.run());
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("{failure}");
@@ -81,24 +81,24 @@ fn rest() {
     std::thread::sleep(Duration::from_millis(2 * LONG_MS));
 }
 
-struct Player {
+struct FaultyServer {
     journal: File,
     /// For its offspring: by the path of the journal a check finds all processes that belong to it.
     journal_path: String,
     revision: String,
-    habit: String,
+    behavior: String,
     /// Calls to answer when they are cancelled.
     late: Vec<String>,
 }
 
-impl Player {
-    fn new(journal_path: &str, revision: &str, habit: &str) -> Verdict<Self> {
+impl FaultyServer {
+    fn new(journal_path: &str, revision: &str, behavior: &str) -> Verdict<Self> {
         let journal = File::options().create(true).append(true).open(journal_path)?;
         Ok(Self {
             journal,
             journal_path: journal_path.to_owned(),
             revision: revision.to_owned(),
-            habit: habit.to_owned(),
+            behavior: behavior.to_owned(),
             late: Vec::new(),
         })
     }
@@ -114,27 +114,28 @@ impl Player {
         Ok(text.lines().filter(|line| line.starts_with(beginning)).count())
     }
 
-    fn play(&mut self) -> Verdict {
+    fn run(&mut self) -> Verdict {
         self.note(&format!("started {}", std::process::id()))?;
         let again = self.noted("started ")? > 1;
-        if self.habit == habit::GONE_AT_ONCE || (again && self.habit == habit::ONLY_ONCE) {
+        if self.behavior == behavior::GONE_AT_ONCE || (again && self.behavior == behavior::ONLY_ONCE) {
             return Ok(());
         }
         // Byte by byte where something has to stay in the pipe.
-        let careful = [habit::EXITS_UNREAD, habit::KILLED_UNREAD, habit::DEAF].contains(&self.habit.as_str());
-        let mut ears = LineReader::new(if careful { 1 } else { 64 * 1024 });
-        while let Some(line) = ears.line()? {
+        let careful =
+            [behavior::EXITS_UNREAD, behavior::KILLED_UNREAD, behavior::DEAF].contains(&self.behavior.as_str());
+        let mut input = LineReader::new(if careful { 1 } else { 64 * 1024 });
+        while let Some(line) = input.line()? {
             let Ok(message) = serde_json::from_slice::<Value>(&line) else { fail!("the client wrote no JSON") };
-            self.hear(&message)?;
+            self.handle(&message)?;
         }
         self.note("end of input")?;
-        if self.habit == habit::STUBBORN {
+        if self.behavior == behavior::STUBBORN {
             rest();
         }
         Ok(())
     }
 
-    fn hear(&mut self, message: &Value) -> Verdict {
+    fn handle(&mut self, message: &Value) -> Verdict {
         let id = message["id"].to_string();
         match message["method"].as_str() {
             Some("initialize") => self.open(
@@ -166,15 +167,17 @@ impl Player {
     /// Answers the request that opens the conversation.
     fn open(&mut self, id: &str, result: &Value) -> Verdict {
         let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n");
-        match self.habit.as_str() {
-            habit::GONE_IN_OPENING => die("exit"),
-            habit::GONE_IN_OPENING_ANSWER => {
+        match self.behavior.as_str() {
+            behavior::GONE_IN_OPENING => die("exit"),
+            behavior::GONE_IN_OPENING_ANSWER => {
                 say(&answer.as_bytes()[..answer.len() / 2])?;
                 die("exit")
             }
-            habit::MUTE => Ok(()),
-            habit::WRONG => say(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"shape\":7}}}}\n").as_bytes()),
-            habit::NOISY => {
+            behavior::MUTE => Ok(()),
+            behavior::WRONG => {
+                say(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"shape\":7}}}}\n").as_bytes())
+            }
+            behavior::NOISY => {
                 say(b"\n\xff\xfe\n{\"jsonrpc\":\n[]\nnull\nhello, I am a banner\n{\"jsonrpc\":\"2.0\",\"id\":424242,\"result\":{}}\n")?;
                 say(answer.as_bytes())
             }
@@ -185,10 +188,10 @@ impl Player {
     /// The conversation is open; what comes next are calls.
     fn opened(&mut self) -> Verdict {
         self.note("open")?;
-        let by = match self.habit.as_str() {
-            habit::EXITS_UNREAD => "exit",
-            habit::KILLED_UNREAD => "kill",
-            habit::DEAF => {
+        let by = match self.behavior.as_str() {
+            behavior::EXITS_UNREAD => "exit",
+            behavior::KILLED_UNREAD => "kill",
+            behavior::DEAF => {
                 rest();
                 return Err(Failure("the check did not end this server in time".to_owned()));
             }

@@ -7,29 +7,29 @@ use crate::failure::Verdict;
 
 /// Standard input, a line at a time.
 pub(super) struct LineReader {
-    heard: Vec<u8>,
+    buffer: Vec<u8>,
     /// How much is read at once.
     bite: usize,
 }
 
 impl LineReader {
     pub(super) fn new(bite: usize) -> Self {
-        Self { heard: Vec::new(), bite }
+        Self { buffer: Vec::new(), bite }
     }
 
     /// The next line; `None` at the end.
     pub(super) fn line(&mut self) -> Verdict<Option<Vec<u8>>> {
         let mut looked = 0;
         loop {
-            if let Some(end) = self.heard[looked..].iter().position(|byte| *byte == b'\n') {
-                let mut line: Vec<u8> = self.heard.drain(..=looked + end).collect();
+            if let Some(end) = self.buffer[looked..].iter().position(|byte| *byte == b'\n') {
+                let mut line: Vec<u8> = self.buffer.drain(..=looked + end).collect();
                 line.pop();
                 return Ok(Some(line));
             }
-            looked = self.heard.len();
-            self.heard.resize(looked + self.bite, 0);
-            let read = rustix::io::read(rustix::stdio::stdin(), &mut self.heard[looked..]);
-            self.heard.truncate(looked + read.unwrap_or(0));
+            looked = self.buffer.len();
+            self.buffer.resize(looked + self.bite, 0);
+            let read = rustix::io::read(rustix::stdio::stdin(), &mut self.buffer[looked..]);
+            self.buffer.truncate(looked + read.unwrap_or(0));
             match read {
                 Ok(0) => return Ok(None),
                 Ok(_) | Err(Errno::INTR) => {}

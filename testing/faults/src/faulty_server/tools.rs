@@ -6,10 +6,10 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::streams::{complain, die, say};
-use super::{OFFSPRING_MODE, Player, habit};
+use super::{FaultyServer, OFFSPRING_MODE, behavior};
 use crate::failure::{Verdict, fail};
 
-impl Player {
+impl FaultyServer {
     pub(super) fn called(&mut self, id: &str, params: &Value) -> Verdict {
         let (tool, arguments) = (params["name"].as_str().unwrap_or_default(), &params["arguments"]);
         let text = |name: &str| arguments[name].as_str().unwrap_or_default();
@@ -46,7 +46,7 @@ impl Player {
             "fork" => self.fork(id, text("kind"))?,
             _ => fail!("no tool {tool}"),
         }
-        if self.habit == habit::ONE_CALL {
+        if self.behavior == behavior::ONE_CALL {
             die("exit")?;
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::{Verdict, ensure};
-use crate::limits::PATIENCE;
+use crate::limits::CHECK_TIMEOUT;
 
 /// Waits until no process of that folder is left.
 pub(crate) fn none_left(folder: &Path) -> Verdict {
@@ -16,7 +16,7 @@ pub(crate) fn none_left(folder: &Path) -> Verdict {
         if left.is_empty() {
             return Ok(());
         }
-        ensure!(start.elapsed() < PATIENCE, "these processes were left behind: {left:?}");
+        ensure!(start.elapsed() < CHECK_TIMEOUT, "these processes were left behind: {left:?}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn all_reaped(parent: u32) -> Verdict {
         if left.is_empty() {
             return Ok(());
         }
-        ensure!(start.elapsed() < PATIENCE, "these children of the client were not reaped: {left:?}");
+        ensure!(start.elapsed() < CHECK_TIMEOUT, "these children of the client were not reaped: {left:?}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::failure::{Verdict, ensure, fail};
 
 /// How long a single wait for room in the pipe lasts.
-const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// The writing end of the server's standard input. Dropping it closes it.
 pub(crate) struct Input {
@@ -42,7 +42,7 @@ impl Input {
                 Ok(length) => written += length,
                 Err(Errno::AGAIN) if Instant::now() >= deadline => break,
                 Err(Errno::AGAIN) => {
-                    poll(&mut [PollFd::new(&self.pipe, PollFlags::OUT)], Some(&GLANCE))?;
+                    poll(&mut [PollFd::new(&self.pipe, PollFlags::OUT)], Some(&POLL_INTERVAL))?;
                 }
                 Err(Errno::INTR) => {}
                 Err(error) => fail!("the server does not take its input any more: {error}"),

@@ -15,7 +15,7 @@ use crate::client::message::{Body, Id, Message};
 use crate::failure::{Verdict, ensure};
 
 /// How soon the thread notices that it should hold back or give up.
-const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -24,8 +24,8 @@ enum Mode {
     Closed,
 }
 
-/// Everything seen so far.
-pub(crate) struct Seen {
+/// What was read so far.
+pub(crate) struct TranscriptState {
     mode: Mode,
     /// Every line, in order.
     pub(crate) messages: Vec<Message>,
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
     rest: Vec<u8>,
 }
 
-impl Seen {
+impl TranscriptState {
     fn take(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
         let mut start = 0;
@@ -86,19 +86,19 @@ impl Seen {
 
 /// What the thread and the checks share.
 pub(crate) struct Transcript {
-    seen: Mutex<Seen>,
+    seen: Mutex<TranscriptState>,
     changed: Condvar,
 }
 
 impl Transcript {
-    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, TranscriptState> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until `look` finds what it looks for, or the time is over.
-    pub(crate) fn wait<T>(&self, time: Duration, mut look: impl FnMut(&Seen) -> Option<T>) -> Option<T> {
+    pub(crate) fn wait<T>(&self, time: Duration, mut look: impl FnMut(&TranscriptState) -> Option<T>) -> Option<T> {
         let deadline = Instant::now() + time;
-        let mut seen = self.seen();
+        let mut seen = self.state();
         loop {
             if let Some(found) = look(&seen) {
                 return Some(found);
@@ -112,7 +112,7 @@ impl Transcript {
     }
 
     fn set_mode(&self, mode: Mode) {
-        self.seen().mode = mode;
+        self.state().mode = mode;
         self.changed.notify_all();
     }
 }
@@ -127,7 +127,7 @@ impl Output {
     /// Takes the pipe over. With `reading` false nothing is read until [`Output::read_on`].
     pub(crate) fn new(pipe: OwnedFd, reading: bool) -> Verdict<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        let seen = Seen {
+        let seen = TranscriptState {
             mode: if reading { Mode::Reading } else { Mode::HeldBack },
             messages: Vec::new(),
             answers: HashMap::new(),
@@ -149,7 +149,7 @@ impl Output {
     }
 
     pub(crate) fn is_reading(&self) -> bool {
-        self.transcript.seen().mode == Mode::Reading
+        self.transcript.state().mode == Mode::Reading
     }
 
     /// Closes the reading end: a writer now gets EPIPE.
@@ -164,7 +164,7 @@ impl Output {
     /// Waits until the server has ended its output, so that nothing more can come.
     pub(crate) fn wait_for_end(&self, time: Duration) -> Verdict {
         let deadline = Instant::now() + time;
-        while !self.transcript.seen().ended {
+        while !self.transcript.state().ended {
             ensure!(Instant::now() < deadline, "standard output is still open although the server has exited");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -184,11 +184,11 @@ fn read(pipe: &OwnedFd, transcript: &Transcript) {
         if !may_read(transcript) {
             return;
         }
-        if poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&GLANCE)).unwrap_or(0) == 0 {
+        if poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&POLL_INTERVAL)).unwrap_or(0) == 0 {
             continue;
         }
         // Under the lock, so that nothing is read any more once `hold_back` has returned.
-        let mut seen = transcript.seen();
+        let mut seen = transcript.state();
         if seen.mode != Mode::Reading {
             continue;
         }
@@ -209,7 +209,7 @@ fn read(pipe: &OwnedFd, transcript: &Transcript) {
 
 /// Waits while reading is held back. False: the end is to be closed.
 fn may_read(transcript: &Transcript) -> bool {
-    let mut seen = transcript.seen();
+    let mut seen = transcript.state();
     while seen.mode == Mode::HeldBack {
         seen = transcript.changed.wait(seen).unwrap_or_else(PoisonError::into_inner);
     }

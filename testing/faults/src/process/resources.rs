@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::failure::{Verdict, ensure};
-use crate::limits::{CLIENT_GROWTH_KIB, CLIENT_SPARE, PATIENCE};
+use crate::limits::{CHECK_TIMEOUT, CLIENT_GROWTH_KIB, CLIENT_SPARE};
 use crate::process::memory::Memory;
 
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ impl Resources {
             if back {
                 return Ok(now);
             }
-            ensure!(start.elapsed() < PATIENCE, "the client holds {now:?}, and began with {self:?}");
+            ensure!(start.elapsed() < CHECK_TIMEOUT, "the client holds {now:?}, and began with {self:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::{Failure, Verdict, ensure};
-use crate::limits::PATIENCE;
+use crate::limits::CHECK_TIMEOUT;
 use crate::process::input::Input;
 use crate::process::launch::Launch;
 use crate::process::memory::Memory;
@@ -27,7 +27,7 @@ pub(crate) struct Server {
 
 /// How a server ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ending {
+pub(crate) struct Exit {
     pub(crate) status: ExitStatus,
     /// From the moment that the check began to wait.
     pub(crate) took: Duration,
@@ -62,7 +62,7 @@ impl Server {
     }
 
     pub(crate) fn write(&self, bytes: &[u8]) -> Verdict {
-        self.input()?.write_all(bytes, PATIENCE)
+        self.input()?.write_all(bytes, CHECK_TIMEOUT)
     }
 
     pub(crate) fn close_input(&mut self) {
@@ -94,11 +94,11 @@ impl Server {
     }
 
     /// Waits for the end of the process.
-    pub(crate) fn wait(&mut self, time: Duration) -> Verdict<Ending> {
+    pub(crate) fn wait(&mut self, time: Duration) -> Verdict<Exit> {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait()? {
-                return Ok(Ending { status, took: start.elapsed() });
+                return Ok(Exit { status, took: start.elapsed() });
             }
             ensure!(start.elapsed() < time, "the process still runs after {time:?}");
             std::thread::sleep(Duration::from_micros(500));

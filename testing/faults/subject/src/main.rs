@@ -1,7 +1,7 @@
-//! A client that takes orders and reports their outcomes: the subject of the client's half of the fault table.
+//! A client that executes commands and reports their results: the client under test of the fault table.
 //!
-//! Orders come on standard input, a JSON object a line ([`orders`]). Their outcomes go to standard output, a JSON
-//! object a line ([`say`]): each connection that was opened or could not be, each call that ended and how, each connection
+//! Commands come on standard input, a JSON object a line ([`commands`]). Their outcomes go to standard output, a JSON
+//! object a line ([`report`]): each connection that was opened or could not be, each call that ended and how, each connection
 //! that was closed. It is an ordinary program on the library: nothing here uses more than its public API, and nothing here
 //! judges.
 //!
@@ -9,9 +9,9 @@
 
 #![forbid(unsafe_code)]
 
-mod again;
-mod orders;
-mod say;
+mod commands;
+mod report;
+mod retry_authorizer;
 
 use std::collections::HashMap;
 use std::io::BufRead as _;
@@ -26,86 +26,86 @@ use steadfast::{Error, Implementation, Revision};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use again::Again;
-use orders::{Calling, Errors, Opening, Order, Place};
+use commands::{CallCommand, ClientCommand, ConnectCommand, StderrMode, Target};
+use retry_authorizer::RetryAuthorizer;
 
 #[tokio::main]
 async fn main() {
-    let (tell, mut orders) = mpsc::unbounded_channel();
+    let (sender, mut commands) = mpsc::unbounded_channel();
     // A thread of its own: standard input cannot be awaited.
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if tell.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }
     });
-    let mut subject = Subject::default();
-    while let Some(line) = orders.recv().await {
+    let mut client = ClientUnderTest::default();
+    while let Some(line) = commands.recv().await {
         match serde_json::from_str(&line) {
-            Ok(order) => subject.obey(order).await,
-            Err(error) => say::misunderstood(&line, &error),
+            Ok(command) => client.execute(command).await,
+            Err(error) => report::invalid_command(&line, &error),
         }
     }
-    for (name, client) in std::mem::take(&mut subject.connections) {
+    for (name, client) in client.connections {
         client.close().await;
-        say::closed(&name);
+        report::closed(&name);
     }
 }
 
 /// What is open.
 #[derive(Default)]
-struct Subject {
+struct ClientUnderTest {
     connections: HashMap<String, Client>,
     calls: HashMap<String, JoinHandle<()>>,
 }
 
-impl Subject {
-    async fn obey(&mut self, order: Order) {
-        match order {
-            Order::Connect(opening) => self.connect(opening).await,
-            Order::Call(calling) => self.call(calling),
-            Order::TakeBack { call } => {
+impl ClientUnderTest {
+    async fn execute(&mut self, command: ClientCommand) {
+        match command {
+            ClientCommand::Connect(opening) => self.connect(opening).await,
+            ClientCommand::Call(command) => self.call(command),
+            ClientCommand::DropCall { call } => {
                 if let Some(task) = self.calls.remove(&call) {
                     task.abort();
                     // Its end is the drop of the call.
                     let _ = task.await;
                 }
-                say::taken_back(&call);
+                report::dropped(&call);
             }
-            Order::AwaitEnd { connection } => {
+            ClientCommand::AwaitEnd { connection } => {
                 if let Some(client) = self.connections.get(&connection).cloned() {
                     tokio::spawn(async move {
                         client.closed().await;
-                        say::gone(&connection);
+                        report::gone(&connection);
                     });
                 }
             }
-            Order::Close { connection } => {
+            ClientCommand::Close { connection } => {
                 if let Some(client) = self.connections.remove(&connection) {
                     client.close().await;
                 }
-                say::closed(&connection);
+                report::closed(&connection);
             }
         }
         self.calls.retain(|_, task| !task.is_finished());
     }
 
-    async fn connect(&mut self, opening: Opening) {
+    async fn connect(&mut self, opening: ConnectCommand) {
         let name = opening.connection.clone();
         match connecting(opening).await {
             Ok(client) => {
-                say::connected(&name, client.revision());
+                report::connected(&name, client.revision());
                 self.connections.insert(name, client);
             }
-            Err(error) => say::not_connected(&name, &error),
+            Err(error) => report::not_connected(&name, &error),
         }
     }
 
-    fn call(&mut self, calling: Calling) {
-        let Calling { connection, call, tool, mut arguments, pad, deadline_ms, idempotent, progress } = calling;
+    fn call(&mut self, command: CallCommand) {
+        let CallCommand { connection, call, tool, mut arguments, pad, deadline_ms, idempotent, progress } = command;
         let Some(client) = self.connections.get(&connection) else {
-            return say::ended(&call, Err(&Error::usage("no such connection")));
+            return report::ended(&call, Err(&Error::usage("no such connection")));
         };
         if pad > 0 {
             arguments["pad"] = Value::from("x".repeat(pad));
@@ -116,29 +116,29 @@ impl Subject {
         }
         if progress {
             let call = call.clone();
-            made = made.on_progress(move |progress| say::progress(&call, progress.progress));
+            made = made.on_progress(move |progress| report::progress(&call, progress.progress));
         }
-        // Here, and not in the task: calls are sent in the order of their orders.
+        // Here, and not in the task: calls are sent in the order of their commands.
         let pending = made.start();
         let name = call.clone();
         let task = tokio::spawn(async move {
             let ended = pending.await;
-            say::ended(&call, ended.as_ref());
+            report::ended(&call, ended.as_ref());
         });
         self.calls.insert(name, task);
     }
 }
 
-fn connecting(opening: Opening) -> ConnectBuilder {
+fn connecting(opening: ConnectCommand) -> ConnectBuilder {
     let connecting = match opening.to {
-        Place::Command(words) => Client::connect(command(&words, opening.errors)),
-        Place::Url(url) => {
+        Target::Command(words) => Client::connect(command(&words, opening.errors)),
+        Target::Url(url) => {
             let mut target = HttpTarget::new(url);
             for (name, value) in &opening.headers {
                 target = target.header(name, value);
             }
             if let Some(token) = opening.token {
-                target = target.authorize(Again::new(&token));
+                target = target.authorize(RetryAuthorizer::new(&token));
             }
             Client::connect(target)
         }
@@ -165,15 +165,15 @@ fn connecting(opening: Opening) -> ConnectBuilder {
         .opening_timeout(Duration::from_millis(opening.within_ms))
 }
 
-fn command(words: &[String], errors: Errors) -> Command {
+fn command(words: &[String], errors: StderrMode) -> Command {
     let (program, arguments) = words.split_first().map_or(("", [].as_slice()), |(first, rest)| (first.as_str(), rest));
     // Short, so that a table of many endings does not last for minutes.
     let patience = Duration::from_millis(300);
     let command = Command::new(program).args(arguments).leave_within(patience).terminate_within(patience);
     match errors {
-        Errors::Log => command,
-        Errors::Lines => command.on_stderr_line(|line| drop(line.to_owned())),
-        Errors::Stuck => command.on_stderr_line(|_| std::thread::park()),
-        Errors::Null => command.stderr_null(),
+        StderrMode::Log => command,
+        StderrMode::Lines => command.on_stderr_line(|line| drop(line.to_owned())),
+        StderrMode::Stuck => command.on_stderr_line(|_| std::thread::park()),
+        StderrMode::Null => command.stderr_null(),
     }
 }

@@ -103,16 +103,16 @@ impl Check {
     }
 
     /// Compares what a client reported with what it must have seen, in the requested revision.
-    pub(crate) fn judge(&self, revision: &str, told: &Value) -> Result {
-        if let Some(words) = told.get("error").and_then(Value::as_str) {
+    pub(crate) fn judge(&self, revision: &str, report: &Value) -> Result {
+        if let Some(words) = report.get("error").and_then(Value::as_str) {
             return Err(words.trim().to_owned());
         }
-        let agreed = told.get("revision").and_then(Value::as_str);
+        let agreed = report.get("revision").and_then(Value::as_str);
         if agreed != Some(revision) {
             return Err(format!("agreed on {agreed:?}"));
         }
         let expected = (self.expected)();
-        let seen = told.get("seen").ok_or("no `seen`")?;
+        let seen = report.get("seen").ok_or("no `seen`")?;
         if covers(&expected, seen) { Ok(()) } else { Err(format!("saw {seen}, expected {expected}")) }
     }
 }
@@ -133,35 +133,36 @@ mod tests {
 
     #[test]
     fn a_fraction_of_nothing_is_the_same_number() {
-        let told = json!({ "revision": "2025-11-25", "seen": {
+        let report = json!({ "revision": "2025-11-25", "seen": {
             "text": "4 steps", "steps": [[1.0, 4.0], [2.0, 4.0], [3.0, 4.0], [4.0, 4.0]] } });
-        assert_eq!(check("progress").judge("2025-11-25", &told), Ok(()));
+        assert_eq!(check("progress").judge("2025-11-25", &report), Ok(()));
     }
 
     #[test]
     fn a_missing_step_fails() {
-        let told =
+        let report =
             json!({ "revision": "2025-11-25", "seen": { "text": "4 steps", "steps": [[1, 4], [2, 4], [4, 4]] } });
-        assert!(check("resume").judge("2025-11-25", &told).is_err());
+        assert!(check("resume").judge("2025-11-25", &report).is_err());
     }
 
     #[test]
     fn another_revision_than_asked_for_fails() {
-        let told = json!({ "revision": "2025-06-18", "seen": {} });
-        assert!(check("close").judge("2025-11-25", &told).is_err());
+        let report = json!({ "revision": "2025-06-18", "seen": {} });
+        assert!(check("close").judge("2025-11-25", &report).is_err());
     }
 
     #[test]
     fn what_a_client_failed_with_is_the_failure() {
-        let told = json!({ "error": "it fell over\n" });
-        assert_eq!(check("close").judge("2025-11-25", &told), Err("it fell over".to_owned()));
+        let report = json!({ "error": "it fell over\n" });
+        assert_eq!(check("close").judge("2025-11-25", &report), Err("it fell over".to_owned()));
     }
 
     #[test]
     fn more_tools_than_are_needed_pass_and_fewer_fail() {
-        let told = |tools: &[&str]| json!({ "revision": "2025-11-25", "seen": { "tools": tools, "add": ["a", "b"] } });
-        let more = told(&["add", "blob", "echo", "progress", "slow_cleanup"]);
+        let report =
+            |tools: &[&str]| json!({ "revision": "2025-11-25", "seen": { "tools": tools, "add": ["a", "b"] } });
+        let more = report(&["add", "blob", "echo", "progress", "slow_cleanup"]);
         assert_eq!(check("list").judge("2025-11-25", &more), Ok(()));
-        assert!(check("list").judge("2025-11-25", &told(&["add", "echo", "progress"])).is_err());
+        assert!(check("list").judge("2025-11-25", &report(&["add", "echo", "progress"])).is_err());
     }
 }

@@ -7,34 +7,34 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::check::Check;
-use super::line::Line;
-use super::room::Room;
+use super::fixture::Fixture;
+use super::run::ClientRun;
 use crate::Result;
 use crate::process::{finish, last_lines};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Does the checks of a line, each in its room, and tells what was seen.
-pub(crate) fn observe(line: &Line, rooms: &[Room], command: impl Fn(&Path) -> Command) -> Vec<Value> {
+/// Runs the checks of a run, each with its fixture, and returns what was observed.
+pub(crate) fn observe(run: &ClientRun, fixtures: &[Fixture], command: impl Fn(&Path) -> Command) -> Vec<Value> {
     // Each invocation is a connection of its own; all of them agree on the same.
     let mut revision = None;
-    let mut one = |(check, room): (&&Check, &Room)| {
-        let cli = Cli { line, room, command: &command };
+    let mut one = |(check, fixture): (&&Check, &Fixture)| {
+        let cli = Cli { run, fixture, command: &command };
         let agreed = revision.get_or_insert_with(|| cli.agreed()).clone();
         match agreed.and_then(|revision| Ok((revision, cli.see(check)?))) {
             Ok((revision, seen)) => json!({ "check": check.name, "revision": revision, "seen": seen }),
             Err(words) => json!({ "check": check.name, "error": words }),
         }
     };
-    line.checks.iter().zip(rooms).map(&mut one).collect()
+    run.checks.iter().zip(fixtures).map(&mut one).collect()
 }
 
 /// Where the package keeps the program.
 pub(crate) const LAUNCHER: &str = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
 struct Cli<'a, F> {
-    line: &'a Line,
-    room: &'a Room,
+    run: &'a ClientRun,
+    fixture: &'a Fixture,
     command: &'a F,
 }
 
@@ -114,28 +114,29 @@ impl<F: Fn(&Path) -> Command> Cli<'_, F> {
     }
 
     fn ask(&self, arguments: &[&str]) -> Result<Value> {
-        let text = finish(&mut self.asking(arguments), LIMIT, self.room.folder())?;
+        let text = finish(&mut self.asking(arguments), LIMIT, self.fixture.folder())?;
         let mut answer: Value = serde_json::from_str(text.trim()).map_err(|error| format!("{error} in {text:?}"))?;
         answer.get_mut("result").map(Value::take).ok_or_else(|| format!("no result in {text:?}"))
     }
 
     /// Whether the server refused a request: the command fails then, and says why on its standard error. It has no codes.
     fn is_refused(&self, arguments: &[&str]) -> Result<bool> {
-        if finish(&mut self.asking(arguments), LIMIT, self.room.folder()).is_ok() {
+        if finish(&mut self.asking(arguments), LIMIT, self.fixture.folder()).is_ok() {
             return Ok(false);
         }
-        let errors = std::fs::read_to_string(self.room.folder().join("errors")).unwrap_or_default();
-        let mut told = errors.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        told.find(|told| told.pointer("/error/message").is_some())
+        let errors = std::fs::read_to_string(self.fixture.folder().join("errors")).unwrap_or_default();
+        let mut report = errors.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        report
+            .find(|report| report.pointer("/error/message").is_some())
             .map(|_| true)
             .ok_or_else(|| format!("no error in {}", last_lines(&errors)))
     }
 
     fn asking(&self, arguments: &[&str]) -> Command {
-        let era = if self.line.revision < "2026" { "legacy" } else { "modern" };
-        let mut command = (self.command)(self.room.folder());
+        let era = if self.run.revision < "2026" { "legacy" } else { "modern" };
+        let mut command = (self.command)(self.fixture.folder());
         // The target first: some options take everything that comes after them.
-        command.args(["--cli", self.room.target(), "--protocol-era", era, "--format", "json"]).args(arguments);
+        command.args(["--cli", self.fixture.target(), "--protocol-era", era, "--format", "json"]).args(arguments);
         command
     }
 }

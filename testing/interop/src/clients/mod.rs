@@ -4,15 +4,15 @@
 
 mod check;
 mod client;
-mod cutter;
+mod cutting_proxy;
+mod fixture;
 mod inspector;
-mod line;
 mod program;
-mod room;
+mod run;
 
 use std::path::PathBuf;
 
-pub(crate) use line::Line;
+pub(crate) use run::ClientRun;
 
 use crate::Result;
 use crate::package::Package;
@@ -24,13 +24,13 @@ pub(crate) fn columns() -> Vec<&'static str> {
 }
 
 /// Everything that could be done, in the order of the table, and with what.
-pub(crate) fn lines(revisions: fn(&str) -> bool) -> Result<(Vec<Line>, PathBuf)> {
+pub(crate) fn runs(revisions: fn(&str) -> bool) -> Result<(Vec<ClientRun>, PathBuf)> {
     let program = program::path()?;
     let transports = Transport::offered_by(&program)?;
-    Ok((Line::all(&transports, revisions).collect(), program))
+    Ok((ClientRun::all(&transports, revisions).collect(), program))
 }
 
-impl Line {
+impl ClientRun {
     pub(crate) fn package(&self) -> &'static Package {
         self.client.package
     }

@@ -9,7 +9,7 @@ use crate::Result;
 
 /// The path of the `steadfast` command.
 pub(crate) fn path() -> Result<PathBuf> {
-    // Clients start it in folders of their own.
+    // Clients start it in fixtures of their own.
     let named = |path| std::path::absolute(PathBuf::from(path)).map_err(|error| format!("STEADFAST_BIN: {error}"));
     std::env::var_os("STEADFAST_BIN").map_or_else(build, named)
 }

@@ -73,15 +73,15 @@ pub(crate) async fn log(session: &Session) -> Result<Value, Error> {
     }
     let mut logs = session.client.logs(LoggingLevel::Warning);
     let answer = session.call("log", json!({})).await?;
-    let mut heard = Vec::new();
+    let mut levels = Vec::new();
     while let Some(message) = logs.next().await {
         let level = message?.level;
-        heard.push(json!(level));
+        levels.push(json!(level));
         if level == LoggingLevel::Error {
             break;
         }
     }
-    Ok(json!({ "answer": answer, "heard": heard }))
+    Ok(json!({ "answer": answer, "levels": levels }))
 }
 
 pub(crate) async fn cancel(session: &Session) -> Result<Value, Error> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use steadfast::Error;
 
 use super::session::{ROOT, Session};
-use super::{asks, calls, lasts, lists};
+use super::{calls, input, lists, shutdown};
 use crate::Result;
 use crate::expected::covers;
 
@@ -63,7 +63,7 @@ pub(crate) const ALL: &[Check] = &[
     Check::new(
         "log",
         |session| Box::pin(calls::log(session)),
-        || json!({ "answer": ["logged", false], "heard": ["warning", "error"] }),
+        || json!({ "answer": ["logged", false], "levels": ["warning", "error"] }),
     ),
     Check::new(
         "resources",
@@ -80,12 +80,12 @@ pub(crate) const ALL: &[Check] = &[
     Check::new(
         "subscribe",
         |session| Box::pin(lists::subscribe(session)),
-        || json!({ "listening": true, "told": "interop://counter" }),
+        || json!({ "listening": true, "change": "interop://counter" }),
     ),
     Check::new(
         "changed",
         |session| Box::pin(lists::changed(session)),
-        || json!({ "listening": true, "told": true, "before": false, "after": true }),
+        || json!({ "listening": true, "change": true, "before": false, "after": true }),
     ),
     Check::new(
         "prompts",
@@ -105,22 +105,22 @@ pub(crate) const ALL: &[Check] = &[
     ),
     Check::new(
         "elicit",
-        |session| Box::pin(asks::elicit(session)),
+        |session| Box::pin(input::elicit(session)),
         || {
             let accepted = json!({ "age": 36, "loud": true, "manner": "polite", "name": "Ada" });
             json!({ "accepted": accepted, "declined": ["decline", false] })
         },
     ),
-    Check::new("sample", |session| Box::pin(asks::sample(session)), || json!({ "answer": ["Paris", false] })),
-    Check::new("roots", |session| Box::pin(asks::roots(session)), || json!({ "answer": [ROOT, false] })),
+    Check::new("sample", |session| Box::pin(input::sample(session)), || json!({ "answer": ["Paris", false] })),
+    Check::new("roots", |session| Box::pin(input::roots(session)), || json!({ "answer": [ROOT, false] })),
     Check::last(
         "close",
-        |session| Box::pin(lasts::close(session)),
+        |session| Box::pin(shutdown::close(session)),
         || json!({ "call": "Unknown", "afterwards": "NotSent", "gone": true }),
     ),
     Check::last(
         "kill",
-        |session| Box::pin(lasts::kill(session)),
+        |session| Box::pin(shutdown::kill(session)),
         || json!({ "call": "Unknown", "afterwards": "NotSent" }),
     ),
 ];

@@ -5,7 +5,7 @@ use steadfast::{Error, Reference, Revision};
 
 use super::check::Check;
 use super::session::{ROOT, Session, is_refused};
-use super::{calls, lasts, lists};
+use super::{calls, lists, shutdown};
 
 /// What takes long enough to be left or killed.
 const LONG: &str = "trigger-long-running-operation";
@@ -49,7 +49,11 @@ pub(crate) const ALL: &[Check] = &[
             })
         },
     ),
-    Check::new("subscribe", |session| Box::pin(subscribe(session)), || json!({ "listening": true, "told": RESOURCE })),
+    Check::new(
+        "subscribe",
+        |session| Box::pin(subscribe(session)),
+        || json!({ "listening": true, "change": RESOURCE }),
+    ),
     Check::new(
         "prompts",
         |session| Box::pin(prompts(session)),
@@ -61,12 +65,12 @@ pub(crate) const ALL: &[Check] = &[
     Check::new("roots", |session| Box::pin(roots(session)), || json!({ "root": true })),
     Check::last(
         "close",
-        |session| Box::pin(lasts::close_while(session, LONG, json!({ "duration": 60, "steps": 600 }))),
+        |session| Box::pin(shutdown::close_while(session, LONG, json!({ "duration": 60, "steps": 600 }))),
         || json!({ "call": "Unknown", "afterwards": "NotSent", "gone": true }),
     ),
     Check::last(
         "kill",
-        |session| Box::pin(lasts::kill_while(session, LONG, json!({ "duration": 60, "steps": 600 }))),
+        |session| Box::pin(shutdown::kill_while(session, LONG, json!({ "duration": 60, "steps": 600 }))),
         || json!({ "call": "Unknown", "afterwards": "NotSent" }),
     ),
 ];
@@ -75,7 +79,7 @@ fn open(session: &Session) -> Value {
     json!({ "has_instructions": session.client.instructions().is_some_and(|text| text.contains("Everything")) })
 }
 
-/// The tools that ask the client come when the server has heard what the client can do.
+/// The tools that ask the client come when the server knows the capabilities of the client.
 async fn list(session: &Session) -> Result<Value, Error> {
     let tools = session.client.list_tools().await?;
     let echo = tools.iter().find(|tool| tool.name == "echo").and_then(|tool| tool.input_schema.get("required"));
@@ -145,7 +149,7 @@ async fn prompts(session: &Session) -> Result<Value, Error> {
     }))
 }
 
-/// In 2025-11-25 it has a tool that runs only as a task, and may ask on the way.
+/// In 2025-11-25 it has a tool that runs only as a task, and may ask for input meanwhile.
 async fn tasks(session: &Session) -> Result<bool, Error> {
     session.client.list_tools().await?;
     let research =

@@ -1,4 +1,4 @@
-//! The server of a line: how it is started and reached.
+//! The server of a run: how it is started and reached.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::process::last_lines;
 const LISTENING: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The server of a line. Over HTTP it runs until this is dropped; else each session starts its own.
+/// The server of a run. Over HTTP it runs until this is dropped; else each session starts its own.
 pub(crate) struct Host<'a> {
     peer: &'static Peer,
     installed: &'a Installed,
@@ -32,7 +32,7 @@ struct Listening {
 }
 
 /// How a session reaches a server.
-pub(crate) enum Reached {
+pub(crate) enum ServerAddress {
     /// As a process of its own, to be started.
     Process(Box<child::Command>),
     /// Where it listens, and which process that is.
@@ -67,9 +67,9 @@ impl<'a> Host<'a> {
         self.folder.join("cleanup")
     }
 
-    pub(crate) fn reached(&self) -> Result<Reached> {
+    pub(crate) fn address(&self) -> Result<ServerAddress> {
         if let Some(listening) = &self.listening {
-            return Ok(Reached::Url(listening.url.clone(), listening.process.id()));
+            return Ok(ServerAddress::Url(listening.url.clone(), listening.process.id()));
         }
         let said = self.said();
         let mut log = OpenOptions::new().create(true).append(true).open(&said).map_err(|error| error.to_string())?;
@@ -81,7 +81,7 @@ impl<'a> Host<'a> {
             .current_dir(&self.folder)
             // What cannot be written down is not worth a failure.
             .on_stderr_line(move |line| drop(writeln!(log, "{line}")));
-        Ok(Reached::Process(Box::new(command)))
+        Ok(ServerAddress::Process(Box::new(command)))
     }
 
     /// The end of the server's standard error.

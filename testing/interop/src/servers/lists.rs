@@ -76,19 +76,19 @@ pub(crate) async fn subscribe_to(session: &Session, uri: &str, tool: &str) -> Re
     let filter = SubscriptionFilter::new().with_resource_subscriptions(vec![uri.to_owned()]);
     let mut changes = session.client.changes(filter);
     let listening = is_listening(&mut changes).await?;
-    let told = match until_told(session, tool, &mut changes).await? {
+    let change = match call_until_changed(session, tool, &mut changes).await? {
         Some(Change::Resource(uri)) => json!(uri),
         other => json!(format!("{other:?}")),
     };
-    Ok(json!({ "listening": listening, "told": told }))
+    Ok(json!({ "listening": listening, "change": change }))
 }
 
 pub(crate) async fn changed(session: &Session) -> Result<Value, Error> {
     let before = has_grown(session).await?;
     let mut changes = session.client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
     let listening = is_listening(&mut changes).await?;
-    let told = matches!(until_told(session, "grow", &mut changes).await?, Some(Change::Tools));
-    Ok(json!({ "listening": listening, "told": told, "before": before, "after": has_grown(session).await? }))
+    let change = matches!(call_until_changed(session, "grow", &mut changes).await?, Some(Change::Tools));
+    Ok(json!({ "listening": listening, "change": change, "before": before, "after": has_grown(session).await? }))
 }
 
 async fn has_grown(session: &Session) -> Result<bool, Error> {
@@ -100,11 +100,11 @@ async fn is_listening(changes: &mut Changes) -> Result<bool, Error> {
 }
 
 /// Calls a tool that changes something until the server tells of it.
-async fn until_told(session: &Session, tool: &str, changes: &mut Changes) -> Result<Option<Change>, Error> {
+async fn call_until_changed(session: &Session, tool: &str, changes: &mut Changes) -> Result<Option<Change>, Error> {
     for _ in 0..TRIES {
         session.call(tool, json!({})).await?;
-        if let Ok(told) = tokio::time::timeout(WAIT, changes.next()).await {
-            return told.transpose();
+        if let Ok(change) = tokio::time::timeout(WAIT, changes.next()).await {
+            return change.transpose();
         }
     }
     Ok(None)

@@ -100,7 +100,7 @@ impl Peer {
         (self.package.registry == Registry::Node).then_some("announce.mjs")
     }
 
-    /// Whether a revision is its newest. For it the client is not told which revision to offer.
+    /// Whether a revision is its newest. For it the client does not choose which revision to offer.
     pub(crate) fn is_newest(&self, revision: &str) -> bool {
         self.revisions.last() == Some(&revision)
     }

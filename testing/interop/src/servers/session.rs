@@ -1,4 +1,4 @@
-//! A connection to the server of a line, and what a check does with it.
+//! A connection to the server of a run, and what a check does with it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use steadfast::{
     ListRootsResult, Outcome, Revision, Root, model::FormKind,
 };
 
-use super::host::{Host, Reached};
+use super::host::{Host, ServerAddress};
 use crate::Result;
 
 /// How long a server may take to start on a busy machine.
@@ -44,17 +44,17 @@ impl Session {
         } else {
             NegotiationMode::Handshake(spoken)
         };
-        let (connecting, process, owned) = match host.reached()? {
-            Reached::Process(command) => {
+        let (connecting, process, owned) = match host.address()? {
+            ServerAddress::Process(command) => {
                 let child = Child::spawn(*command).map_err(|error| error.to_string())?;
                 let process = child.id();
                 (Client::connect(child), process, true)
             }
-            Reached::Url(url, process) => (Client::connect(url), process, false),
+            ServerAddress::Url(url, process) => (Client::connect(url), process, false),
         };
         let declines = Arc::new(AtomicBool::new(false));
         let connecting = answering(connecting, Arc::clone(&declines)).negotiation(era).opening_timeout(OPENING);
-        let client = connecting.await.map_err(|error| format!("cannot connect: {}", told(&error)))?;
+        let client = connecting.await.map_err(|error| format!("cannot connect: {}", describe(&error)))?;
         let process = process.try_into().map_err(|_| "a process without an id".to_owned())?;
         Ok(Self { client, process, owned, cleanup_log: host.cleanup_log(), declines })
     }
@@ -114,8 +114,8 @@ pub(crate) fn is_refused(answer: Result<Value, Error>) -> Result<bool, Error> {
     }
 }
 
-/// An error with everything that is known of it.
-pub(crate) fn told(error: &Error) -> String {
+/// An error with its causes, as text.
+pub(crate) fn describe(error: &Error) -> String {
     let mut words = format!("{error} ({:?}, {:?})", error.kind(), error.outcome());
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

@@ -36,7 +36,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
 }
 
 fn check_paid(facts: &Ledger, report: &mut Report) {
-    for request in facts.requests.iter().filter(|request| request.unpaid() && request.phase != Phase::Responded) {
+    for request in facts.requests.iter().filter(|request| request.unanswered() && request.phase != Phase::Responded) {
         report.broken(Law::Answer, format!("request {} was not answered ({:?})", request.id, request.phase));
     }
     if facts.refusals_due > 0 {

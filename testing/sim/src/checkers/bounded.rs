@@ -24,7 +24,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
         Observation::Sent { message, .. } => {
             for part in &message.parts {
                 let Part::Answer(answer) = part else { continue };
-                let ResponseOwner::Request(place) = facts.payee(answer) else { continue };
+                let ResponseOwner::Request(place) = facts.recipient(answer) else { continue };
                 let Some(request) = facts.requests.get(place) else { continue };
                 let limit = u64::try_from(limits.in_flight).unwrap_or(u64::MAX);
                 if answer.limit == Some(limit) && request.live_before < limits.in_flight {

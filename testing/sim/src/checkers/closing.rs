@@ -47,7 +47,7 @@ fn check_closed(facts: &Ledger, report: &mut Report) {
     if facts.ending.is_none() {
         report.broken(Law::Closing, "the connection closed without a cause");
     }
-    for request in facts.requests.iter().filter(|request| request.live && request.told.is_none()) {
+    for request in facts.requests.iter().filter(|request| request.live && request.stop_reason.is_none()) {
         report.broken(Law::Closing, format!("the handler of request {} was never told to stop", request.id));
     }
     for request in facts.requests.iter().filter(|request| request.phase == Phase::Running) {

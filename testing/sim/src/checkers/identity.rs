@@ -6,7 +6,7 @@ use super::Report;
 use crate::law::Law;
 use crate::observation::ledger::{Ledger, Phase, ResponseOwner};
 use crate::observation::message::Part;
-use crate::observation::{CallNumber, Ended, Observation};
+use crate::observation::{CallNumber, CallOutcome, Observation};
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     match seen {
@@ -36,7 +36,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 let Part::Answer(answer) = part else { continue };
                 let Some(id) = &answer.id else { continue };
                 let Some(running) = facts.running(id) else { continue };
-                let confusing = match facts.payee(answer) {
+                let confusing = match facts.recipient(answer) {
                     // One that was refused before this one came is not to blame.
                     ResponseOwner::Refusal => facts.refusals_sent >= running.refusals_before,
                     ResponseOwner::Unexpected => true,
@@ -55,21 +55,25 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
 }
 
 /// A call ends by a response of the peer only if the response has its id, and with the content of that response.
-fn check_call(facts: &Ledger, call: CallNumber, how: &Ended, report: &mut Report) {
+fn check_call(facts: &Ledger, call: CallNumber, how: &CallOutcome, report: &mut Report) {
     let Some(Observation::Received(message)) = &facts.cause else { return };
     let Some(id) = facts.call(call).and_then(|call| call.id.as_ref()) else { return };
     let matches = message.parts.iter().any(|part| match (part, how) {
-        (Part::Answer(answer), Ended::Answered(text)) => {
+        (Part::Answer(answer), CallOutcome::Answered(text)) => {
             answer.id.as_ref() == Some(id) && answer.result.as_ref() == Some(text)
         }
-        (Part::Answer(answer), Ended::Refused(code)) => answer.id.as_ref() == Some(id) && answer.code == Some(*code),
-        (Part::Answer(answer), Ended::Unreadable) => answer.id.as_ref() == Some(id),
-        (Part::Cancel { id: named }, Ended::ByPeer) => named.as_ref() == Some(id),
+        (Part::Answer(answer), CallOutcome::Refused(code)) => {
+            answer.id.as_ref() == Some(id) && answer.code == Some(*code)
+        }
+        (Part::Answer(answer), CallOutcome::Unreadable) => answer.id.as_ref() == Some(id),
+        (Part::Cancel { id: named }, CallOutcome::ByPeer) => named.as_ref() == Some(id),
         // A line that could not be read, or the calls of a request that was cancelled.
-        (Part::Unreadable { .. }, Ended::Unreadable) | (Part::Cancel { .. }, Ended::Cancelled { .. }) => true,
+        (Part::Unreadable { .. }, CallOutcome::Unreadable) | (Part::Cancel { .. }, CallOutcome::Cancelled { .. }) => {
+            true
+        }
         _ => false,
     });
-    if !matches && !matches!(how, Ended::Closed { .. }) {
+    if !matches && !matches!(how, CallOutcome::Closed { .. }) {
         report.broken(
             Law::Identity,
             format!("call {call} with id {id} was ended ({how:?}) by a message that is not its answer"),

@@ -6,7 +6,7 @@
 use super::Report;
 use crate::law::Law;
 use crate::observation::ledger::Ledger;
-use crate::observation::{Ended, Execution, Observation};
+use crate::observation::{CallOutcome, Execution, Observation};
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     let Some(cause) = &facts.cause else { return };
@@ -17,7 +17,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
         Observation::Received(message) if message.is_unreadable() => {
             let felt = match seen {
                 Observation::Started { .. } | Observation::Stopped { .. } | Observation::Closed(_) => true,
-                Observation::CallEnded { how, .. } => *how != Ended::Unreadable,
+                Observation::CallEnded { how, .. } => *how != CallOutcome::Unreadable,
                 _ => false,
             };
             if felt {

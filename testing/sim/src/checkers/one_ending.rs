@@ -29,7 +29,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
 }
 
 fn check_answer(facts: &Ledger, answer: &crate::observation::message::Answer, report: &mut Report) {
-    match facts.payee(answer) {
+    match facts.recipient(answer) {
         ResponseOwner::Request(place) => {
             let Some(request) = facts.requests.get(place) else { return };
             if request.answers > 0 {

@@ -4,7 +4,7 @@
 use super::Report;
 use crate::law::Law;
 use crate::observation::ledger::Ledger;
-use crate::observation::{Ended, Observation};
+use crate::observation::{CallOutcome, Observation};
 
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     match seen {
@@ -24,7 +24,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 }
                 _ => {}
             }
-            if matches!(how, Ended::TimedOut { .. }) && !facts.is_call_overdue(call) {
+            if matches!(how, CallOutcome::TimedOut { .. }) && !facts.is_call_overdue(call) {
                 report.broken(Law::Outcome, format!("call {number} is said to have timed out before its time"));
             }
         }

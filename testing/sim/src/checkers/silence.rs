@@ -54,7 +54,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
 pub(crate) const LOGS_EACH: u64 = 1_000;
 
 fn check_answer(facts: &Ledger, answer: &Answer, report: &mut Report) {
-    let cancelled = match facts.payee(answer) {
+    let cancelled = match facts.recipient(answer) {
         ResponseOwner::Request(place) => facts.requests.get(place).filter(|request| request.phase == Phase::Cancelled),
         ResponseOwner::Refusal => None,
         // An error of the connection's own for which no request waits.

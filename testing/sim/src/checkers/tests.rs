@@ -10,7 +10,7 @@ use super::{Checkers, Report};
 use crate::law::Law;
 use crate::observation::ledger::{Ledger, Settings, Side};
 use crate::observation::message::Message;
-use crate::observation::{Called, Ended, Observation};
+use crate::observation::{CallOutcome, CallRecord, Observation};
 
 /// A history that is shown to the checkers.
 struct History {
@@ -57,7 +57,8 @@ impl History {
     }
 
     fn call(self, call: u64) -> Self {
-        let called = Called { call, method: "ping", parent: None, timeout: None, total_timeout: None, accepted: true };
+        let called =
+            CallRecord { call, method: "ping", parent: None, timeout: None, total_timeout: None, accepted: true };
         self.see(Observation::Called(called)).settle()
     }
 
@@ -66,7 +67,7 @@ impl History {
         self.see(Observation::Sent { message, call: Some(call) }).settle()
     }
 
-    fn end_call(self, call: u64, how: Ended) -> Self {
+    fn end_call(self, call: u64, how: CallOutcome) -> Self {
         self.see(Observation::CallEnded { call, how })
     }
 
@@ -118,8 +119,10 @@ fn a_good_history_breaks_nothing() {
     let good = history().request(0, &id).send(&progress(&id, 1)).respond(0).send(&answer(&id, 0));
     let good = good.see(Observation::Flushed).settle().see(Observation::ExecutionEnded(0)).settle();
     let good = good.call(0).send_call(0).see(Observation::FirstByte(0)).settle().see(Observation::Flushed).settle();
-    let good =
-        good.receive(&json!({"jsonrpc":"2.0","id":0,"result":{}})).end_call(0, Ended::Answered("{}".into())).settle();
+    let good = good
+        .receive(&json!({"jsonrpc":"2.0","id":0,"result":{}}))
+        .end_call(0, CallOutcome::Answered("{}".into()))
+        .settle();
     assert_eq!(good.see(Observation::Quiet).broken(), []);
 }
 
@@ -221,7 +224,7 @@ fn identity() {
         "a refusal"
     );
     let wrong = history().call(0).send_call(0).receive(&json!({"jsonrpc":"2.0","id":"0","result":{}}));
-    let wrong = wrong.end_call(0, Ended::Answered("{}".into()));
+    let wrong = wrong.end_call(0, CallOutcome::Answered("{}".into()));
     assert!(wrong.broken().contains(&Law::Identity), "an answer to another");
 }
 
@@ -242,12 +245,12 @@ fn outcome() {
     let written = || history().call(0).send_call(0).see(Observation::FirstByte(0)).settle();
     let gave_up = Observation::GaveUp(0);
     let said = |how| written().see(gave_up.clone()).end_call(0, how).settle().broken();
-    assert_eq!(said(Ended::Cancelled { sent: true }), []);
-    assert_eq!(said(Ended::Cancelled { sent: false }), [Law::Outcome], "it was sent");
-    let unsent = history().call(0).see(gave_up.clone()).end_call(0, Ended::Cancelled { sent: true });
+    assert_eq!(said(CallOutcome::Cancelled { sent: true }), []);
+    assert_eq!(said(CallOutcome::Cancelled { sent: false }), [Law::Outcome], "it was sent");
+    let unsent = history().call(0).see(gave_up.clone()).end_call(0, CallOutcome::Cancelled { sent: true });
     assert_eq!(unsent.broken(), [Law::Outcome], "it was not sent");
     assert!(history().call(0).see(gave_up).settle().broken().contains(&Law::Outcome), "it goes on");
-    let twice = written().see(Observation::GaveUp(0)).end_call(0, Ended::Cancelled { sent: true });
-    assert_eq!(twice.end_call(0, Ended::Cancelled { sent: true }).broken(), [Law::Outcome], "twice");
-    assert_eq!(written().end_call(0, Ended::TimedOut { sent: true }).broken(), [Law::Outcome], "before its time");
+    let twice = written().see(Observation::GaveUp(0)).end_call(0, CallOutcome::Cancelled { sent: true });
+    assert_eq!(twice.end_call(0, CallOutcome::Cancelled { sent: true }).broken(), [Law::Outcome], "twice");
+    assert_eq!(written().end_call(0, CallOutcome::TimedOut { sent: true }).broken(), [Law::Outcome], "before its time");
 }

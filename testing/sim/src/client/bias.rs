@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::script::{Act, Call, Opening, Question, Script, ServerAction, Step, TaskStep};
+use super::script::{Action, Call, Opening, Question, Script, ServerAction, Step, TaskStep};
 use crate::script::bias::{Bias, insert_behind, soon};
 
 pub(super) fn apply(script: &mut Script) {
@@ -16,8 +16,8 @@ pub(super) fn apply(script: &mut Script) {
     if let Some(random) = &mut bias.change("poll interval", 25) {
         let pace = *random.pick(&[Some(0), Some(60_000), Some(1_000_000), Some(u64::MAX), None]);
         each_task(script, |say| {
-            if let ServerAction::Task(errand) = say {
-                errand.pace = pace;
+            if let ServerAction::Task(task_plan) = say {
+                task_plan.pace = pace;
             }
         });
     }
@@ -25,7 +25,7 @@ pub(super) fn apply(script: &mut Script) {
         let question = *random.pick(&[Question::Hangs, Question::Fails, Question::Unheard]);
         each_task(script, |say| match say {
             ServerAction::AskBack(asked, _) => *asked = question,
-            ServerAction::Task(errand) => errand.steps[0] = TaskStep::Asks(question),
+            ServerAction::Task(task_plan) => task_plan.steps[0] = TaskStep::Asks(question),
             _ => {}
         });
     }
@@ -53,24 +53,24 @@ pub(super) fn apply(script: &mut Script) {
     }
     if let Some(random) = &mut bias.change("given up", 30) {
         insert_behind(&mut script.steps, |step| {
-            let given_up = matches!(step.act, Act::Call(_)) && random.chance(50);
-            let act = if random.chance(70) { Act::Drop { back: 0 } } else { Act::Cancel { back: 0 } };
-            given_up.then(|| Step { delay: soon(random), act })
+            let given_up = matches!(step.action, Action::Call(_)) && random.chance(50);
+            let action = if random.chance(70) { Action::Drop { back: 0 } } else { Action::Cancel { back: 0 } };
+            given_up.then(|| Step { delay: soon(random), action })
         });
     }
     if let Some(random) = &mut bias.change("an end", 30) {
-        let ends = [Act::Close, Act::Close, Act::Forget, Act::Die, Act::EndOutput, Act::StopReading];
+        let ends = [Action::Close, Action::Close, Action::Forget, Action::Die, Action::EndOutput, Action::StopReading];
         for _ in 0..random.between(1, 2) {
             let at = random.index(script.steps.len() + 1);
-            let step = Step { delay: soon(random), act: random.pick(&ends).clone() };
+            let step = Step { delay: soon(random), action: random.pick(&ends).clone() };
             script.steps.insert(at, step);
         }
     }
 }
 
 fn calls(script: &mut Script) -> impl Iterator<Item = &mut Call> {
-    script.steps.iter_mut().filter_map(|step| match &mut step.act {
-        Act::Call(call) => Some(call),
+    script.steps.iter_mut().filter_map(|step| match &mut step.action {
+        Action::Call(call) => Some(call),
         _ => None,
     })
 }

@@ -9,8 +9,8 @@ use serde_json::json;
 use steadfast::client::{Canceller, ConnectBuilder, Reconnect};
 use steadfast::{CallToolResult, Client, ElicitParams, ElicitResult, Error, ListRootsResult};
 
-use super::journal::{End, Journal};
-use super::script::{Act, Call, Opening, ProgressMode, Script};
+use super::journal::{CallResult, Journal};
+use super::script::{Action, Call, Opening, ProgressMode, Script};
 use super::server::{Server, ServerOutput};
 use crate::executor::{Executor, TaskId};
 use crate::script::rng::Random;
@@ -26,7 +26,7 @@ pub(super) struct Caller {
     pub(super) journal: Arc<Journal>,
     pub(super) server: Arc<Server>,
     /// Where the server sends unsolicited messages.
-    pub(super) voice: Arc<dyn ServerOutput>,
+    pub(super) output: Arc<dyn ServerOutput>,
     state: Mutex<State>,
 }
 
@@ -42,12 +42,12 @@ impl Caller {
         executor: Executor,
         journal: Arc<Journal>,
         server: Arc<Server>,
-        voice: Arc<dyn ServerOutput>,
+        output: Arc<dyn ServerOutput>,
     ) -> Self {
-        Self { executor, journal, server, voice, state: Mutex::default() }
+        Self { executor, journal, server, output, state: Mutex::default() }
     }
 
-    /// With what is the same over every way.
+    /// With what is the same over every transport.
     pub(super) fn prepare(&self, connecting: ConnectBuilder, script: &Script) -> ConnectBuilder {
         let (executor, random) = (self.executor.clone(), Mutex::new(Random::new(script.seed, 32)));
         let connecting = if script.tasks { connecting.tasks() } else { connecting };
@@ -81,7 +81,7 @@ impl Caller {
                 if step.delay > Duration::ZERO {
                     self.executor.sleep(step.delay).await;
                 }
-                self.act(step.act).await;
+                self.run_action(step.action).await;
             }
             self.executor.sleep(LONG).await;
         }
@@ -96,7 +96,7 @@ impl Caller {
         for _ in 0..2 {
             self.executor.sleep(LONG / 2).await;
         }
-        self.voice.die();
+        self.output.die();
     }
 
     async fn open(&self, connecting: ConnectBuilder, script: &Script) -> Option<Client> {
@@ -122,10 +122,10 @@ impl Caller {
         opened.ok()
     }
 
-    async fn act(self: &Arc<Self>, act: Act) {
-        match act {
-            Act::Call(call) => self.call(call),
-            Act::Drop { back } => {
+    async fn run_action(self: &Arc<Self>, action: Action) {
+        match action {
+            Action::Call(call) => self.call(call),
+            Action::Drop { back } => {
                 let mut state = self.state();
                 let place = state.calls.len().checked_sub(1 + back);
                 let task = place.map(|place| state.calls.remove(place));
@@ -134,7 +134,7 @@ impl Caller {
                     self.executor.cancel(task);
                 }
             }
-            Act::Cancel { back } => {
+            Action::Cancel { back } => {
                 let state = self.state();
                 let call = state.calls.iter().rev().nth(back).map(|(tag, _, canceller)| (*tag, canceller.clone()));
                 drop(state);
@@ -143,9 +143,9 @@ impl Caller {
                     canceller.cancel();
                 }
             }
-            Act::Read(reading) => self.read(reading),
-            Act::Listen(listening) => self.listen(&listening),
-            Act::StopListening { back } => {
+            Action::Read(reading) => self.read(reading),
+            Action::Listen(listening) => self.listen(&listening),
+            Action::StopListening { back } => {
                 let mut state = self.state();
                 let place = state.listeners.len().checked_sub(1 + back);
                 let listener = place.map(|place| state.listeners.remove(place));
@@ -154,14 +154,14 @@ impl Caller {
                     self.executor.cancel(listener);
                 }
             }
-            Act::Change(resource) => self.server.change(resource, &self.voice),
-            Act::ServerAction(say) => self.server.say(say, None, &self.voice),
-            Act::Pause(duration) => self.voice.pause(duration),
-            Act::Settle => self.executor.sleep(LONG).await,
-            Act::EndOutput => self.voice.end_output(),
-            Act::StopReading => self.voice.stop_reading(),
-            Act::Die => self.voice.die(),
-            Act::Close => {
+            Action::Change(resource) => self.server.change(resource, &self.output),
+            Action::ServerAction(say) => self.server.say(say, None, &self.output),
+            Action::Pause(duration) => self.output.pause(duration),
+            Action::Settle => self.executor.sleep(LONG).await,
+            Action::EndOutput => self.output.end_output(),
+            Action::StopReading => self.output.stop_reading(),
+            Action::Die => self.output.die(),
+            Action::Close => {
                 let client = self.state().client.take();
                 if let Some(client) = client {
                     self.journal.close();
@@ -169,7 +169,7 @@ impl Caller {
                     self.journal.closed();
                 }
             }
-            Act::Forget => self.forget(),
+            Action::Forget => self.forget(),
         }
     }
 
@@ -203,21 +203,21 @@ impl Caller {
         let journal = Arc::clone(&self.journal);
         let (task, canceller) = if call.progress == ProgressMode::Stream {
             let (mut progress, result) = made.with_progress();
-            self.executor.spawn_scenery(async move {
+            self.executor.spawn_harness_task(async move {
                 while let Some(step) = progress.next().await {
                     journal.progressed(tag, step.progress);
                 }
-                journal.heard_out(tag);
+                journal.progress_ended(tag);
             });
             let canceller = result.canceller();
-            (self.executor.spawn_scenery(waits.wait(result, call.polls)), canceller)
+            (self.executor.spawn_harness_task(waits.wait(result, call.polls)), canceller)
         } else {
             if call.progress == ProgressMode::Called {
                 made = made.on_progress(move |progress| journal.progressed(tag, progress.progress));
             }
             let pending = made.start();
             let canceller = pending.canceller();
-            (self.executor.spawn_scenery(waits.wait(pending, call.polls)), canceller)
+            (self.executor.spawn_harness_task(waits.wait(pending, call.polls)), canceller)
         };
         drop(client);
         self.state().calls.push((tag, task, canceller));
@@ -241,7 +241,7 @@ impl Caller {
 struct CallGuard {
     caller: Arc<Caller>,
     tag: u64,
-    end: Option<End>,
+    end: Option<CallResult>,
 }
 
 impl CallGuard {
@@ -257,14 +257,14 @@ impl CallGuard {
         });
         let ended = ended.await;
         drop(call);
-        self.end = ended.map(End::of);
+        self.end = ended.map(CallResult::of);
     }
 }
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
         self.caller.state().calls.retain(|(tag, ..)| *tag != self.tag);
-        self.caller.journal.ended(self.tag, self.end.take().unwrap_or(End::Dropped));
+        self.caller.journal.ended(self.tag, self.end.take().unwrap_or(CallResult::Dropped));
         self.caller.left();
     }
 }

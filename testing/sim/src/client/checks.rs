@@ -3,6 +3,9 @@
 //! Nothing here knows the client: it sees what the program did and the results it got, what the server read and wrote, and what
 //! is left in the executor.
 
+mod outcome;
+mod questions;
+
 pub(super) mod cache;
 pub(super) mod changes;
 pub(super) mod tasks;
@@ -10,15 +13,17 @@ pub(super) mod tasks;
 use std::time::Duration;
 
 use serde_json::Value;
-use steadfast::{ErrorKind, Outcome};
+use steadfast::Outcome;
 use steadfast_proto::Moment;
 
-use super::journal::{CallFacts, End, Facts, Fault, Kind, QuestionFacts, RequestFacts, ResponseKind, TransportFacts};
-use super::script::{Call, Over};
+use super::TransportKind;
+use super::journal::{CallResult, Facts, Fault, Kind, RequestFacts, ResponseKind, TransportFacts};
 use crate::executor::Executor;
-use crate::executor::line_buffer::LineBuffer;
 use crate::law::Law;
 use crate::observation::message::{Id, id_text};
+pub(super) use outcome::at_end;
+use outcome::{first_answer, first_answer_was_in_time, not_sent_in_part, over_are_taken_back, overdue};
+use questions::questions_are_answered;
 
 /// What may pass between a cause and its effect: time goes on a little while things run.
 const SLACK: Duration = Duration::from_millis(100);
@@ -55,7 +60,7 @@ pub(super) fn at_progress(facts: &mut Facts, tag: u64, value: f64) {
     if !facts.reported.contains(&(tag, value.to_string())) {
         return facts.broken(Law::Identity, format!("call {tag} was told of progress {value}"));
     }
-    let in_order = facts.over == Over::Stream;
+    let in_order = facts.transport_kind == TransportKind::Stream;
     let Some(call) = facts.calls.get_mut(&tag) else { return };
     let before = std::mem::replace(&mut call.progressed, value);
     // Over HTTP each round has a stream of its own.
@@ -84,7 +89,7 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
     }
     if let Some(call) = tag.and_then(|tag| facts.calls.get_mut(&tag)) {
         call.ids.push(id.clone());
-        if matches!(call.ended, Some((_, End::Failed(_, Outcome::NotSent)))) {
+        if matches!(call.ended, Some((_, CallResult::Failed(_, Outcome::NotSent)))) {
             facts.broken(Law::Outcome, format!("the request {id} was made for a call that was said not to be sent"));
         }
     }
@@ -142,7 +147,7 @@ pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
     let raw = id_text(&params["requestId"]);
     let id = raw.and_then(|raw| facts.keys.get(&(link, raw)).cloned());
     // Over HTTP each message is a request of its own: one that was dropped before it was sent is cancelled all the same.
-    if facts.over == Over::Http && id.is_none() {
+    if facts.transport_kind == TransportKind::Http && id.is_none() {
         return;
     }
     match id.as_ref().and_then(|id| facts.requests.get_mut(id)) {
@@ -175,101 +180,14 @@ pub(super) fn at_answer(facts: &mut Facts, id: &Id) {
     }
 }
 
-/// The first answer to the last round of a call, if the client has read it.
-fn first_answer<'a>(
-    facts: &'a Facts,
-    way: &dyn TransportFacts,
-    call: &CallFacts,
-) -> (Option<ResponseKind>, &'a [Fault]) {
-    let Some(request) = call.ids.last().and_then(|id| facts.requests.get(id)) else { return (None, &[]) };
-    let read = |(receipt, _): &&(Option<usize>, ResponseKind)| receipt.is_some_and(|receipt| way.was_read(receipt));
-    (request.answers.iter().find(read).map(|(_, said)| *said), &request.faults)
-}
-
-/// Whether that was read before the client could know that its connection is lost: calls end with the connection, and one that
-/// may be made again waits for another while the rest of the first is still read.
-fn first_answer_was_in_time(facts: &Facts, way: &dyn TransportFacts, call: &CallFacts) -> bool {
-    let request = call.ids.last().and_then(|id| facts.requests.get(id));
-    if request.is_some_and(|request| facts.is_given_up(request.link)) {
-        return false;
-    }
-    let mut receipts = request.into_iter().flat_map(|request| &request.answers).filter_map(|(receipt, _)| *receipt);
-    receipts.find(|receipt| way.was_read(*receipt)).is_some_and(|receipt| way.was_read_in_time(receipt))
-}
-
-/// A call has ended: with its true outcome (L10), and not before its time.
-pub(super) fn at_end(facts: &mut Facts, way: &dyn TransportFacts, now: Moment, tag: u64, end: &End) {
-    let (Some(call), Some(plan)) = (facts.calls.get(&tag), facts.plans.get(&tag)) else { return };
-    let (said, faults) = first_answer(facts, way, call);
-    let decided = said.is_some_and(ResponseKind::decides);
-    let answered = call.ids.last().and_then(|id| facts.requests.get(id)).is_some_and(|last| !last.answers.is_empty());
-    let lied = match end {
-        End::Done(text) => !said.is_some_and(ResponseKind::is_result) || *text != format!("tag:{tag};"),
-        End::Failed(kind, _) => match kind {
-            ErrorKind::Refused => !refused(said, faults),
-            // Who dies in the middle of a word has torn it.
-            ErrorKind::Decode => {
-                !(matches!(said, Some(ResponseKind::Unreadable | ResponseKind::Torn | ResponseKind::TaskEmpty))
-                    || facts.trouble && answered)
-            }
-            ErrorKind::TimedOut => now < call.began + plan.timeout.min(plan.total),
-            ErrorKind::Closed => facts.closing.is_none() && facts.left.is_none() && !facts.trouble,
-            ErrorKind::Transport => decided || (faults.is_empty() && facts.closing.is_none() && !facts.trouble),
-            // A server that redirects the same request has not started it, and no request is sent to the new place.
-            ErrorKind::Unsendable => !faults.iter().any(|fault| matches!(fault, Fault::Status(307 | 308))),
-            ErrorKind::Cancelled => said != Some(ResponseKind::TaskCancelled) && !call.cancelled,
-            ErrorKind::Unanswered => said != Some(ResponseKind::AskBack),
-            // One that goes on, or is made again on another connection, may be refused long after it began.
-            ErrorKind::Limit => !call.crowded && facts.peak <= facts.most_calls,
-            _ => true,
-        },
-        End::Dropped => false,
-    };
-    if lied {
-        let what = format!("call {tag} ended as {end:?}, and the server said {said:?}, with {faults:?}");
-        return facts.broken(Law::Outcome, what);
-    }
-    if let End::Failed(_, Outcome::NotSent) = end {
-        let (seen, executions) = (!call.ids.is_empty() && facts.over == Over::Stream, call.executions);
-        if seen || executions > 0 {
-            facts.broken(Law::Outcome, format!("call {tag} is said not to have been sent, and the server has it"));
-        }
-    }
-    tasks::at_end(facts, tag, said, end);
-    let most = if facts.over == Over::Http { LEAVING_HTTP } else { LEAVING };
-    if facts.shut.is_some_and(|shut| now > shut + most + SLACK) {
-        return facts.broken(Law::Closing, format!("call {tag} ends long after the client was closed"));
-    }
-    if let Some(late) = overdue(facts, now, tag) {
-        facts.broken(Law::Answer, late);
-    }
-}
-
-fn refused(said: Option<ResponseKind>, faults: &[Fault]) -> bool {
-    let status = faults.iter().any(|fault| matches!(fault, Fault::Status(400..500)));
-    matches!(said, Some(ResponseKind::Error | ResponseKind::TaskFailed)) || status
-}
-
-/// Whether a call lasts, or has lasted, for longer than it may.
-fn overdue(facts: &Facts, now: Moment, tag: u64) -> Option<String> {
-    let (call, plan) = (facts.calls.get(&tag)?, facts.plans.get(&tag)?);
-    let took = now.since(call.began);
-    let most = deadline(call, plan, facts.returns);
-    (took > most + SLACK).then(|| format!("call {tag} takes {took:?}, and may take {most:?}"))
-}
-
-fn deadline(call: &CallFacts, plan: &Call, returns: bool) -> Duration {
-    // One that is made again has the time of each.
-    if call.prolonged || returns { plan.total } else { plan.timeout.min(plan.total) }
-}
-
 /// Nothing can run: what takes no time has happened.
-pub(super) fn at_idle(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
-    for request in facts.requests.values_mut().filter(|request| !request.over) {
-        request.over = request.answers.iter().any(|(receipt, _)| receipt.is_some_and(|receipt| way.was_read(receipt)));
+pub(super) fn at_idle(facts: &mut Facts, transport: &dyn TransportFacts, now: Moment) {
+    for request in facts.requests.values_mut().filter(|request| !request.finished) {
+        request.finished =
+            request.answers.iter().any(|(receipt, _)| receipt.is_some_and(|receipt| transport.was_read(receipt)));
     }
     facts.peak = facts.waiting(now);
-    let most = if facts.over == Over::Http { LEAVING_HTTP } else { LEAVING };
+    let most = if facts.transport_kind == TransportKind::Http { LEAVING_HTTP } else { LEAVING };
     // A client that is closed while tasks are to be cancelled waits first until the server has heard of that.
     let hearing = if facts.cancels_at_close { tasks::HEARING } else { Duration::ZERO };
     let too_long = facts.closing.is_some_and(|closing| now > closing + most + hearing + SLACK);
@@ -279,23 +197,23 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) 
         if let Some(late) = overdue(facts, now, tag) {
             return facts.broken(Law::Answer, late);
         }
-        let (said, _) = first_answer(facts, way, call);
+        let (said, _) = first_answer(facts, transport, call);
         let again = facts.returns && (call.task.is_some() || facts.plans.get(&tag).is_some_and(|plan| plan.idempotent));
-        if said.is_some_and(ResponseKind::decides) && (!again || first_answer_was_in_time(facts, way, call)) {
+        if said.is_some_and(ResponseKind::decides) && (!again || first_answer_was_in_time(facts, transport, call)) {
             return facts.broken(Law::Answer, format!("call {tag} waits, and the answer was read: {said:?}"));
         }
         if call.cancelled {
             return facts.broken(Law::Answer, format!("call {tag} waits, and was cancelled"));
         }
-        tasks::note_followed(facts, way, tag);
+        tasks::note_followed(facts, transport, tag);
         // One that has been asked back waits for the program, not for the server.
         let patient = said == Some(ResponseKind::AskBack) && facts.shut.is_none_or(|shut| now <= shut + most + SLACK);
-        if (too_long || (way.is_heard_out() && !facts.returns)) && !patient {
+        if (too_long || (transport.is_read_to_end() && !facts.returns)) && !patient {
             return facts.broken(Law::Closing, format!("call {tag} waits, and the connection is over"));
         }
     }
-    let over = too_long || (way.is_heard_out() && !facts.returns);
-    changes::at_idle(facts, way, now, too_long);
+    let over = too_long || (transport.is_read_to_end() && !facts.returns);
+    changes::at_idle(facts, transport, now, too_long);
     cache::at_idle(facts, now, over);
     if let Some((tag, _)) = facts.calls.iter().find(|(_, call)| call.hears && call.ended.is_some()) {
         let what = format!("call {tag} has ended, and the stream of its progress has not");
@@ -303,88 +221,26 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) 
     }
     let asked = facts.calls.values().any(|call| call.ended.is_none());
     // Over HTTP there is one fetch for as long as there is a client; no request may be in it.
-    let over = if facts.over == Over::Http { facts.requesting == 0 } else { way.is_dropped() };
+    let over = if facts.transport_kind == TransportKind::Http { facts.requesting == 0 } else { transport.is_dropped() };
     if too_long && !asked && !over {
         return facts.broken(Law::Closing, "the connection should have ended by now");
     }
-    let cancels = if tasks::may_be_cancelling(facts, way, now) { CANCELLING } else { Duration::ZERO };
-    if facts.left.is_some_and(|left| now > left + most + cancels + SLACK) && !way.is_dropped() {
+    let cancels = if tasks::may_be_cancelling(facts, transport, now) { CANCELLING } else { Duration::ZERO };
+    if facts.left.is_some_and(|left| now > left + most + cancels + SLACK) && !transport.is_dropped() {
         return facts.broken(Law::Closing, "the client was dropped, but its connection is still open");
     }
-    if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && way.is_quiet() {
-        over_are_taken_back(facts, way, now);
-        tasks::unwanted_are_cancelled(facts, way, now);
-        tasks::late_are_cancelled(facts, way, now);
+    if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && transport.is_quiet() {
+        over_are_taken_back(facts, transport, now);
+        tasks::unwanted_are_cancelled(facts, transport, now);
+        tasks::late_are_cancelled(facts, transport, now);
         changes::given_up_are_taken_back(facts);
-        changes::subscriptions_are_right(facts, way);
-        questions_are_answered(facts, way, now);
-    }
-}
-
-/// L5: a call that was dropped or timed out is cancelled, unless its response was there. In a session that comes after the
-/// request itself, which has a second to arrive (L9) from when it is sent: that may be after the program dropped the call.
-fn over_are_taken_back(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
-    let left = facts.calls.iter().find(|(_, call)| {
-        let over = matches!(call.ended, Some((_, End::Dropped | End::Failed(ErrorKind::TimedOut, _))));
-        let Some(request) = call.ids.last().and_then(|id| facts.requests.get(id)).filter(|_| over) else {
-            return false;
-        };
-        let told = match (facts.over, facts.modern) {
-            (Over::Http, true) => request.given_up,
-            // A request that the server did not read needs no cancellation.
-            (Over::Http, false) => {
-                let since = call.ended.as_ref().map(|(ended, _)| request.written.max(*ended));
-                let soon = since.is_some_and(|since| now < since + ARRIVING);
-                request.cancelled || !request.faults.is_empty() || soon
-            }
-            (Over::Stream, _) => request.cancelled,
-        };
-        !told && first_answer(facts, way, call).0.is_none()
-    });
-    if let Some((tag, _)) = left {
-        let what = format!("call {tag} was dropped, but its cancellation was not sent");
-        facts.broken(Law::Closing, what);
-    }
-}
-
-/// L2: a request of a server of the older revisions is answered, in time after it was read (a cut stream may be resumed
-/// long after), and L3: not if it was cancelled.
-fn questions_are_answered(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
-    let read = |receipt: Option<usize>| receipt.is_some_and(|receipt| way.was_read(receipt));
-    // In a session a response that is dropped before its end is dropped for a cancellation.
-    let cancelled = |request: &Id| facts.requests.get(request).is_some_and(|request| request.cancelled);
-    for question in facts.questions.values_mut() {
-        if question.heard.is_none() && read(question.receipt) {
-            question.heard = Some(now);
-        }
-        // What was read of a dropped response may be lost before the client processes it.
-        let told = question.withdrawn.as_ref().is_some_and(|(receipt, within)| {
-            read(Some(*receipt)) && !(facts.over == Over::Http && within.as_ref().is_some_and(cancelled))
-        });
-        question.silenced |= question.answers == 0 && told;
-    }
-    // A message in a response that is not read any more may be lost on its way to its handler.
-    let given_up = |question: &QuestionFacts| {
-        let within = question.within.as_ref().and_then(|within| facts.requests.get(within));
-        facts.over == Over::Http && within.is_some_and(|request| request.cancelled || request.given_up)
-    };
-    let waits = facts.questions.iter().find(|(_, question)| {
-        !given_up(question)
-            && question.answers == 0
-            && !question.taken_back
-            && question.heard.is_some_and(|heard| now > heard + HANDLING)
-    });
-    if let Some((id, _)) = waits
-        && !facts.modern
-        && facts.opened == Some(Ok(()))
-    {
-        let what = format!("the question {id} was read, and is not answered");
-        facts.broken(Law::Answer, what);
+        changes::subscriptions_are_right(facts, transport);
+        questions_are_answered(facts, transport, now);
     }
 }
 
 /// Nothing will ever happen again.
-pub(super) fn at_last(facts: &mut Facts, way: &dyn TransportFacts, executor: &Executor) {
+pub(super) fn at_last(facts: &mut Facts, transport: &dyn TransportFacts, executor: &Executor) {
     if let Some(panic) = executor.escaped() {
         return facts.broken(Law::Isolation, format!("a panic came out of the client: {panic}"));
     }
@@ -401,27 +257,8 @@ pub(super) fn at_last(facts: &mut Facts, way: &dyn TransportFacts, executor: &Ex
     {
         return facts.broken(Law::Closing, format!("{tasks} tasks, {jobs} jobs and {timers} timers are left"));
     }
-    if !way.is_dropped() {
+    if !transport.is_dropped() {
         return facts.broken(Law::Closing, "the transport was never dropped");
     }
     not_sent_in_part(facts);
-}
-
-/// L10: of a call that is reported as not sent, not even a part is on the wire.
-fn not_sent_in_part(facts: &mut Facts) {
-    let is_call = |line: &&LineBuffer| String::from_utf8_lossy(line.rest()).contains("\"method\":\"tools/call");
-    let begun = facts.partial.values().filter(is_call).count();
-    let whole = facts.calls.values().filter(|call| !call.ids.is_empty()).count();
-    let unsent = |call: &&CallFacts| matches!(call.ended, Some((_, End::Failed(_, Outcome::NotSent))));
-    let unsent = facts.calls.values().filter(unsent).count();
-    let made = facts.calls.len();
-    // What is there in part may be another round of one that was asked back.
-    let asked_back = |call: &&CallFacts| {
-        call.ids.last().and_then(|last| facts.requests.get(last)).is_some_and(|request| request.state.is_some())
-    };
-    let rounds = facts.calls.values().filter(asked_back).count();
-    if facts.over == Over::Stream && !facts.returns && begun + whole + unsent > made + rounds {
-        let what = format!("{whole} calls and {begun} in part are on the wire, and {unsent} of {made} were not sent");
-        facts.broken(Law::Outcome, what);
-    }
 }

@@ -1,6 +1,8 @@
 //! The server at a URL: each message of the client is a request of its own, and its response is cut, withheld, refused
 //! or forgotten.
 
+mod output;
+
 mod body;
 mod origin;
 mod streams;
@@ -15,7 +17,7 @@ use steadfast::transport::http::{
 };
 
 use super::checks::LEAVING_HTTP;
-use super::journal::{Fault, Journal, ResponseKind, TransportFacts};
+use super::journal::{Fault, Journal, ResponseKind};
 use super::script::{ResponseMode, Script};
 use super::server::{Server, ServerOutput};
 use crate::executor::Executor;
@@ -24,6 +26,7 @@ use crate::observation::message::{Id, id_text};
 use crate::script::rng::Random;
 use body::{Body, RequestGuard};
 use origin::Origin;
+use output::{HttpReads, Reply};
 use streams::{State, Stream};
 
 /// The server's end of the web.
@@ -45,7 +48,7 @@ impl HttpServer {
         script: &Script,
     ) -> (Self, HttpTarget) {
         let state = Arc::new(Mutex::new(State::new(Random::new(script.seed, 35))));
-        journal.set_way(Arc::new(HttpReads(Arc::clone(&state))));
+        journal.set_transport(Arc::new(HttpReads(Arc::clone(&state))));
         let (executor, journal, server) = (executor.clone(), Arc::clone(journal), Arc::clone(server));
         let (modern, returns) = (script.handshake.is_none(), script.returns);
         let web = Self { executor, journal, server, modern, returns, state };
@@ -101,11 +104,11 @@ impl HttpServer {
         }
     }
 
-    /// Serves a request in the manner that the script has for it.
+    /// Serves a request in the response mode that the script has for it.
     async fn serve(&self, message: &Value, origin: Origin, gone: RequestGuard) -> FetchResult {
         let tag = message["params"]["arguments"]["tag"].as_u64();
-        let manner = tag.and_then(|tag| self.journal.facts().plans.get(&tag).map(|call| call.manner));
-        match manner.unwrap_or_else(|| self.manner(message)) {
+        let response_mode = tag.and_then(|tag| self.journal.facts().plans.get(&tag).map(|call| call.response_mode));
+        match response_mode.unwrap_or_else(|| self.response_mode(message)) {
             ResponseMode::Unreachable => self.fails(gone.id.as_ref(), Fault::Unsent),
             ResponseMode::Broken { taken } => {
                 if taken {
@@ -134,7 +137,7 @@ impl HttpServer {
     }
 
     /// How what is no call is responded to.
-    fn manner(&self, message: &Value) -> ResponseMode {
+    fn response_mode(&self, message: &Value) -> ResponseMode {
         match message["method"].as_str() {
             Some("subscriptions/listen") => {
                 let uris = message["params"]["notifications"]["resourceSubscriptions"].as_array();
@@ -173,8 +176,8 @@ impl HttpServer {
     }
 
     fn take(&self, message: &Value, origin: Origin, stream: usize) {
-        let voice: Arc<dyn ServerOutput> = Arc::new(Reply { web: self.clone(), stream });
-        self.server.take(origin.link, message, &voice);
+        let output: Arc<dyn ServerOutput> = Arc::new(Reply { web: self.clone(), stream });
+        self.server.take(origin.link, message, &output);
     }
 
     fn refuse(&self, message: &Value, named: bool, gone: RequestGuard) -> FetchResponse {
@@ -230,7 +233,7 @@ impl HttpServer {
 
     fn status(&self, status: u16, gone: RequestGuard) -> FetchResponse {
         self.journal.fault(gone.id.as_ref(), Fault::Status(status));
-        let stream = self.state().open(Stream { over: true, ..Stream::default() });
+        let stream = self.state().open(Stream { finished: true, ..Stream::default() });
         self.body(status, "text/plain", stream, 0, gone)
     }
 
@@ -316,115 +319,5 @@ impl Fetch for SimulatedFetch {
 impl Drop for SimulatedFetch {
     fn drop(&mut self) {
         self.0.state().dropped = true;
-    }
-}
-
-/// The way back for one request.
-struct Reply {
-    web: HttpServer,
-    stream: usize,
-}
-
-impl ServerOutput for Reply {
-    fn say(&self, message: &[u8], last: bool) -> Option<usize> {
-        let (receipt, wakers) = {
-            let mut state = self.web.state();
-            (state.push(self.stream, message, last), state.take_wakers(self.stream))
-        };
-        wakers.into_iter().for_each(std::task::Waker::wake);
-        receipt
-    }
-
-    fn tear(&self, message: &[u8]) -> Option<usize> {
-        self.web.state().tear(self.stream, message);
-        self.end_output();
-        None
-    }
-
-    fn end_output(&self) {
-        self.web.end(|stream| stream == self.stream);
-    }
-
-    fn break_off(&self) {
-        self.end_output();
-    }
-
-    fn stop_reading(&self) {
-        self.web.stop_reading();
-    }
-
-    fn die(&self) {
-        self.web.die();
-    }
-
-    fn pause(&self, _duration: Duration) {}
-
-    fn link(&self) -> usize {
-        self.web.state().listening_link
-    }
-}
-
-/// Messages of no request go where the client listens.
-impl ServerOutput for HttpServer {
-    fn say(&self, message: &[u8], last: bool) -> Option<usize> {
-        let stream = self.state().listening?;
-        Reply { web: self.clone(), stream }.say(message, last)
-    }
-
-    fn tear(&self, _message: &[u8]) -> Option<usize> {
-        None
-    }
-
-    fn end_output(&self) {
-        self.journal.note("end output", 0, b"");
-        self.end(|_| true);
-    }
-
-    fn break_off(&self) {}
-
-    fn stop_reading(&self) {
-        self.journal.note("forgets the session", 0, b"");
-        let mut state = self.state();
-        state.first_known = state.links + 1;
-    }
-
-    fn die(&self) {
-        self.journal.note("die", 0, b"");
-        self.state().down = true;
-        self.end(|_| true);
-        if self.returns {
-            self.journal.facts().trouble = true;
-            let (web, nap) = (self.clone(), self.draw(|random| random.delay(Duration::from_secs(4))));
-            self.executor.spawn_scenery(async move {
-                web.executor.sleep(nap).await;
-                web.state().down = false;
-            });
-        }
-    }
-
-    fn pause(&self, _duration: Duration) {}
-
-    fn link(&self) -> usize {
-        self.state().listening_link
-    }
-}
-
-struct HttpReads(Arc<Mutex<State>>);
-
-impl TransportFacts for HttpReads {
-    fn was_read(&self, receipt: usize) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).was_read(receipt)
-    }
-
-    fn is_quiet(&self) -> bool {
-        true
-    }
-
-    fn is_heard_out(&self) -> bool {
-        false
-    }
-
-    fn is_dropped(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped
     }
 }

@@ -18,7 +18,7 @@ impl Caller {
         let mut changes = client.changes(SubscriptionFilter::new().with_resource_subscriptions(uris));
         drop(client);
         let ear = ListenerGuard { caller: Arc::clone(self), number: listening.number };
-        let listener = self.executor.spawn_scenery(async move {
+        let listener = self.executor.spawn_harness_task(async move {
             while let Some(change) = changes.next().await {
                 let heard = match &change {
                     Ok(Change::Listening(_)) => StreamItem::Listening,
@@ -45,7 +45,7 @@ impl Caller {
         let pending = call.start();
         drop(client);
         let caller = Arc::clone(self);
-        self.executor.spawn_scenery(async move {
+        self.executor.spawn_harness_task(async move {
             let ended = pending.await.map_err(|error| (error.kind(), error.outcome()));
             let number = ended.map(|read| match read.contents.first() {
                 Some(ResourceContents::Text(text)) => text.text.parse().ok(),

@@ -33,8 +33,8 @@ use crate::seed::Seed;
 use crate::worlds::Shrunk;
 use caller::Caller;
 use http::HttpServer;
-use journal::{End, Journal};
-use script::{Over, Script};
+use journal::{CallResult, Journal};
+use script::Script;
 use server::{Server, ServerOutput};
 use stream::{NewestStream, Pipes};
 
@@ -124,7 +124,7 @@ impl fmt::Display for Totals {
 
 /// How the client reaches its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum TransportKind {
     /// Over a stream of bytes.
     Stream,
     /// Over HTTP.
@@ -136,26 +136,26 @@ pub enum Reach {
 /// # Errors
 ///
 /// The first law that was broken.
-pub fn run_seed(reach: Reach, seed: impl Into<Seed>) -> Result<Totals, Violation> {
-    match reach {
-        Reach::Stream => world::run_seed::<Simulated<false>>(seed.into()),
-        Reach::Http => world::run_seed::<Simulated<true>>(seed.into()),
+pub fn run_seed(transport: TransportKind, seed: impl Into<Seed>) -> Result<Totals, Violation> {
+    match transport {
+        TransportKind::Stream => world::run_seed::<Simulated<false>>(seed.into()),
+        TransportKind::Http => world::run_seed::<Simulated<true>>(seed.into()),
     }
 }
 
 /// Makes the script of a seed that fails as small as it gets, and tells what happens in it. `None` if it does not fail.
-pub fn shrink(reach: Reach, seed: impl Into<Seed>) -> Option<Shrunk> {
-    match reach {
-        Reach::Stream => world::shrink::<Simulated<false>>(seed.into()),
-        Reach::Http => world::shrink::<Simulated<true>>(seed.into()),
+pub fn shrink(transport: TransportKind, seed: impl Into<Seed>) -> Option<Shrunk> {
+    match transport {
+        TransportKind::Stream => world::shrink::<Simulated<false>>(seed.into()),
+        TransportKind::Http => world::shrink::<Simulated<true>>(seed.into()),
     }
 }
 
 /// What happens under a seed, for people to read.
-pub fn lines(reach: Reach, seed: impl Into<Seed>) -> Vec<String> {
-    match reach {
-        Reach::Stream => world::lines::<Simulated<false>>(seed.into()),
-        Reach::Http => world::lines::<Simulated<true>>(seed.into()),
+pub fn lines(transport: TransportKind, seed: impl Into<Seed>) -> Vec<String> {
+    match transport {
+        TransportKind::Stream => world::lines::<Simulated<false>>(seed.into()),
+        TransportKind::Http => world::lines::<Simulated<true>>(seed.into()),
     }
 }
 
@@ -177,33 +177,33 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
     type Totals = Totals;
 
     fn script(seed: Seed) -> Script {
-        Script::of(seed, if HTTP { Over::Http } else { Over::Stream })
+        Script::of(seed, if HTTP { TransportKind::Http } else { TransportKind::Stream })
     }
 
     fn new(script: &Script, kept: bool) -> Self {
         let executor = Executor::new(Random::new(script.seed, 31));
         let journal = Journal::new(executor.clone(), script, kept);
         let server = Server::new(executor.clone(), Arc::clone(&journal), script);
-        let (voice, connecting): (Arc<dyn ServerOutput>, _) = match script.over {
-            Over::Stream => {
+        let (output, connecting): (Arc<dyn ServerOutput>, _) = match script.transport_kind {
+            TransportKind::Stream => {
                 let pipes = Pipes::new(&executor, &journal, &server, script);
                 let newest = NewestStream(Arc::clone(&pipes));
                 let opens = move || std::future::ready(pipes.open());
                 (Arc::new(newest), Client::connect(opens))
             }
-            Over::Http => {
+            TransportKind::Http => {
                 let (web, target) = HttpServer::new(&executor, &journal, &server, script);
                 (Arc::new(web), Client::connect(target))
             }
         };
-        let caller = Arc::new(Caller::new(executor.clone(), Arc::clone(&journal), Arc::clone(&server), voice));
+        let caller = Arc::new(Caller::new(executor.clone(), Arc::clone(&journal), Arc::clone(&server), output));
         let connecting = caller.prepare(connecting, script);
-        executor.spawn_scenery(caller.perform(connecting, script.clone()));
+        executor.spawn_harness_task(caller.perform(connecting, script.clone()));
         let (watching, time) = (Arc::downgrade(&journal), executor.clone());
         executor.on_idle(move || {
             let Some(journal) = watching.upgrade() else { return };
-            if let Some(way) = journal.way() {
-                checks::at_idle(&mut journal.facts(), way, time.now());
+            if let Some(transport) = journal.transport() {
+                checks::at_idle(&mut journal.facts(), transport, time.now());
             }
         });
         Self { executor, journal, server }
@@ -218,23 +218,23 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
     }
 
     fn at_last(&self) {
-        if let Some(way) = self.journal.way() {
-            checks::at_last(&mut self.journal.facts(), way, &self.executor);
+        if let Some(transport) = self.journal.transport() {
+            checks::at_last(&mut self.journal.facts(), transport, &self.executor);
         }
     }
 
     fn totals(&self, trace: u64) -> Totals {
         let facts = self.journal.facts();
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let ended = |end: fn(&End) -> bool| {
+        let ended = |end: fn(&CallResult) -> bool| {
             count(facts.calls.values().filter(|call| call.ended.as_ref().is_some_and(|(_, how)| end(how))).count())
         };
         Totals {
             runs: 1,
             opened: u64::from(facts.opened == Some(Ok(()))),
             calls: count(facts.calls.len()),
-            done: ended(|end| matches!(end, End::Done(_))),
-            dropped: ended(|end| *end == End::Dropped),
+            done: ended(|end| matches!(end, CallResult::Done(_))),
+            dropped: ended(|end| *end == CallResult::Dropped),
             cancellations: facts.counts.cancellations,
             questions: count(facts.questions.len()),
             tasks: count(facts.tasks.len()),

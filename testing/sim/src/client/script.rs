@@ -6,6 +6,7 @@ use std::time::Duration;
 use steadfast::client::NegotiationMode;
 use steadfast::{Limits, Revision};
 
+use super::TransportKind;
 use super::bias;
 use super::writer::Writer;
 use crate::script::rng::Random;
@@ -16,7 +17,7 @@ use crate::seed::Seed;
 pub(super) struct Script {
     /// For everything that is drawn while it runs.
     pub(super) seed: u64,
-    pub(super) over: Over,
+    pub(super) transport_kind: TransportKind,
     /// What the client tries.
     pub(super) era: NegotiationMode,
     /// What the server speaks; `None` for 2026-07-28.
@@ -32,13 +33,6 @@ pub(super) struct Script {
     /// The client takes tasks for results.
     pub(super) tasks: bool,
     pub(super) steps: Vec<Step>,
-}
-
-/// How the server is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
-    Stream,
-    Http,
 }
 
 /// How the server meets the first request.
@@ -59,12 +53,12 @@ pub(super) enum Opening {
 pub(super) struct Step {
     /// After the step before it.
     pub(super) delay: Duration,
-    pub(super) act: Act,
+    pub(super) action: Action,
 }
 
 /// What the program, the server or the surroundings do.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
+pub(super) enum Action {
     Call(Call),
     /// Drops one of the calls that wait, the `back`th from the last.
     Drop {
@@ -116,7 +110,7 @@ pub(super) struct Call {
     /// What the server does when it has the call.
     pub(super) plan: Vec<ServerAction>,
     /// How it responds, over HTTP.
-    pub(super) manner: ResponseMode,
+    pub(super) response_mode: ResponseMode,
 }
 
 /// How the program hears of the progress of a call.
@@ -190,7 +184,7 @@ pub(super) enum Question {
 
 /// A task, and its status each time that it is polled. The last is repeated for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Errand {
+pub(super) struct TaskPlan {
     /// How often it wants to be asked for, in milliseconds.
     pub(super) pace: Option<u64>,
     pub(super) steps: [TaskStep; 4],
@@ -241,7 +235,7 @@ pub(super) enum ServerAction {
     /// Asks back in place of a result, where the revision has it: in so many rounds.
     AskBack(Question, u64),
     /// Goes on as a task, where the revision has them.
-    Task(Errand),
+    Task(TaskPlan),
     /// Takes its last question back, on the older wires.
     Withdraw,
     /// Half of an answer, and then nothing ever again.
@@ -279,8 +273,8 @@ pub(super) enum ResponseMode {
 
 impl Script {
     /// The script of a seed.
-    pub(super) fn of(seed: Seed, over: Over) -> Self {
-        let mut script = Self::draw(seed.number, over);
+    pub(super) fn of(seed: Seed, transport_kind: TransportKind) -> Self {
+        let mut script = Self::draw(seed.number, transport_kind);
         if !seed.plain {
             bias::apply(&mut script);
         }
@@ -288,7 +282,7 @@ impl Script {
     }
 
     /// The script as it is first drawn.
-    fn draw(seed: u64, over: Over) -> Self {
+    fn draw(seed: u64, transport_kind: TransportKind) -> Self {
         let mut random = Random::new(seed, 30);
         let older = [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];
         let handshake = random.chance(50).then(|| *random.pick(&older));
@@ -314,8 +308,8 @@ impl Script {
         }
         let (stubborn, returns) = (random.chance(50), random.chance(40));
         let tasks = random.chance(90);
-        let steps = Writer::new(random, over, returns).write();
-        Self { seed, over, era, handshake, opening, give_up, limits, returns, stubborn, tasks, steps }
+        let steps = Writer::new(random, transport_kind, returns).write();
+        Self { seed, transport_kind, era, handshake, opening, give_up, limits, returns, stubborn, tasks, steps }
     }
 
     /// Whether the client has to come to terms with the server.
@@ -331,7 +325,7 @@ impl crate::executor::world::Script for Script {
     type Step = Step;
 
     fn kind(step: &Step) -> String {
-        crate::script::bias::kind(&step.act)
+        crate::script::bias::kind(&step.action)
     }
 
     fn steps(&self) -> &[Step] {
@@ -345,15 +339,15 @@ impl crate::executor::world::Script for Script {
 
 impl fmt::Display for Script {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { over, era, opening, give_up, limits, returns, .. } = self;
+        let Self { transport_kind, era, opening, give_up, limits, returns, .. } = self;
         let speaks = self.handshake.map_or("2026-07-28", Revision::as_str);
         writeln!(
             formatter,
-            "{over:?}, {era:?} to {speaks}, {opening:?}, {give_up:?}, {} calls, returns: {returns}",
+            "{transport_kind:?}, {era:?} to {speaks}, {opening:?}, {give_up:?}, {} calls, returns: {returns}",
             limits.calls
         )?;
         for step in &self.steps {
-            writeln!(formatter, "  +{:?} {:?}", step.delay, step.act)?;
+            writeln!(formatter, "  +{:?} {:?}", step.delay, step.action)?;
         }
         Ok(())
     }

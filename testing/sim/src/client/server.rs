@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use steadfast::{Revision, model::TASKS_EXTENSION};
 
 use super::journal::{Journal, ResponseKind};
-use super::script::{Act, Opening, Question, Script, ServerAction};
+use super::script::{Action, Opening, Question, Script, ServerAction};
 use crate::executor::Executor;
 use crate::observation::message::{Id, id_text};
 use crate::script::rng::Random;
@@ -57,7 +57,7 @@ pub(super) struct Server {
     opening: Opening,
     /// The client takes tasks.
     tasks: bool,
-    listenings: Vec<Act>,
+    listenings: Vec<Action>,
     state: Mutex<State>,
 }
 
@@ -95,115 +95,115 @@ impl Server {
             greeted: BTreeSet::new(),
         });
         let (handshake, opening, tasks) = (script.handshake, script.opening, script.tasks);
-        let listenings = script.steps.iter().map(|step| step.act.clone());
-        let listenings = listenings.filter(|act| matches!(act, Act::Listen(_))).collect();
+        let listenings = script.steps.iter().map(|step| step.action.clone());
+        let listenings = listenings.filter(|action| matches!(action, Action::Listen(_))).collect();
         Arc::new(Self { executor, journal, handshake, opening, tasks, listenings, state })
     }
 
     /// Takes a message of the client's.
-    pub(super) fn take(self: &Arc<Self>, link: usize, message: &Value, voice: &Arc<dyn ServerOutput>) {
+    pub(super) fn take(self: &Arc<Self>, link: usize, message: &Value, output: &Arc<dyn ServerOutput>) {
         let Some(id) = id_text(&message["id"]) else { return };
         let params = &message["params"];
         match message["method"].as_str() {
-            Some("server/discover") => self.open(id, self.handshake.is_none().then(discovered), voice),
-            Some("initialize") => self.open(id, self.handshake.map(initialized), voice),
+            Some("server/discover") => self.open(id, self.handshake.is_none().then(discovered), output),
+            Some("initialize") => self.open(id, self.handshake.map(initialized), output),
             Some("tools/call") => {
                 let tag = params["arguments"]["tag"].as_u64().unwrap_or_default();
                 let round = params["requestState"].as_str().and_then(|state| state.rsplit('.').next()?.parse().ok());
                 let token = id_text(&params["_meta"]["progressToken"]);
                 let key = self.journal.key(link, &id);
-                self.serve(OpenRequest { id, key, tag, token, round: round.unwrap_or(0) }, voice);
+                self.serve(OpenRequest { id, key, tag, token, round: round.unwrap_or(0) }, output);
             }
-            Some("resources/read") => self.read(link, id, params, voice),
-            Some("tasks/get") => self.get_task(link, &id, params, voice),
-            Some("tasks/update") => self.update_task(link, &id, params, voice),
-            Some("tasks/cancel") => self.cancel_task(link, &id, params, voice),
-            Some("subscriptions/listen") => self.listen(link, id, params, voice),
-            Some("resources/subscribe") => self.subscribe(link, id, params, voice),
-            Some("resources/unsubscribe") => self.unsubscribe(link, &id, params, voice),
-            Some(_) => voice.tell(&refusal(&id, -32601), true),
+            Some("resources/read") => self.read(link, id, params, output),
+            Some("tasks/get") => self.get_task(link, &id, params, output),
+            Some("tasks/update") => self.update_task(link, &id, params, output),
+            Some("tasks/cancel") => self.cancel_task(link, &id, params, output),
+            Some("subscriptions/listen") => self.listen(link, id, params, output),
+            Some("resources/subscribe") => self.subscribe(link, id, params, output),
+            Some("resources/unsubscribe") => self.unsubscribe(link, &id, params, output),
+            Some(_) => output.tell(&refusal(&id, -32601), true),
             None => {}
         }
     }
 
     /// Answers what opens a connection, if the script has nothing else for it.
-    fn open(self: &Arc<Self>, id: Id, result: Option<Value>, voice: &Arc<dyn ServerOutput>) {
-        let Some(result) = result else { return voice.tell(&refusal(&id, -32601), true) };
+    fn open(self: &Arc<Self>, id: Id, result: Option<Value>, output: &Arc<dyn ServerOutput>) {
+        let Some(result) = result else { return output.tell(&refusal(&id, -32601), true) };
         let answer = |result: &Value| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes();
         match self.opening {
-            Opening::Plain => self.greet(&answer(&result), voice),
+            Opening::Plain => self.greet(&answer(&result), output),
             Opening::Slow(delay) => {
-                let (server, voice, answer) = (Arc::clone(self), Arc::clone(voice), answer(&result));
-                self.executor.spawn_scenery(async move {
+                let (server, output, answer) = (Arc::clone(self), Arc::clone(output), answer(&result));
+                self.executor.spawn_harness_task(async move {
                     server.executor.sleep(delay).await;
-                    server.greet(&answer, &voice);
+                    server.greet(&answer, &output);
                 });
             }
             Opening::Silent => {}
             Opening::Garbled => {
-                self.say(ServerAction::Garbage(1), None, voice);
-                self.greet(&answer(&result), voice);
+                self.say(ServerAction::Garbage(1), None, output);
+                self.greet(&answer(&result), output);
             }
-            Opening::WrongShape => voice.tell(&answer(&json!(5)), true),
-            Opening::Refuses => voice.tell(&refusal(&id, -32022), true),
-            Opening::Dies => voice.die(),
+            Opening::WrongShape => output.tell(&answer(&json!(5)), true),
+            Opening::Refuses => output.tell(&refusal(&id, -32022), true),
+            Opening::Dies => output.die(),
         }
     }
 
     /// Says what it speaks.
-    fn greet(&self, answer: &[u8], voice: &Arc<dyn ServerOutput>) {
-        voice.tell(answer, true);
-        self.state().greeted.insert(voice.link());
+    fn greet(&self, answer: &[u8], output: &Arc<dyn ServerOutput>) {
+        output.tell(answer, true);
+        self.state().greeted.insert(output.link());
     }
 
-    fn serve(self: &Arc<Self>, busy: OpenRequest, voice: &Arc<dyn ServerOutput>) {
+    fn serve(self: &Arc<Self>, busy: OpenRequest, output: &Arc<dyn ServerOutput>) {
         let Some(plan) = self.journal.facts().plans.get(&busy.tag).map(|call| call.plan.clone()) else { return };
         if busy.round == 0 {
             self.journal.executes(busy.tag);
         }
-        let (server, voice) = (Arc::clone(self), Arc::clone(voice));
-        self.executor.spawn_scenery(async move {
+        let (server, output) = (Arc::clone(self), Arc::clone(output));
+        self.executor.spawn_harness_task(async move {
             for say in plan {
                 if let ServerAction::Wait(delay) = say {
                     server.executor.sleep(delay).await;
                 } else {
-                    server.say(say, Some(&busy), &voice);
+                    server.say(say, Some(&busy), &output);
                 }
             }
         });
     }
 
     /// Says or does one thing.
-    pub(super) fn say(&self, say: ServerAction, busy: Option<&OpenRequest>, voice: &Arc<dyn ServerOutput>) {
+    pub(super) fn say(&self, say: ServerAction, busy: Option<&OpenRequest>, output: &Arc<dyn ServerOutput>) {
         match say {
             ServerAction::Wait(_) => {}
             ServerAction::Progress => {
                 let Some((busy, token)) = busy.and_then(|busy| Some((busy, busy.token.clone()?))) else { return };
                 let progress = busy.tag * 1_000 + self.number();
                 self.journal.reports(busy.tag, progress);
-                Self::report(&token, progress, voice);
+                Self::report(&token, progress, output);
             }
-            ServerAction::StrayProgress => Self::report(&Id::from("\"nobody's\""), 1, voice),
-            ServerAction::Garbage(which) => voice.tell(garbage(which), false),
+            ServerAction::StrayProgress => Self::report(&Id::from("\"nobody's\""), 1, output),
+            ServerAction::Garbage(which) => output.tell(garbage(which), false),
             ServerAction::StrayAnswer => {
                 let id = 1_000_000 + self.number();
-                voice.tell(&result(&Id::from(id.to_string()), &json!({})), false);
+                output.tell(&result(&Id::from(id.to_string()), &json!({})), false);
             }
             ServerAction::TextAnswer => {
                 let Some(busy) = busy else { return };
-                voice.tell(&result(&Id::from(format!("\"{}\"", busy.id)), &self.done(busy)), false);
+                output.tell(&result(&Id::from(format!("\"{}\"", busy.id)), &self.done(busy)), false);
             }
-            ServerAction::Ask => self.ask(busy, voice),
-            ServerAction::Withdraw => self.withdraw(busy, voice),
+            ServerAction::Ask => self.ask(busy, output),
+            ServerAction::Withdraw => self.withdraw(busy, output),
             ServerAction::Torn => {
                 if let Some(busy) = busy {
-                    let receipt = voice.tear(&result(&busy.id, &self.done(busy)));
+                    let receipt = output.tear(&result(&busy.id, &self.done(busy)));
                     self.journal.answered(&busy.key, receipt, ResponseKind::Torn);
                 }
             }
-            ServerAction::Die => voice.die(),
-            ServerAction::EndOutput => voice.end_output(),
-            ServerAction::StopReading => voice.stop_reading(),
+            ServerAction::Die => output.die(),
+            ServerAction::EndOutput => output.end_output(),
+            ServerAction::StopReading => output.stop_reading(),
             ServerAction::Result
             | ServerAction::Error
             | ServerAction::WrongShape
@@ -211,13 +211,13 @@ impl Server {
             | ServerAction::AskBack(..)
             | ServerAction::Task(_) => {
                 if let Some(busy) = busy {
-                    self.answer(say, busy, voice);
+                    self.answer(say, busy, output);
                 }
             }
         }
     }
 
-    fn answer(&self, say: ServerAction, busy: &OpenRequest, voice: &Arc<dyn ServerOutput>) {
+    fn answer(&self, say: ServerAction, busy: &OpenRequest, output: &Arc<dyn ServerOutput>) {
         let modern = self.handshake.is_none();
         let (said, message) = match say {
             ServerAction::AskBack(question, rounds) if modern && busy.round < rounds => {
@@ -227,10 +227,10 @@ impl Server {
                     "inputRequests": inquiry(question, "r") });
                 (ResponseKind::AskBack, result(&busy.id, &asked))
             }
-            ServerAction::Task(errand) if modern => {
+            ServerAction::Task(task_plan) if modern => {
                 self.journal.prolonged(busy.tag);
                 let said = if self.tasks { ResponseKind::Task } else { ResponseKind::Unreadable };
-                (said, result(&busy.id, &self.begin_task(errand, busy)))
+                (said, result(&busy.id, &self.begin_task(task_plan, busy)))
             }
             ServerAction::Error => (ResponseKind::Error, refusal(&busy.id, -32603)),
             ServerAction::WrongShape => (ResponseKind::Unreadable, result(&busy.id, &json!({ "content": 5 }))),
@@ -243,7 +243,7 @@ impl Server {
             }
             _ => (ResponseKind::Result, result(&busy.id, &self.done(busy))),
         };
-        let receipt = voice.say(&message, true);
+        let receipt = output.say(&message, true);
         self.journal.note("<-", busy.tag, format!("{said:?}").as_bytes());
         self.journal.answered(&busy.key, receipt, said);
     }
@@ -256,25 +256,25 @@ impl Server {
         }
     }
 
-    fn report(token: &Id, progress: u64, voice: &Arc<dyn ServerOutput>) {
+    fn report(token: &Id, progress: u64, output: &Arc<dyn ServerOutput>) {
         let params = format!("{{\"progressToken\":{token},\"progress\":{progress}}}");
-        voice.tell(&notification("notifications/progress", &params), false);
+        output.tell(&notification("notifications/progress", &params), false);
     }
 
-    fn ask(&self, busy: Option<&OpenRequest>, voice: &Arc<dyn ServerOutput>) {
+    fn ask(&self, busy: Option<&OpenRequest>, output: &Arc<dyn ServerOutput>) {
         let id = Id::from(format!("\"q{}\"", self.number()));
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"roots/list\"}}");
-        let receipt = voice.say(text.as_bytes(), false);
+        let receipt = output.say(text.as_bytes(), false);
         self.journal.note("asks", 0, id.as_bytes());
-        let early = !self.state().greeted.contains(&voice.link());
+        let early = !self.state().greeted.contains(&output.link());
         self.journal.asked(&id, busy.map(|busy| busy.key.clone()), receipt, early);
         self.state().asked = receipt.is_some().then_some(id);
     }
 
     /// Takes the last question back.
-    fn withdraw(&self, busy: Option<&OpenRequest>, voice: &Arc<dyn ServerOutput>) {
+    fn withdraw(&self, busy: Option<&OpenRequest>, output: &Arc<dyn ServerOutput>) {
         let Some(id) = self.state().asked.take().filter(|_| self.handshake.is_some()) else { return };
-        let receipt = voice.say(&notification("notifications/cancelled", &format!("{{\"requestId\":{id}}}")), false);
+        let receipt = output.say(&notification("notifications/cancelled", &format!("{{\"requestId\":{id}}}")), false);
         self.journal.note("takes back", 0, id.as_bytes());
         self.journal.withdrawn(&id, busy.map(|busy| busy.key.clone()), receipt);
     }

@@ -11,7 +11,7 @@ use super::script::Script;
 use super::server::{Server, ServerOutput};
 use crate::executor::Executor;
 use crate::executor::line_buffer::LineBuffer;
-use crate::executor::link::{End, Link};
+use crate::executor::link::{Link, LinkTransport};
 use crate::script::rng::Random;
 
 /// Where the client connects to, as often as it does.
@@ -34,14 +34,14 @@ struct State {
 impl Pipes {
     pub(super) fn new(executor: &Executor, journal: &Arc<Journal>, server: &Arc<Server>, script: &Script) -> Arc<Self> {
         let links = Arc::new(Mutex::new(Vec::new()));
-        journal.set_way(Arc::new(StreamReads(Arc::clone(&links))));
+        journal.set_transport(Arc::new(StreamReads(Arc::clone(&links))));
         let (executor, journal, server) = (executor.clone(), Arc::clone(journal), Arc::clone(server));
         let (seed, returns, state) = (script.seed, script.returns, Mutex::default());
         Arc::new(Self { executor, journal, server, seed, returns, links, state })
     }
 
     /// A new connection, if the server lives.
-    pub(super) fn open(self: &Arc<Self>) -> io::Result<End> {
+    pub(super) fn open(self: &Arc<Self>) -> io::Result<LinkTransport> {
         if self.state().down {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
@@ -59,8 +59,8 @@ impl Pipes {
         let pipe = Pipe { pipes: Arc::clone(self), link: link.clone(), number };
         let journal = Arc::clone(&self.journal);
         let carry = link.carry(self.executor.clone(), move || journal.lose("output ended"));
-        self.executor.spawn_scenery(carry);
-        self.executor.spawn_scenery(pipe.read());
+        self.executor.spawn_harness_task(carry);
+        self.executor.spawn_harness_task(pipe.read());
         Ok(end)
     }
 
@@ -88,7 +88,7 @@ struct Pipe {
 impl Pipe {
     /// Reads and serves until there is no more.
     async fn read(self) {
-        let (voice, executor): (Arc<dyn ServerOutput>, _) = (Arc::new(self.clone()), self.pipes.executor.clone());
+        let (output, executor): (Arc<dyn ServerOutput>, _) = (Arc::new(self.clone()), self.pipes.executor.clone());
         let mut buffer = LineBuffer::default();
         loop {
             let (paused, now) = (self.pipes.state().paused, executor.now());
@@ -99,7 +99,7 @@ impl Pipe {
             let Some(bytes) = std::future::poll_fn(|cx| self.link.poll_receive(cx)).await else { return };
             for line in buffer.push(&bytes) {
                 if let Ok(message) = serde_json::from_slice(&line) {
-                    self.pipes.server.take(self.number, &message, &voice);
+                    self.pipes.server.take(self.number, &message, &output);
                 }
             }
         }
@@ -145,7 +145,7 @@ impl ServerOutput for Pipe {
         if self.pipes.returns {
             let nap = self.pipes.server.draw(|random| random.delay(Duration::from_secs(4)));
             let pipes = Arc::clone(&self.pipes);
-            self.pipes.executor.spawn_scenery(async move {
+            self.pipes.executor.spawn_harness_task(async move {
                 pipes.executor.sleep(nap).await;
                 pipes.state().down = false;
             });
@@ -214,8 +214,8 @@ impl TransportFacts for StreamReads {
         lock(&self.0).iter().all(Link::is_empty)
     }
 
-    fn is_heard_out(&self) -> bool {
-        lock(&self.0).last().is_some_and(Link::is_heard_out)
+    fn is_read_to_end(&self) -> bool {
+        lock(&self.0).last().is_some_and(Link::is_read_to_end)
     }
 
     fn is_dropped(&self) -> bool {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::TransportKind;
 use super::script::{
-    AcknowledgeMode, Act, Call, Errand, Listening, Over, ProgressMode, Question, Reading, ResponseMode, ServerAction,
-    Step, StreamEnd, TaskStep,
+    AcknowledgeMode, Action, Call, Listening, ProgressMode, Question, Reading, ResponseMode, ServerAction, Step,
+    StreamEnd, TaskPlan, TaskStep,
 };
 use crate::script::rng::Random;
 
@@ -16,7 +17,7 @@ const FOR_EVER: u64 = 1_000;
 
 pub(super) struct Writer {
     random: Random,
-    over: Over,
+    transport_kind: TransportKind,
     returns: bool,
     tag: u64,
     readings: u64,
@@ -25,54 +26,54 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(random: Random, over: Over, returns: bool) -> Self {
-        Self { random, over, returns, tag: 0, readings: 0, listeners: 0, steps: Vec::new() }
+    pub(super) fn new(random: Random, transport_kind: TransportKind, returns: bool) -> Self {
+        Self { random, transport_kind, returns, tag: 0, readings: 0, listeners: 0, steps: Vec::new() }
     }
 
     pub(super) fn write(mut self) -> Vec<Step> {
         let count = self.random.between(1, 30);
         let hurry = self.random.chance(30);
         for _ in 0..count {
-            let act = self.act();
+            let action = self.draw_action();
             let still = hurry || self.random.chance(50);
             let delay = if still { Duration::ZERO } else { self.random.delay(Duration::from_millis(800)) };
-            let resource = match &act {
-                Act::Listen(Listening { resource, .. }) | Act::Read(Reading { resource, .. }) => Some(*resource),
+            let resource = match &action {
+                Action::Listen(Listening { resource, .. }) | Action::Read(Reading { resource, .. }) => Some(*resource),
                 _ => None,
             };
-            self.steps.push(Step { delay, act });
+            self.steps.push(Step { delay, action });
             if let Some(resource) = resource.filter(|_| self.random.chance(50)) {
                 self.look_on(resource);
             }
         }
         if self.random.chance(50) {
-            self.steps.push(Step { delay: Duration::ZERO, act: Act::Settle });
+            self.steps.push(Step { delay: Duration::ZERO, action: Action::Settle });
         }
-        let ends = [Act::Close, Act::Close, Act::Forget, Act::Die, Act::EndOutput, Act::StopReading];
+        let ends = [Action::Close, Action::Close, Action::Forget, Action::Die, Action::EndOutput, Action::StopReading];
         for _ in 0..self.random.between(1, 2) {
-            let (delay, act) = (self.random.delay(Duration::from_secs(2)), self.random.pick(&ends).clone());
-            self.steps.push(Step { delay, act });
+            let (delay, action) = (self.random.delay(Duration::from_secs(2)), self.random.pick(&ends).clone());
+            self.steps.push(Step { delay, action });
         }
         self.steps
     }
 
-    fn act(&mut self) -> Act {
+    fn draw_action(&mut self) -> Action {
         if self.returns && self.random.chance(12) {
-            return self.random.pick(&[Act::Die, Act::EndOutput, Act::StopReading]).clone();
+            return self.random.pick(&[Action::Die, Action::EndOutput, Action::StopReading]).clone();
         }
         match self.random.below(100) {
-            0..41 => Act::Call(self.call()),
-            41..53 => Act::Drop { back: self.random.index(4) },
-            53..55 => Act::Cancel { back: self.random.index(4) },
-            55..65 => Act::Read(self.reading()),
-            65..72 => Act::Listen(self.listening()),
-            72..75 => Act::StopListening { back: self.random.index(2) },
-            75..83 => Act::Change(self.resource()),
-            83..91 => Act::ServerAction(self.oddity()),
-            91..95 => Act::Pause(self.random.delay(Duration::from_secs(3))),
-            95..98 => Act::Settle,
-            98 => Act::Die,
-            _ => Act::EndOutput,
+            0..41 => Action::Call(self.call()),
+            41..53 => Action::Drop { back: self.random.index(4) },
+            53..55 => Action::Cancel { back: self.random.index(4) },
+            55..65 => Action::Read(self.reading()),
+            65..72 => Action::Listen(self.listening()),
+            72..75 => Action::StopListening { back: self.random.index(2) },
+            75..83 => Action::Change(self.resource()),
+            83..91 => Action::ServerAction(self.oddity()),
+            91..95 => Action::Pause(self.random.delay(Duration::from_secs(3))),
+            95..98 => Action::Settle,
+            98 => Action::Die,
+            _ => Action::EndOutput,
         }
     }
 
@@ -101,7 +102,7 @@ impl Writer {
             idempotent: self.random.chance(30),
             polls: None,
             plan,
-            manner: self.manner(),
+            response_mode: self.response_mode(),
         }
     }
 
@@ -124,7 +125,7 @@ impl Writer {
             52..56 => ServerAction::WrongShape,
             56..58 => ServerAction::Both,
             58..68 => self.ask_back(),
-            68..86 => ServerAction::Task(self.errand()),
+            68..86 => ServerAction::Task(self.task_plan()),
             86..89 => ServerAction::TextAnswer,
             // Never.
             89..95 => ServerAction::StrayAnswer,
@@ -160,7 +161,7 @@ impl Writer {
         ServerAction::AskBack(self.question(), rounds)
     }
 
-    fn errand(&mut self) -> Errand {
+    fn task_plan(&mut self) -> TaskPlan {
         let pace = *self.random.pick(&[None, Some(0), Some(50), Some(50), Some(300), Some(1_000_000)]);
         let ends = [
             TaskStep::Completed,
@@ -172,7 +173,7 @@ impl Writer {
         ];
         let last = *self.random.pick(&ends);
         let steps = [(); 3].map(|()| self.turn());
-        Errand { pace, steps: [steps[0], steps[1], steps[2], last] }
+        TaskPlan { pace, steps: [steps[0], steps[1], steps[2], last] }
     }
 
     fn turn(&mut self) -> TaskStep {
@@ -196,13 +197,13 @@ impl Writer {
     /// The resource is read, changes and is read again.
     fn look_on(&mut self, resource: u8) {
         for _ in 0..self.random.between(2, 5) {
-            let act = if self.random.chance(40) {
-                Act::Change(resource)
+            let action = if self.random.chance(40) {
+                Action::Change(resource)
             } else {
-                Act::Read(Reading { resource, ..self.reading() })
+                Action::Read(Reading { resource, ..self.reading() })
             };
             let delay = self.random.delay(Duration::from_millis(1_500));
-            self.steps.push(Step { delay, act });
+            self.steps.push(Step { delay, action });
         }
     }
 
@@ -233,8 +234,8 @@ impl Writer {
         Listening { number: self.listeners, resource: self.resource(), acknowledged, end, cut }
     }
 
-    fn manner(&mut self) -> ResponseMode {
-        if self.over == Over::Stream {
+    fn response_mode(&mut self) -> ResponseMode {
+        if self.transport_kind == TransportKind::Stream {
             return ResponseMode::Json;
         }
         match self.random.below(100) {

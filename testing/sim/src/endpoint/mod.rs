@@ -21,12 +21,12 @@ use crate::law::Violation;
 use crate::observation::ledger::{Ledger, Settings};
 use crate::observation::message::Message;
 use crate::observation::trace::Trace;
-use crate::observation::{CallNumber, Called, Execution, Observation};
+use crate::observation::{CallNumber, CallRecord, Execution, Observation};
 use crate::panics;
 
 /// One end.
 #[derive(Debug, Clone)]
-pub(crate) struct End {
+pub(crate) struct Endpoint {
     name: &'static str,
     connection: Connection,
     pub(crate) now: Moment,
@@ -66,7 +66,7 @@ pub(crate) struct Frame {
     pub(crate) call: Option<CallNumber>,
 }
 
-impl End {
+impl Endpoint {
     pub(crate) fn new(name: &'static str, connection: Connection, settings: Arc<Settings>) -> Self {
         Self {
             name,
@@ -122,7 +122,7 @@ impl End {
 }
 
 /// What can be done to it.
-impl End {
+impl Endpoint {
     pub(crate) fn receive(&mut self, trace: &mut Trace, message: Arc<Message>) {
         let now = self.now;
         let bytes = Arc::clone(&message.bytes);
@@ -253,7 +253,7 @@ impl End {
         let number = self.calls;
         self.calls += 1;
         call.parent = parent.and_then(|parent| self.execution(parent)).map(|(key, _)| key);
-        let mut called = Called {
+        let mut called = CallRecord {
             call: number,
             method: call.method.name(),
             parent,
@@ -292,7 +292,7 @@ impl End {
     }
 }
 
-impl End {
+impl Endpoint {
     fn execution(&self, execution: Execution) -> Option<(RequestKey, RequestId)> {
         self.executions.get(usize::try_from(execution).ok()?).cloned()
     }
@@ -381,7 +381,7 @@ impl End {
 }
 
 /// For exhaustive search: ends with one hash behave alike and are judged alike.
-impl Hash for End {
+impl Hash for Endpoint {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.connection.fingerprint(self.now).hash(hasher);
         (self.executions.len(), self.calls, self.logs).hash(hasher);

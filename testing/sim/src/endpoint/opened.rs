@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use steadfast_model::{ClientCapabilities, Implementation, Method, Revision, ServerCapabilities};
 use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Limits, Peer, ServerHello};
 
-use crate::endpoint::End;
+use crate::endpoint::Endpoint;
 use crate::observation::ledger::{Settings, Side};
 use crate::observation::message::Message;
 use crate::observation::trace::Trace;
@@ -63,23 +63,23 @@ fn settings(side: Side, limits: &Limits) -> Arc<Settings> {
     Arc::new(Settings { side, limits: limits.clone(), longest_frame: 4_096 })
 }
 
-pub(crate) fn unopened_server(limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
+pub(crate) fn unopened_server(limits: Limits) -> impl Fn() -> Endpoint + Send + Sync + 'static {
     move || {
         let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
         let hello = ServerHello::new(Implementation::new("sim", "1"), capabilities);
-        End::new("server", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Server, &limits))
+        Endpoint::new("server", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Server, &limits))
     }
 }
 
-pub(crate) fn unopened_client(limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
+pub(crate) fn unopened_client(limits: Limits) -> impl Fn() -> Endpoint + Send + Sync + 'static {
     move || {
         let hello = ClientHello::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
-        End::new("client", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Client, &limits))
+        Endpoint::new("client", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Client, &limits))
     }
 }
 
 /// A server after its handshake.
-pub(crate) fn server_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
+pub(crate) fn server_of(revision: Revision, limits: Limits) -> impl Fn() -> Endpoint + Send + Sync + 'static {
     let begin = unopened_server(limits);
     move || {
         let (mut end, mut trace) = (begin(), Trace::off());
@@ -91,7 +91,7 @@ pub(crate) fn server_of(revision: Revision, limits: Limits) -> impl Fn() -> End 
 }
 
 /// A client after its handshake; its next call has id 2.
-pub(crate) fn client_of(revision: Revision, limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
+pub(crate) fn client_of(revision: Revision, limits: Limits) -> impl Fn() -> Endpoint + Send + Sync + 'static {
     let begin = unopened_client(limits);
     move || {
         let (mut end, mut trace) = (begin(), Trace::off());
@@ -104,7 +104,7 @@ pub(crate) fn client_of(revision: Revision, limits: Limits) -> impl Fn() -> End 
     }
 }
 
-pub(crate) fn modern_client_end(limits: Limits) -> impl Fn() -> End + Send + Sync + 'static {
+pub(crate) fn modern_client_end(limits: Limits) -> impl Fn() -> Endpoint + Send + Sync + 'static {
     let begin = unopened_client(limits);
     move || {
         let mut end = begin();
@@ -115,7 +115,7 @@ pub(crate) fn modern_client_end(limits: Limits) -> impl Fn() -> End + Send + Syn
     }
 }
 
-pub(crate) fn write_all(end: &mut End, trace: &mut Trace) {
+pub(crate) fn write_all(end: &mut Endpoint, trace: &mut Trace) {
     while let Some(frame) = end.take_frame(trace) {
         if let Some(call) = frame.call {
             end.first_byte(trace, call);

@@ -46,14 +46,15 @@ struct State {
     unread: bool,
     /// The other end was let go of.
     dropped: bool,
-    told: (bool, bool),
+    /// Whether the end of the input, and of the output, was reported as a hang-up.
+    reported: (bool, bool),
     for_carrier: Option<Waker>,
     for_end: [Option<Waker>; 3],
     for_reader: Option<Waker>,
 }
 
 impl Link {
-    pub(crate) fn new(mut random: Random) -> (Self, End) {
+    pub(crate) fn new(mut random: Random) -> (Self, LinkTransport) {
         let capacity = *random.pick(&[48, 1_000, 70_000, 1 << 20]);
         let link = Self(Arc::new(Mutex::new(State {
             random,
@@ -71,12 +72,12 @@ impl Link {
             tap: None,
             unread: false,
             dropped: false,
-            told: (false, false),
+            reported: (false, false),
             for_carrier: None,
             for_end: [const { None }; 3],
             for_reader: None,
         })));
-        let end = End(link.clone());
+        let end = LinkTransport(link.clone());
         (link, end)
     }
 
@@ -118,7 +119,7 @@ impl Link {
     }
 
     /// The peer has no more to say, and all of it was read.
-    pub(crate) fn is_heard_out(&self) -> bool {
+    pub(crate) fn is_read_to_end(&self) -> bool {
         let state = self.lock();
         state.ended && state.arrived.is_empty()
     }
@@ -253,17 +254,17 @@ fn wake(state: MutexGuard<'_, State>, wakers: impl IntoIterator<Item = Option<Wa
     wakers.into_iter().flatten().for_each(Waker::wake);
 }
 
-/// The end of who is simulated.
-pub(crate) struct End(Link);
+/// The transport of the side that is simulated.
+pub(crate) struct LinkTransport(Link);
 
 impl State {
     /// Now and then a transport is not ready although it could be.
-    fn balks(&mut self, cx: &mut Context<'_>) -> bool {
-        let balks = self.random.chance(5);
-        if balks {
+    fn is_delayed(&mut self, cx: &mut Context<'_>) -> bool {
+        let is_delayed = self.random.chance(5);
+        if is_delayed {
             cx.waker().wake_by_ref();
         }
-        balks
+        is_delayed
     }
 }
 
@@ -271,11 +272,11 @@ fn broken() -> io::Error {
     io::ErrorKind::BrokenPipe.into()
 }
 
-impl Transport for End {
+impl Transport for LinkTransport {
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         // A waker is cloned or called only outside of the lock of the executor, which is another one.
         let mut state = self.0.lock();
-        if state.balks(cx) {
+        if state.is_delayed(cx) {
             return Poll::Pending;
         }
         if state.arrived.is_empty() {
@@ -302,7 +303,7 @@ impl Transport for End {
         if state.unread {
             return Poll::Ready(Err(broken()));
         }
-        if state.balks(cx) {
+        if state.is_delayed(cx) {
             return Poll::Pending;
         }
         let most = state.capacity.saturating_sub(state.written.len()).min(buf.len());
@@ -326,17 +327,17 @@ impl Transport for End {
         if state.unread {
             return Poll::Ready(Err(broken()));
         }
-        if state.balks(cx) { Poll::Pending } else { Poll::Ready(Ok(())) }
+        if state.is_delayed(cx) { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
     fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
         let mut state = self.0.lock();
-        if state.ended && !state.told.0 {
-            state.told.0 = true;
+        if state.ended && !state.reported.0 {
+            state.reported.0 = true;
             return Poll::Ready(Hangup::Input);
         }
-        if state.unread && !state.told.1 {
-            state.told.1 = true;
+        if state.unread && !state.reported.1 {
+            state.reported.1 = true;
             return Poll::Ready(Hangup::Output);
         }
         state.for_end[2] = Some(cx.waker().clone());
@@ -352,7 +353,7 @@ impl Transport for End {
     }
 }
 
-impl Drop for End {
+impl Drop for LinkTransport {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.dropped = true;

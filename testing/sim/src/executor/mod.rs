@@ -6,13 +6,14 @@
 //! would block its thread it calls [`Executor::block`], and the rest of the world goes on underneath it. Nothing here looks
 //! at a clock or starts a thread.
 
+mod timer;
+
 pub(crate) mod line_buffer;
 pub(crate) mod link;
 pub(crate) mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -22,6 +23,8 @@ use steadfast_proto::Moment;
 
 use crate::panics;
 use crate::script::rng::Random;
+pub(crate) use timer::Sleep;
+use timer::VirtualTimer;
 
 /// So many jobs may block at once, one on top of the other; one more does not block.
 const NESTED: usize = 4;
@@ -62,7 +65,7 @@ struct Slot {
     waker: Waker,
     queued: bool,
     /// Part of the simulator, not of what is simulated.
-    scenery: bool,
+    harness: bool,
 }
 
 impl Executor {
@@ -94,7 +97,7 @@ impl Executor {
     /// Tasks that are left of what is simulated, jobs that have not begun, and timers that are set.
     pub(crate) fn left(&self) -> (usize, usize, usize) {
         let state = self.lock();
-        let tasks = state.tasks.values().filter(|slot| !slot.scenery).count();
+        let tasks = state.tasks.values().filter(|slot| !slot.harness).count();
         (tasks, state.jobs.len(), state.timers.len())
     }
 
@@ -109,7 +112,7 @@ impl Executor {
     }
 
     /// Adds a task of the simulator itself.
-    pub(crate) fn spawn_scenery(&self, task: impl Future<Output = ()> + Send + 'static) -> TaskId {
+    pub(crate) fn spawn_harness_task(&self, task: impl Future<Output = ()> + Send + 'static) -> TaskId {
         self.add(Box::pin(task), true)
     }
 
@@ -181,11 +184,11 @@ impl Executor {
         }
     }
 
-    fn add(&self, task: Task, scenery: bool) -> TaskId {
+    fn add(&self, task: Task, harness: bool) -> TaskId {
         let mut state = self.lock();
         let id = TaskId(state.number());
         let waker = Waker::from(Arc::new(TaskWaker { executor: self.clone(), id }));
-        state.tasks.insert(id, Slot { task: Some(task), waker, queued: true, scenery });
+        state.tasks.insert(id, Slot { task: Some(task), waker, queued: true, harness });
         state.ready.insert(id);
         id
     }
@@ -356,67 +359,6 @@ impl Wake for TaskWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.executor.wake(self.id);
-    }
-}
-
-struct VirtualTimer {
-    executor: Executor,
-    when: Option<Moment>,
-    entry: Option<(Moment, u64)>,
-}
-
-impl VirtualTimer {
-    fn leave(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            let waker = self.executor.lock().timers.remove(&entry);
-            drop(waker);
-        }
-    }
-}
-
-impl Timer for VirtualTimer {
-    fn reset(&mut self, when: Option<Moment>) {
-        if self.when != when {
-            self.leave();
-            self.when = when;
-        }
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(when) = self.when else { return Poll::Pending };
-        let mut state = self.executor.lock();
-        if when <= state.now {
-            drop(state);
-            self.leave();
-            self.when = None;
-            return Poll::Ready(());
-        }
-        let entry = match self.entry {
-            Some(entry) => entry,
-            None => (when, state.number()),
-        };
-        let before = state.timers.insert(entry, cx.waker().clone());
-        drop(state);
-        drop(before);
-        self.entry = Some(entry);
-        Poll::Pending
-    }
-}
-
-impl Drop for VirtualTimer {
-    fn drop(&mut self) {
-        self.leave();
-    }
-}
-
-/// See [`Executor::sleep`].
-pub(crate) struct Sleep(VirtualTimer);
-
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.0.poll(cx)
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub use plans::names;
 
 use crate::law::{Law, Violation};
-use crate::observation::trace::{Mix, Trace};
+use crate::observation::trace::{FnvHasher, Trace};
 use crate::script::shrink::shrink;
 use world::{Action, Plan, World};
 
@@ -151,7 +151,7 @@ fn by_levels(plan: &Arc<Plan>, depth: usize) -> BTreeSet<(u64, bool)> {
             world.actions(&mut actions);
             for action in &actions {
                 let mut after = world.clone();
-                after.act_possible(*action);
+                after.run_possible(*action);
                 if seen.insert(identity_and_verdict(&after)) {
                     next.push(after);
                 }
@@ -182,7 +182,7 @@ impl Walk {
         }
         let after = |action: &Action| {
             let mut after = world.clone();
-            after.act_possible(*action);
+            after.run_possible(*action);
             after
         };
         let worlds: Vec<World> = actions.iter().map(after).collect();
@@ -215,11 +215,11 @@ impl Walk {
 }
 
 fn identity_and_verdict(world: &World) -> (u64, bool) {
-    (identity(world), world.end.is_lawful())
+    (identity(world), world.endpoint.is_lawful())
 }
 
 fn identity(world: &World) -> u64 {
-    let mut mix = Mix::default();
+    let mut mix = FnvHasher::default();
     world.hash(&mut mix);
     mix.finish()
 }
@@ -233,7 +233,7 @@ struct Place {
 
 struct Search {
     plan: Arc<Plan>,
-    seen: HashSet<u64, BuildHasherDefault<Mix>>,
+    seen: HashSet<u64, BuildHasherDefault<FnvHasher>>,
     totals: Totals,
     /// Only this law is looked at.
     wanted: Option<Law>,
@@ -256,7 +256,7 @@ impl Search {
             };
             place.next += 1;
             let mut world = place.world.clone();
-            world.act_possible(action);
+            world.run_possible(action);
             self.totals.steps += 1;
             self.judge(&mut world, &path)?;
             if self.seen.insert(identity(&world)) {
@@ -282,10 +282,10 @@ impl Search {
     }
 
     fn judge(&self, world: &mut World, path: &[Place]) -> Result<(), Box<Counterexample>> {
-        if world.end.is_lawful() {
+        if world.endpoint.is_lawful() {
             return Ok(());
         }
-        let violations = world.end.violations();
+        let violations = world.endpoint.violations();
         let Some(law) = self.concern(&violations) else { return Ok(()) };
         let taken: Vec<Action> =
             path.iter().filter_map(|place| place.actions.get(place.next.checked_sub(1)?).copied()).collect();
@@ -313,12 +313,12 @@ impl Search {
     fn replay(&self, path: &[Action]) -> (World, Vec<Violation>) {
         let mut world = World::new(Arc::clone(&self.plan), Trace::kept());
         for action in path {
-            world.act(*action);
+            world.run_action(*action);
         }
         if world.is_quiet() {
             world.quiet();
         }
-        let violations = world.end.violations();
+        let violations = world.endpoint.violations();
         (world, violations)
     }
 }

@@ -8,7 +8,7 @@ use steadfast_proto::connection::Call;
 
 use super::Size;
 use super::world::{Faults, Handlers, Input, Plan, PlannedCall};
-use crate::endpoint::End;
+use crate::endpoint::Endpoint;
 use crate::endpoint::opened::{
     cancel, client_of, discover, initialize, initialize_result, limited, limits, modern, modern_client_end, request,
     server_of, unopened_client, unopened_server,
@@ -345,7 +345,7 @@ fn modern_client(size: Size) -> Plan {
     }
 }
 
-fn plan(name: &'static str, begin: impl Fn() -> End + Send + Sync + 'static) -> Plan {
+fn plan(name: &'static str, begin: impl Fn() -> Endpoint + Send + Sync + 'static) -> Plan {
     Plan {
         name,
         begin: Box::new(begin),

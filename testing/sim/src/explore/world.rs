@@ -10,7 +10,7 @@ use std::sync::Arc;
 use steadfast_model::Method;
 use steadfast_proto::connection::Call;
 
-use crate::endpoint::{End, Reply};
+use crate::endpoint::{Endpoint, Reply};
 use crate::observation::message::Message;
 use crate::observation::trace::Trace;
 use crate::observation::{CallNumber, Execution};
@@ -19,7 +19,7 @@ use crate::observation::{CallNumber, Execution};
 pub(crate) struct Plan {
     pub(crate) name: &'static str,
     /// The end, before anything that is searched.
-    pub(crate) begin: Box<dyn Fn() -> End + Send + Sync>,
+    pub(crate) begin: Box<dyn Fn() -> Endpoint + Send + Sync>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) calls: Vec<PlannedCall>,
     pub(crate) handlers: Handlers,
@@ -92,13 +92,13 @@ pub(crate) enum Action {
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) end: End,
+    pub(crate) endpoint: Endpoint,
     trace: Trace,
     /// How often each input has come.
     received: Vec<u8>,
     /// The call that was made, and how often it was cancelled.
     calls: Vec<Option<(CallNumber, u8)>>,
-    handlers: Vec<Did>,
+    handlers: Vec<HandlerProgress>,
     /// Calls that the writer has and has not written.
     hand: Vec<CallNumber>,
     unflushed: bool,
@@ -109,7 +109,7 @@ pub(crate) struct World {
 
 /// What a handler has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-struct Did {
+struct HandlerProgress {
     responds: u8,
     progress: u8,
     logs: u8,
@@ -123,9 +123,9 @@ impl World {
     pub(crate) fn new(plan: Arc<Plan>, trace: Trace) -> Self {
         let mut end = (plan.begin)();
         end.effects();
-        let handlers = vec![Did::default(); end.executions()];
+        let handlers = vec![HandlerProgress::default(); end.executions()];
         Self {
-            end,
+            endpoint: end,
             trace,
             received: vec![0; plan.inputs.len()],
             calls: vec![None; plan.calls.len()],
@@ -145,10 +145,10 @@ impl World {
     /// What can happen now.
     pub(crate) fn actions(&self, actions: &mut Vec<Action>) {
         actions.clear();
-        if self.end.ledger.panicked {
+        if self.endpoint.ledger.panicked {
             return;
         }
-        let closed = self.end.is_closed();
+        let closed = self.endpoint.is_closed();
         if !closed {
             self.wire_actions(actions);
             self.call_actions(actions);
@@ -173,15 +173,15 @@ impl World {
     }
 
     fn wire_actions(&self, actions: &mut Vec<Action>) {
-        let ledger = &self.end.ledger;
-        if self.end.wants_input() {
+        let ledger = &self.endpoint.ledger;
+        if self.endpoint.wants_input() {
             for (place, (input, received)) in (0..).zip(self.plan.inputs.iter().zip(&self.received)) {
                 if *received < input.times {
                     actions.push(Action::Receive(place));
                 }
             }
         }
-        if self.end.has_output() && self.hand.len() < self.plan.hand {
+        if self.endpoint.has_output() && self.hand.len() < self.plan.hand {
             actions.push(Action::Take);
         }
         if !self.hand.is_empty() {
@@ -205,7 +205,7 @@ impl World {
         if self.plan.notice.is_some() && !self.notified {
             actions.push(Action::Notify);
         }
-        if self.end.deadline().is_some() {
+        if self.endpoint.deadline().is_some() {
             actions.push(Action::Wait);
         }
     }
@@ -228,57 +228,57 @@ impl World {
     }
 
     /// Lets something happen. Nothing happens if it cannot now: that is so when a path was shortened.
-    pub(crate) fn act(&mut self, action: Action) {
+    pub(crate) fn run_action(&mut self, action: Action) {
         let mut possible = Vec::new();
         self.actions(&mut possible);
         if possible.contains(&action) {
-            self.act_possible(action);
+            self.run_possible(action);
         }
     }
 
     /// Lets something happen that can.
-    pub(crate) fn act_possible(&mut self, action: Action) {
+    pub(crate) fn run_possible(&mut self, action: Action) {
         let plan = Arc::clone(&self.plan);
         let trace = &mut self.trace;
         match action {
             Action::Receive(place) => {
                 let place = usize::from(place);
                 self.received[place] += 1;
-                self.end.receive(trace, Arc::clone(&plan.inputs[place].message));
+                self.endpoint.receive(trace, Arc::clone(&plan.inputs[place].message));
             }
             Action::Call(place) => {
                 let planned = &plan.calls[usize::from(place)];
                 let (call, _) = match planned.opens {
-                    Some(revision) => self.end.initialize(trace, planned.call.clone(), revision),
-                    None => self.end.call(trace, planned.call.clone(), planned.parent),
+                    Some(revision) => self.endpoint.initialize(trace, planned.call.clone(), revision),
+                    None => self.endpoint.call(trace, planned.call.clone(), planned.parent),
                 };
                 self.calls[usize::from(place)] = Some((call, 0));
             }
             Action::GiveUp(place) => {
                 if let Some((call, times)) = &mut self.calls[usize::from(place)] {
                     *times += 1;
-                    self.end.give_up(trace, *call);
+                    self.endpoint.give_up(trace, *call);
                 }
             }
             Action::Respond(execution) => {
                 self.handlers[as_index(execution)].responds += 1;
-                self.end.respond(trace, execution, Reply::Result { padding: 0 });
+                self.endpoint.respond(trace, execution, Reply::Result { padding: 0 });
             }
             Action::Progress(execution) => {
                 let did = &mut self.handlers[as_index(execution)];
                 did.progress += 1;
-                self.end.progress(trace, execution, f64::from(did.progress));
+                self.endpoint.progress(trace, execution, f64::from(did.progress));
             }
             Action::Log(execution) => {
                 self.handlers[as_index(execution)].logs += 1;
-                self.end.log(trace, execution);
+                self.endpoint.log(trace, execution);
             }
             Action::EndExecution(execution) => {
                 self.handlers[as_index(execution)].ended = true;
-                self.end.end_execution(trace, execution);
+                self.endpoint.end_execution(trace, execution);
             }
             Action::Take => {
-                if let Some(frame) = self.end.take_frame(trace) {
+                if let Some(frame) = self.endpoint.take_frame(trace) {
                     // When the first byte of anything but a call is written is of no interest to the connection.
                     self.hand.extend(frame.call);
                     self.unflushed = true;
@@ -286,49 +286,49 @@ impl World {
             }
             Action::Write => {
                 let call = self.hand.remove(0);
-                self.end.first_byte(trace, call);
+                self.endpoint.first_byte(trace, call);
             }
             Action::Flush => {
                 self.unflushed = false;
-                self.end.flushed(trace);
+                self.endpoint.flushed(trace);
             }
             Action::FailWrite => {
                 self.hand.clear();
                 self.unflushed = false;
                 self.strike(action);
-                self.end.fail_write(&mut self.trace);
+                self.endpoint.fail_write(&mut self.trace);
             }
             Action::EndInput => {
                 self.strike(action);
-                self.end.end_input(&mut self.trace);
+                self.endpoint.end_input(&mut self.trace);
             }
             Action::PeerGone => {
                 self.strike(action);
-                self.end.peer_gone(&mut self.trace);
+                self.endpoint.peer_gone(&mut self.trace);
             }
             Action::ShutDown => {
                 self.strike(action);
-                self.end.shut_down(&mut self.trace, false);
+                self.endpoint.shut_down(&mut self.trace, false);
             }
             Action::ShutDownNow => {
                 self.strike(action);
-                self.end.shut_down(&mut self.trace, true);
+                self.endpoint.shut_down(&mut self.trace, true);
             }
             Action::Notify => {
                 self.notified = true;
                 if let Some(notice) = plan.notice {
-                    self.end.notify(trace, notice);
+                    self.endpoint.notify(trace, notice);
                 }
             }
             Action::Wait => {
-                if let Some(deadline) = self.end.deadline() {
-                    self.end.now = self.end.now.max(deadline);
+                if let Some(deadline) = self.endpoint.deadline() {
+                    self.endpoint.now = self.endpoint.now.max(deadline);
                 }
-                self.end.time_out(trace);
+                self.endpoint.time_out(trace);
             }
         }
-        self.end.effects();
-        self.handlers.resize(self.end.executions(), Did::default());
+        self.endpoint.effects();
+        self.handlers.resize(self.endpoint.executions(), HandlerProgress::default());
     }
 
     /// Counts a fault.
@@ -343,13 +343,16 @@ impl World {
     /// Whether nothing is under way: no frame is to be written and no timer runs. Handlers may go on for ever, and the peer
     /// may begin something new.
     pub(crate) fn is_quiet(&self) -> bool {
-        let idle = !self.end.has_output() && self.hand.is_empty() && !self.unflushed && self.end.deadline().is_none();
-        (idle || self.end.is_closed()) && !self.end.ledger.panicked
+        let idle = !self.endpoint.has_output()
+            && self.hand.is_empty()
+            && !self.unflushed
+            && self.endpoint.deadline().is_none();
+        (idle || self.endpoint.is_closed()) && !self.endpoint.ledger.panicked
     }
 
     /// Nothing is under way any more.
     pub(crate) fn quiet(&mut self) {
-        self.end.quiet(&mut self.trace);
+        self.endpoint.quiet(&mut self.trace);
     }
 
     /// What an action is, in words.
@@ -364,7 +367,7 @@ fn as_index(execution: Execution) -> usize {
 
 impl Hash for World {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.end.hash(hasher);
+        self.endpoint.hash(hasher);
         (&self.received, &self.calls, &self.handlers, &self.hand).hash(hasher);
         (self.unflushed, self.struck, self.notified).hash(hasher);
     }

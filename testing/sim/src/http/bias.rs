@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::script::{Act, Call, Hang, Op, Script, Step};
+use super::script::{Action, Call, Hang, Op, Script, Step};
 use crate::script::bias::{Bias, insert_behind, soon};
 
 pub(super) fn apply(script: &mut Script) {
@@ -32,35 +32,36 @@ pub(super) fn apply(script: &mut Script) {
     if let Some(random) = &mut bias.change("hang up", 15) {
         let polls = random.below(4);
         for step in &mut script.steps {
-            if let Act::Call(_, manner) | Act::Listen(manner) | Act::Resume { manner, .. } = &mut step.act
+            if let Action::Call(_, behavior) | Action::Listen(behavior) | Action::Resume { behavior, .. } =
+                &mut step.action
                 && random.chance(50)
             {
-                manner.hang = Hang::Polls(polls);
+                behavior.hang = Hang::Polls(polls);
             }
         }
     }
     if let Some(random) = &mut bias.change("given up", 30) {
         insert_behind(&mut script.steps, |step| {
-            let given_up = matches!(step.act, Act::Call(..)) && random.chance(60);
-            let act = if random.chance(70) { Act::Cancel { back: 0 } } else { Act::HangUp { back: 0 } };
-            given_up.then(|| Step { delay: soon(random), client: step.client, act })
+            let given_up = matches!(step.action, Action::Call(..)) && random.chance(60);
+            let action = if random.chance(70) { Action::Cancel { back: 0 } } else { Action::HangUp { back: 0 } };
+            given_up.then(|| Step { delay: soon(random), client: step.client, action })
         });
     }
     if bias.change("no delays", 10).is_some() {
         script.steps.iter_mut().for_each(|step| step.delay = Duration::ZERO);
     }
     if let Some(random) = &mut bias.change("an end", 30) {
-        let ends = [Act::ShutDown, Act::DropService, Act::Abandon, Act::Delete, Act::Delete];
+        let ends = [Action::ShutDown, Action::DropService, Action::Abandon, Action::Delete, Action::Delete];
         let at = random.index(script.steps.len() + 1);
         let client = random.index(script.clients.len());
-        let step = Step { delay: soon(random), client, act: random.pick(&ends).clone() };
+        let step = Step { delay: soon(random), client, action: random.pick(&ends).clone() };
         script.steps.insert(at, step);
     }
 }
 
 fn calls(script: &mut Script) -> impl Iterator<Item = &mut Call> {
-    script.steps.iter_mut().filter_map(|step| match &mut step.act {
-        Act::Call(call, _) => Some(call),
+    script.steps.iter_mut().filter_map(|step| match &mut step.action {
+        Action::Call(call, _) => Some(call),
         _ => None,
     })
 }

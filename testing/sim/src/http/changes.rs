@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::script::{Act, Hang, Manner, Op, Pace, Script, Step, Upload};
+use super::script::{Action, ClientBehavior, Hang, Op, Pace, Script, Step, Upload};
 use crate::script::changes::{Change, Filter, draw_uri};
 use crate::script::rng::Random;
 
@@ -31,7 +31,7 @@ pub(super) fn add(script: &mut Script) {
         script.limits.subscribed = *random.pick(&[1, 2, 3]);
     }
     for step in &mut script.steps {
-        if let Act::Call(call, _) = &mut step.act
+        if let Action::Call(call, _) = &mut step.action
             && random.chance(30)
         {
             let at = random.index(call.plan.len() + 1);
@@ -44,18 +44,18 @@ pub(super) fn add(script: &mut Script) {
         let client = random.index(script.clients.len());
         let modern = script.clients[client].is_none();
         let delay = if random.chance(50) { Duration::ZERO } else { random.delay(Duration::from_millis(800)) };
-        let act = match random.below(100) {
-            0..40 if modern => Act::Subscribe { number, filter: Filter::draw(random), manner: manner(random) },
-            0..40 => Act::SubscribeTo { number, uri: draw_uri(random), on: random.chance(70) },
-            40..48 => Act::Cancel { back: random.index(3) },
-            _ => Act::Change(Change::draw(random)),
+        let action = match random.below(100) {
+            0..40 if modern => Action::Subscribe { number, filter: Filter::draw(random), behavior: behavior(random) },
+            0..40 => Action::SubscribeTo { number, uri: draw_uri(random), on: random.chance(70) },
+            40..48 => Action::Cancel { back: random.index(3) },
+            _ => Action::Change(Change::draw(random)),
         };
-        script.steps.insert(at, Step { delay, client, act });
+        script.steps.insert(at, Step { delay, client, action });
     }
 }
 
 /// Mostly of a client that reads, and goes when it likes.
-fn manner(random: &mut Random) -> Manner {
+fn behavior(random: &mut Random) -> ClientBehavior {
     let upload = *random.pick(&[Upload::Whole, Upload::Whole, Upload::Whole, Upload::Pieces]);
     let hang = match random.below(100) {
         0..60 => Hang::Never,
@@ -68,5 +68,5 @@ fn manner(random: &mut Random) -> Manner {
         65..90 => Pace::Slow,
         _ => Pace::Stuck,
     };
-    Manner { upload, hang, pace }
+    ClientBehavior { upload, hang, pace }
 }

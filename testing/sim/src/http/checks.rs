@@ -3,18 +3,22 @@
 //! A connection is the exchange in 2026-07-28, and the session before. Nothing here knows the service: it sees requests and
 //! responses, the journal of the handlers, how many sessions are open, and what was configured.
 
+mod idle;
+mod messages;
+
 use std::time::Duration;
 
 use steadfast_proto::Moment;
 
 use super::handlers::SECRET;
-use super::journal::{ExchangeFacts, Facts, Purpose};
+use super::journal::{Facts, Purpose};
 use super::script::Kind;
 use crate::executor::Executor;
-use crate::law::{Law, Violation};
+use crate::law::Law;
 use crate::observation::drain::handler_window;
 use crate::observation::lifetimes::{LifetimeEnd, LifetimeFacts, LifetimeKind};
-use crate::observation::message::{Answer, Part};
+pub(super) use idle::at_idle;
+pub(super) use messages::at_message;
 
 /// What may pass between a cause and its effect: time goes on a little while things run.
 const SLACK: Duration = Duration::from_millis(100);
@@ -150,110 +154,6 @@ pub(super) fn at_event(facts: &mut Facts, number: u64, id: Option<&str>, data: &
     }
 }
 
-/// A message that has not been seen before, on the stream of `request`.
-pub(super) fn at_message(facts: &mut Facts, number: u64, request: Option<u64>, part: &Part) {
-    let Some(exchange) = facts.exchanges.get_mut(&number) else { return };
-    let modern = exchange.session.is_none();
-    let stream = exchange.place.zip(exchange.session);
-    let is_answer = matches!(part, Part::Answer(answer) if answer.id.is_some());
-    let mut behind = modern && exchange.answered;
-    exchange.answered |= matches!(part, Part::Answer(_));
-    if let Some(((stream, _), session)) = stream
-        && let Some(stream) = facts.sessions.get_mut(session).and_then(|session| session.streams.get_mut(stream))
-        && request.is_some()
-    {
-        behind |= stream.answered;
-        stream.answered |= is_answer;
-    }
-    if behind && !is_answer {
-        return facts.broken(Law::Order, format!("something comes behind the answer of {request:?}"));
-    }
-    match part {
-        Part::Answer(answer) => at_answer(facts, request, answer),
-        Part::Progress { token, value } => {
-            let value = f64::from_bits(*value);
-            let named = token.as_deref().and_then(|token| token.trim_matches('"').strip_prefix('t')?.parse().ok());
-            let Some(known) = request.filter(|request| named == Some(*request)) else {
-                return facts.broken(Law::Identity, format!("progress of {token:?} on the stream of {request:?}"));
-            };
-            let Some(known) = facts.requests.get_mut(&known) else { return };
-            let (grows, silenced, single) = (value > known.progress, known.silenced, known.sent == 1);
-            known.progress = value;
-            if !grows && single {
-                facts.broken(Law::Order, format!("progress of {named:?} does not grow: {value}"));
-            }
-            if silenced {
-                facts.broken(Law::Silence, format!("progress of {named:?} after its cancellation was taken in"));
-            }
-        }
-        Part::Log { marker: Some(marker) } => at_log(facts, request, *marker),
-        Part::Request { method, .. } if modern => {
-            facts.broken(Law::Order, format!("{method} is asked of a client of 2026-07-28"));
-        }
-        Part::Unreadable { .. } => facts.broken(Law::Order, "the server wrote what is no message"),
-        _ => {}
-    }
-}
-
-/// L9: the log messages of a run come in order, and none is missing.
-fn at_log(facts: &mut Facts, request: Option<u64>, marker: u64) {
-    let (tag, run, place) = (marker / 10_000, marker / 1_000 % 10, marker % 1_000);
-    let Some(known) = request.and_then(|request| facts.requests.get_mut(&request)) else {
-        return facts.broken(Law::Identity, format!("a log message of {tag} is on the stream of no request"));
-    };
-    let silenced = known.silenced;
-    let loose = known.sent > 1 || (facts.forgetful && place > known.logs.1);
-    let follows = loose || (place == known.logs.1 + 1 && (place == 1 || run == known.logs.0));
-    known.logs = (run, place);
-    if known.tag != Some(tag) {
-        return facts.broken(Law::Identity, format!("a log message of {tag} is on the stream of {request:?}"));
-    }
-    if !follows {
-        facts.broken(Law::Order, format!("the log message {place} of {tag} comes too early or too late"));
-    }
-    if silenced {
-        facts.broken(Law::Silence, format!("a log message of {tag} after its cancellation was taken in"));
-    }
-}
-
-/// A response: one for each request (L1), none after a cancellation (L3), under its own id and on its own stream (L8), after
-/// everything that its handler sent before (L9).
-fn at_answer(facts: &mut Facts, request: Option<u64>, answer: &Answer) {
-    let Some(id) = &answer.id else { return };
-    let Some(number) = request.filter(|request| id.parse() == Ok(*request)) else {
-        return facts.broken(Law::Identity, format!("an answer to {id} is on the stream of {request:?}"));
-    };
-    facts.counts.answers += 1;
-    let Some(known) = facts.requests.get_mut(&number) else { return };
-    known.answers += 1;
-    let (sent, answers, silenced, tag) = (known.sent, known.answers, known.silenced, known.tag);
-    let (session, logs) = (known.session, known.logs);
-    if answers > sent {
-        facts.broken(Law::OneEnding, format!("{answers} answers to {id}, which was sent {sent} times"));
-    }
-    if silenced {
-        facts.broken(Law::Silence, format!("an answer to {id} after its cancellation was taken in"));
-    }
-    let said = answer.result.as_deref().and_then(|text| {
-        let (_, rest) = text.split_once("\"tag:")?;
-        let mut parts = rest.split(';').map(|part| part.parse::<u64>().ok());
-        Some((parts.next()??, parts.next()??, parts.next()??))
-    });
-    let Some((said, run, count)) = said else { return };
-    if tag != Some(said) {
-        return facts.broken(Law::Identity, format!("the call {tag:?} is answered as {said}"));
-    }
-    let wanted = session.is_some() || facts.calls.get(&said).is_some_and(|call| call.logs);
-    if wanted && !facts.forgetful && sent == 1 && count > 0 && logs != (run, count) {
-        let what = format!("the answer of {said} comes behind {} of its {count} log messages", logs.1);
-        facts.broken(Law::Order, what);
-    }
-    let alone = sent == 1 && facts.requests_of(said).count() == 1;
-    if alone && facts.lives_of(said, LifetimeKind::Cleanup).any(|life| life.running) {
-        facts.broken(Law::OneEnding, format!("the call {said} is answered, and cleaned up as if it was cancelled"));
-    }
-}
-
 /// Nothing of a panic is to be seen (L6).
 pub(super) fn at_bytes(facts: &mut Facts, bytes: &[u8]) {
     if bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()) {
@@ -311,95 +211,6 @@ pub(super) fn silence(facts: &mut Facts, now: Moment, number: u64) {
         facts.lives_of(tag, LifetimeKind::Handler).any(|life| life.ended.is_none() && now < life.began + deadline);
     if running && let Some(request) = facts.requests.get_mut(&number) {
         request.silenced = true;
-    }
-}
-
-/// Nothing can run: what takes no time has happened.
-pub(super) fn at_idle(facts: &mut Facts, now: Moment, sessions: usize) {
-    facts.grow_old(now);
-    facts.subscriptions.settle();
-    match facts.closing {
-        None => {
-            sessions_are_reaped(facts, now, sessions);
-            stopped_are_dropped(facts, now);
-            quick_are_answered(facts);
-            if let Err(Violation { law, what }) = facts.subscriptions.all_told() {
-                facts.broken(law, what);
-            }
-        }
-        Some(closing) if !facts.dropped && closing + facts.limits.drain_deadline + SLACK <= now => {
-            if sessions > 0 {
-                facts.broken(Law::Closing, format!("{sessions} sessions are open long after the shutdown"));
-            }
-            let left = facts.alive().find(|life| is_stoppable(facts, life));
-            if let Some(life) = left {
-                let what = format!("long after the shutdown a {:?} of {} is left", life.what, life.tag);
-                facts.broken(Law::Closing, what);
-            }
-        }
-        Some(_) => {}
-    }
-}
-
-/// Whether it can be stopped from outside.
-fn is_stoppable(facts: &Facts, life: &LifetimeFacts) -> bool {
-    let blocking = facts.calls.get(&life.tag).is_some_and(|call| call.kind == Kind::Blocking);
-    life.what != LifetimeKind::Thread && !blocking
-}
-
-/// L5: sessions that were deleted, or abandoned for the idle time, are gone, and so is what ran in them.
-fn sessions_are_reaped(facts: &mut Facts, now: Moment, open: usize) {
-    let idle = facts.idle;
-    let due = |slack: Duration| {
-        move |session: &super::journal::SessionFacts| session.gone_at(idle).is_some_and(|gone| gone + slack <= now)
-    };
-    let gone = facts.sessions.iter().filter(|session| due(SLACK)(session)).count();
-    let most = facts.sessions.len() - gone;
-    if open > most {
-        return facts.broken(Law::Closing, format!("{open} sessions are open, and {most} may be"));
-    }
-    let over = due(facts.limits.drain_deadline + SLACK);
-    let left = facts.alive().find(|life| is_stoppable(facts, life) && facts.session_of(life.tag).is_some_and(over));
-    if let Some(life) = left {
-        let what = format!("long after the end of its session a {:?} of {} is left", life.what, life.tag);
-        facts.broken(Law::Closing, what);
-    }
-}
-
-/// L5: a handler that was cancelled, by whatever its revision takes for it, has been dropped, unless it may go on.
-fn stopped_are_dropped(facts: &mut Facts, now: Moment) {
-    let idle = facts.idle;
-    let stopped = |life: &&LifetimeFacts| {
-        let may_go_on = facts.calls.get(&life.tag).is_none_or(|call| call.kind != Kind::Async);
-        if life.what != LifetimeKind::Handler || may_go_on {
-            return false;
-        }
-        let mut requests = facts.requests_of(life.tag);
-        let cancelled = requests.all(|request| request.sent == 1 && (request.silenced || request.hung_up));
-        let session = facts.session_of(life.tag);
-        let deleted = session.is_some_and(|session| session.deleted.is_some());
-        let gone = session.is_some_and(|it| it.gone_at(idle).is_some_and(|gone| gone + SLACK <= now));
-        cancelled || deleted || gone
-    };
-    let left = facts.alive().find(stopped);
-    if let Some(life) = left {
-        let what = format!("the handler of {} goes on although its request has ended", life.tag);
-        facts.broken(Law::Closing, what);
-    }
-}
-
-/// L6: what the connection answers by itself is answered at once, whatever else goes on.
-fn quick_are_answered(facts: &mut Facts) {
-    let waits = |exchange: &&ExchangeFacts| {
-        let Purpose::Request(request, false) = exchange.purpose else { return false };
-        // A subscription is acknowledged instead.
-        let quick = facts.requests.get(&request).is_some_and(|request| request.tag.is_none())
-            && !facts.subscriptions.is_acknowledged(request);
-        quick && exchange.delivered && !exchange.over && !exchange.answered && !exchange.refused
-    };
-    let waiting = facts.exchanges.values().find(waits).map(|exchange| exchange.purpose.clone());
-    if let Some(purpose) = waiting {
-        facts.broken(Law::Isolation, format!("{purpose:?} waits although nothing else happens"));
     }
 }
 

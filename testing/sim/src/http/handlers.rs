@@ -16,22 +16,22 @@ use crate::observation::lifetimes::{Lifetime, LifetimeKind};
 pub(super) const SECRET: &str = "a secret of the handler";
 
 /// What all handlers of a run share.
-pub(super) struct Stage {
+pub(super) struct HandlerContext {
     pub(super) executor: Executor,
     pub(super) journal: Arc<Journal>,
 }
 
 /// The tools, one for each kind of handler.
-pub(super) fn tools(stage: &Arc<Stage>) -> [ServerTool; 3] {
-    let shared = Arc::clone(stage);
+pub(super) fn tools(context: &Arc<HandlerContext>) -> [ServerTool; 3] {
+    let shared = Arc::clone(context);
     let run = move |arguments: JsonObject, ctx: Context| {
-        let stage = Arc::clone(&shared);
+        let context = Arc::clone(&shared);
         async move {
-            let Some(call) = stage.call(&arguments) else { return "no such call".to_owned() };
-            stage.act(call, ctx).await
+            let Some(call) = context.call(&arguments) else { return "no such call".to_owned() };
+            context.run_call(call, ctx).await
         }
     };
-    let shared = Arc::clone(stage);
+    let shared = Arc::clone(context);
     let block = move |arguments: JsonObject, ctx: Context| match shared.call(&arguments) {
         Some(call) => shared.block(&call, &ctx),
         None => "no such call".to_owned(),
@@ -56,7 +56,7 @@ impl Kind {
 
 /// One run of a handler.
 struct Running<'a> {
-    stage: &'a Arc<Stage>,
+    context: &'a Arc<HandlerContext>,
     call: &'a Call,
     ctx: &'a Context,
     /// Of the runs of this call, in 2026-07-28 one for each round.
@@ -65,14 +65,14 @@ struct Running<'a> {
     logs: u64,
 }
 
-impl Stage {
+impl HandlerContext {
     fn call(&self, arguments: &JsonObject) -> Option<Call> {
         self.journal.call(arguments.get("tag")?.as_u64()?)
     }
 
-    async fn act(self: Arc<Self>, call: Call, ctx: Context) -> String {
+    async fn run_call(self: Arc<Self>, call: Call, ctx: Context) -> String {
         let (life, number) = self.journal.begin(call.tag, LifetimeKind::Handler);
-        let mut running = Running { stage: &self, call: &call, ctx: &ctx, number, progress: 0.0, logs: 0 };
+        let mut running = Running { context: &self, call: &call, ctx: &ctx, number, progress: 0.0, logs: 0 };
         for op in &call.plan {
             match *op {
                 Op::Sleep(duration) => self.executor.sleep(duration).await,
@@ -92,7 +92,7 @@ impl Stage {
 
     fn block(self: &Arc<Self>, call: &Call, ctx: &Context) -> String {
         let (life, number) = self.journal.begin(call.tag, LifetimeKind::Thread);
-        let mut running = Running { stage: self, call, ctx, number, progress: 0.0, logs: 0 };
+        let mut running = Running { context: self, call, ctx, number, progress: 0.0, logs: 0 };
         for op in &call.plan {
             match *op {
                 // A thread that blocks "for ever" does so past every deadline.
@@ -114,10 +114,10 @@ impl Stage {
     }
 
     fn shielded(self: &Arc<Self>, tag: u64, duration: Duration) -> impl Future<Output = ()> + Send + use<> {
-        let stage = Arc::clone(self);
+        let context = Arc::clone(self);
         let (life, _) = self.journal.begin(tag, LifetimeKind::Shield);
         async move {
-            stage.executor.sleep(duration).await;
+            context.executor.sleep(duration).await;
             life.done();
         }
     }
@@ -127,11 +127,11 @@ impl Stage {
         life: Lifetime,
         duration: Option<Duration>,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let stage = Arc::clone(self);
+        let context = Arc::clone(self);
         async move {
             life.running();
             match duration {
-                Some(duration) => stage.executor.sleep(duration).await,
+                Some(duration) => context.executor.sleep(duration).await,
                 None => std::future::pending().await,
             }
             life.done();
@@ -157,12 +157,12 @@ impl Running<'_> {
                 }
             }
             Op::OnCancel(duration) => {
-                let (life, _) = self.stage.journal.begin(self.call.tag, LifetimeKind::Cleanup);
-                self.ctx.on_cancel(self.stage.cleanup(life, duration));
+                let (life, _) = self.context.journal.begin(self.call.tag, LifetimeKind::Cleanup);
+                self.ctx.on_cancel(self.context.cleanup(life, duration));
             }
             Op::Release => self.ctx.release_connection(),
             Op::Change(change) => {
-                self.stage.journal.change(change);
+                self.context.journal.change(change);
                 self.ctx.server().into_iter().for_each(|server| change.make(server));
             }
             Op::Panic => panic!("{SECRET}"),

@@ -1,184 +1,27 @@
 //! What is seen from outside in one run over HTTP: requests and responses where the service takes and gives them, and what
 //! handlers and what they start live through. The checks are in [`checks`](super::checks).
 
+mod facts;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use steadfast::Limits;
 use steadfast_proto::Moment;
 
 use super::checks;
 use super::script::{Call, Script};
 use super::subscriptions::{self, Subscriptions};
 use crate::executor::Executor;
-use crate::law::Law;
 use crate::observation::lifetimes::{Lifetime, LifetimeEnd, LifetimeFacts, LifetimeKind, LifetimeObserver};
 use crate::observation::message::{Message, Part};
 use crate::observation::record::Record;
 use crate::script::changes::Change;
+pub(super) use facts::{Counts, ExchangeFacts, Facts, Purpose, RequestFacts, SessionFacts, StreamFacts};
 
 /// The journal of one run.
 pub(super) struct Journal {
     executor: Executor,
     facts: Mutex<Facts>,
-}
-
-/// Everything that was seen.
-pub(super) struct Facts {
-    pub(super) limits: Limits,
-    pub(super) idle: Duration,
-    /// Events may be dropped before a client resumes.
-    pub(super) forgetful: bool,
-    pub(super) calls: BTreeMap<u64, Call>,
-    pub(super) lives: BTreeMap<u64, LifetimeFacts>,
-    next_life: u64,
-    /// By their ids, of which no two are the same unless one is sent again.
-    pub(super) requests: BTreeMap<u64, RequestFacts>,
-    pub(super) sessions: Vec<SessionFacts>,
-    pub(super) exchanges: BTreeMap<u64, ExchangeFacts>,
-    next_exchange: u64,
-    /// When the service was shut down, or dropped.
-    pub(super) closing: Option<Moment>,
-    /// It was dropped, so what still holds it decides when it ends.
-    pub(super) dropped: bool,
-    pub(super) subscriptions: Subscriptions,
-    pub(super) counts: Counts,
-    pub(super) record: Record,
-}
-
-/// For the totals.
-#[derive(Default)]
-pub(super) struct Counts {
-    pub(super) answers: u64,
-    pub(super) cancellations: u64,
-    pub(super) questions: u64,
-    pub(super) events: u64,
-    pub(super) resumed: u64,
-}
-
-/// A request of the protocol's, whatever carries it.
-pub(super) struct RequestFacts {
-    /// `None` in 2026-07-28.
-    pub(super) session: Option<usize>,
-    pub(super) tag: Option<u64>,
-    pub(super) sent: usize,
-    /// Its body did not arrive whole.
-    pub(super) torn: bool,
-    pub(super) answers: usize,
-    pub(super) cancels: usize,
-    /// Its cancellation was taken in while its handler ran.
-    pub(super) silenced: bool,
-    /// Its client hung up before the answer was given (2026-07-28).
-    pub(super) hung_up: bool,
-    pub(super) progress: f64,
-    /// The run of the handler whose log messages these are, and how many there were.
-    pub(super) logs: (u64, u64),
-}
-
-/// A session.
-pub(super) struct SessionFacts {
-    pub(super) revision: &'static str,
-    /// Deleted then.
-    pub(super) deleted: Option<Moment>,
-    /// It may have been idle for too long at some time.
-    pub(super) may_be_gone: bool,
-    /// When it was last in use for certain, and when at most.
-    pub(super) used: (Moment, Moment),
-    /// Responses that are open for certain, and at most.
-    pub(super) open: (usize, usize),
-    /// The first belongs to no request.
-    pub(super) streams: Vec<StreamFacts>,
-    /// Where each event is that was given out.
-    pub(super) places: BTreeMap<String, (usize, usize)>,
-}
-
-/// A stream of a session: the events that were given out, in order.
-#[derive(Default)]
-pub(super) struct StreamFacts {
-    pub(super) request: Option<u64>,
-    pub(super) events: Vec<(String, Vec<u8>)>,
-    pub(super) answered: bool,
-    /// Somebody else reads it now.
-    pub(super) newest: u64,
-}
-
-/// One request of HTTP with its response.
-pub(super) struct ExchangeFacts {
-    pub(super) session: Option<usize>,
-    pub(super) purpose: Purpose,
-    pub(super) delivered: bool,
-    /// It counts as an open response for certain.
-    pub(super) counted: bool,
-    /// What comes next is at this place of this stream.
-    pub(super) place: Option<(usize, usize)>,
-    pub(super) answered: bool,
-    /// It was not taken at all.
-    pub(super) refused: bool,
-    pub(super) over: bool,
-}
-
-/// What a request of HTTP is for.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Purpose {
-    Open,
-    /// A request; not for the first time.
-    Request(u64, bool),
-    Notification,
-    Cancel(u64),
-    Listen,
-    Resume(String),
-    Delete,
-}
-
-impl Facts {
-    pub(super) fn broken(&mut self, law: Law, what: impl Into<String>) {
-        self.record.broken(law, what);
-    }
-
-    fn note(&mut self, now: Moment, event: &'static str, number: u64, bytes: &[u8]) {
-        // What is sealed differs from run to run; it comes last in a message.
-        let sealed = bytes.windows(14).position(|window| window == b"\"requestState\"");
-        self.record.note(now, event, number, sealed.map_or(bytes, |at| bytes.split_at(at).0));
-    }
-
-    pub(super) fn lives_of(&self, tag: u64, what: LifetimeKind) -> impl Iterator<Item = &LifetimeFacts> {
-        self.lives.values().filter(move |life| life.tag == tag && life.what == what)
-    }
-
-    pub(super) fn alive(&self) -> impl Iterator<Item = &LifetimeFacts> {
-        self.lives.values().filter(|life| life.ended.is_none())
-    }
-
-    /// The requests that a handler may run for.
-    pub(super) fn requests_of(&self, tag: u64) -> impl Iterator<Item = &RequestFacts> {
-        self.requests.values().filter(move |request| request.tag == Some(tag))
-    }
-
-    /// The session of a call, if it has one.
-    pub(super) fn session_of(&self, tag: u64) -> Option<&SessionFacts> {
-        let session = self.requests_of(tag).find_map(|request| request.session)?;
-        self.sessions.get(session)
-    }
-
-    /// Takes note of sessions that may have been idle for too long by now.
-    pub(super) fn grow_old(&mut self, now: Moment) {
-        for session in &mut self.sessions {
-            session.may_be_gone |= session.open.0 == 0 && session.used.0 + self.idle <= now;
-        }
-    }
-}
-
-impl SessionFacts {
-    /// When it has to be gone at the latest, if that is known.
-    pub(super) fn gone_at(&self, idle: Duration) -> Option<Moment> {
-        let idle = (self.open.1 == 0).then(|| self.used.1 + idle);
-        self.deleted.into_iter().chain(idle).min()
-    }
-
-    pub(super) fn primes(&self) -> bool {
-        self.revision == "2025-11-25"
-    }
 }
 
 impl Journal {

@@ -25,12 +25,12 @@ use crate::executor::world::{self, World};
 use crate::law::Violation;
 use crate::observation::lifetimes::LifetimeKind;
 use crate::observation::record::Record;
-use crate::script::changes::furnish;
+use crate::script::changes::with_changing_items;
 use crate::script::rng::Random;
 use crate::seed::Seed;
 use crate::worlds::Shrunk;
 use client::{Clients, State};
-use handlers::Stage;
+use handlers::HandlerContext;
 use journal::Journal;
 use script::Script;
 
@@ -127,9 +127,9 @@ impl World for Simulated {
     fn new(script: &Script, kept: bool) -> Self {
         let executor = Executor::new(Random::new(script.seed, 22));
         let journal = Journal::new(executor.clone(), script, kept);
-        let stage = Arc::new(Stage { executor: executor.clone(), journal: Arc::clone(&journal) });
-        let builder = Server::builder("simulated", "1.0.0").tools(handlers::tools(&stage));
-        let server = if script.changes { furnish(builder) } else { builder }.build();
+        let context = Arc::new(HandlerContext { executor: executor.clone(), journal: Arc::clone(&journal) });
+        let builder = Server::builder("simulated", "1.0.0").tools(handlers::tools(&context));
+        let server = if script.changes { with_changing_items(builder) } else { builder }.build();
         let options = script.tuning.options(&script.limits);
         let service = HttpService::new(server.clone(), options).with_runtime(Arc::new(executor.clone()));
         let clients = Arc::new(Clients {
@@ -146,7 +146,7 @@ impl World for Simulated {
             let sessions = asked.service().map_or(0, |service| service.sessions());
             checks::at_idle(&mut watched.facts(), time.now(), sessions);
         });
-        executor.spawn_scenery(Arc::clone(&clients).perform(script.clone()));
+        executor.spawn_harness_task(Arc::clone(&clients).perform(script.clone()));
         Self { executor, journal, clients }
     }
 

@@ -1,5 +1,7 @@
 //! What happens in one run over HTTP, before anything runs: a list of steps drawn from a seed, each of which can be left out.
 
+mod draw;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use super::{bias, changes};
 use crate::script::changes::{Change, Filter};
 use crate::script::rng::Random;
 use crate::seed::Seed;
+use draw::{Writer, limits, tuning};
 
 /// One run.
 #[derive(Debug, Clone)]
@@ -60,19 +63,19 @@ pub(super) struct Step {
     /// After the step before it.
     pub(super) delay: Duration,
     pub(super) client: usize,
-    pub(super) act: Act,
+    pub(super) action: Action,
 }
 
 /// What a client, or the surroundings, do. `back` counts from the newest.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
-    Call(Call, Manner),
+pub(super) enum Action {
+    Call(Call, ClientBehavior),
     /// The same request once more, with the id that it had.
     Again {
         back: usize,
     },
     /// Something that the connection answers by itself.
-    Ping(u64, Manner),
+    Ping(u64, ClientBehavior),
     /// An older client says that it does not want the answer; a newer one hangs up.
     Cancel {
         back: usize,
@@ -83,11 +86,11 @@ pub(super) enum Act {
     },
     /// Hangs up on all of them, and says nothing.
     Abandon,
-    Listen(Manner),
+    Listen(ClientBehavior),
     Resume {
         back: usize,
         from: ResumeFrom,
-        manner: Manner,
+        behavior: ClientBehavior,
     },
     Delete,
     /// An older client gets everything that it has missed.
@@ -99,7 +102,7 @@ pub(super) enum Act {
     Subscribe {
         number: u64,
         filter: Filter,
-        manner: Manner,
+        behavior: ClientBehavior,
     },
     /// An older client subscribes to a resource, or does so no more.
     SubscribeTo {
@@ -127,7 +130,7 @@ pub(super) enum ResumeFrom {
 
 /// How a client sends a request, reads its response, and goes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct ClientBehavior {
     pub(super) upload: Upload,
     pub(super) hang: Hang,
     pub(super) pace: Pace,
@@ -244,13 +247,13 @@ impl Script {
         let hurry = writer.random.chance(30);
         for _ in 0..writer.random.between(1, 28) {
             let client = writer.random.index(clients.len());
-            let act = writer.act(clients[client].is_none());
+            let action = writer.draw_action(clients[client].is_none());
             let delay = writer.delay(hurry);
-            writer.steps.push(Step { delay, client, act });
+            writer.steps.push(Step { delay, client, action });
         }
         if writer.random.chance(60) {
             for client in 0..clients.len() {
-                writer.steps.push(Step { delay: Duration::ZERO, client, act: Act::Collect });
+                writer.steps.push(Step { delay: Duration::ZERO, client, action: Action::Collect });
             }
         }
         writer.close();
@@ -259,165 +262,11 @@ impl Script {
 
     /// Its calls by their tags.
     pub(super) fn calls(&self) -> BTreeMap<u64, Call> {
-        let calls = self.steps.iter().filter_map(|step| match &step.act {
-            Act::Call(call, _) => Some((call.tag, call.clone())),
+        let calls = self.steps.iter().filter_map(|step| match &step.action {
+            Action::Call(call, _) => Some((call.tag, call.clone())),
             _ => None,
         });
         calls.collect()
-    }
-}
-
-fn limits(random: &mut Random) -> Limits {
-    let mut limits = Limits::default();
-    limits.handler_deadline = Some(Duration::from_secs(5));
-    if random.chance(15) {
-        limits.in_flight = usize::try_from(random.between(1, 6)).unwrap_or(1);
-    }
-    if random.chance(10) {
-        limits.drain_window = Duration::ZERO;
-    }
-    limits
-}
-
-fn tuning(random: &mut Random) -> Tuning {
-    let mut log = EventLogLimits::default();
-    let forgetful = random.chance(20);
-    if forgetful {
-        log.events = *random.pick(&[1, 4, 20]);
-        log.age = Duration::from_secs(*random.pick(&[1, 10, 300]));
-    }
-    Tuning {
-        session_idle: Duration::from_secs(*random.pick(&[2, 15, 15, 600])),
-        stream_after: Duration::from_millis(*random.pick(&[0, 200, 5_000])),
-        resumable_after: Duration::from_millis(*random.pick(&[0, 0, 250])),
-        keep_alive: Duration::from_secs(*random.pick(&[1, 15])),
-        body_timeout: Duration::from_secs(*random.pick(&[1, 30])),
-        log,
-        forgetful,
-    }
-}
-
-struct Writer {
-    random: Random,
-    next: u64,
-    steps: Vec<Step>,
-}
-
-impl Writer {
-    fn delay(&mut self, hurry: bool) -> Duration {
-        if hurry || self.random.chance(40) { Duration::ZERO } else { self.random.delay(Duration::from_millis(800)) }
-    }
-
-    fn act(&mut self, modern: bool) -> Act {
-        if modern {
-            return match self.random.below(100) {
-                0..70 => Act::Call(self.call(), self.manner()),
-                70..90 => Act::Cancel { back: self.back() },
-                90..94 => Act::Ping(self.number(), self.manner()),
-                94..96 => Act::ChangeTools,
-                _ => Act::Wait(self.random.delay(Duration::from_secs(8))),
-            };
-        }
-        match self.random.below(100) {
-            0..38 => Act::Call(self.call(), self.manner()),
-            38..46 => Act::Cancel { back: self.back() },
-            46..56 => Act::HangUp { back: self.back() },
-            56..63 => Act::Listen(self.manner()),
-            63..80 => Act::Resume { back: self.back(), from: self.from(), manner: self.manner() },
-            80..83 => Act::Delete,
-            83..86 => Act::Ping(self.number(), self.manner()),
-            86..88 => Act::Again { back: self.back() },
-            88..90 => Act::StrayAnswer(self.number()),
-            90..92 => Act::Abandon,
-            92..94 => Act::ChangeTools,
-            94..97 => Act::Collect,
-            _ => Act::Wait(self.random.delay(Duration::from_secs(20))),
-        }
-    }
-
-    fn back(&mut self) -> usize {
-        usize::try_from(self.random.delay(Duration::from_micros(6)).as_micros()).unwrap_or(0)
-    }
-
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next * 1_000 + self.random.below(1_000)
-    }
-
-    fn from(&mut self) -> ResumeFrom {
-        match self.random.below(100) {
-            0..60 => ResumeFrom::Last,
-            60..82 => ResumeFrom::Earlier(1 + self.back()),
-            82..91 => {
-                let id = *self.random.pick(&UNKNOWN);
-                ResumeFrom::Unknown(id)
-            }
-            _ => ResumeFrom::Other,
-        }
-    }
-
-    fn manner(&mut self) -> Manner {
-        let upload = match self.random.below(100) {
-            0..80 => Upload::Whole,
-            80..94 => Upload::Pieces,
-            94..97 => Upload::Stalls,
-            _ => Upload::Breaks,
-        };
-        let hang = match self.random.below(100) {
-            0..50 => Hang::Never,
-            50..65 => Hang::Polls(self.random.below(8)),
-            65..80 => Hang::After(self.random.delay(Duration::from_secs(4))),
-            _ => Hang::Bytes(self.random.index(700)),
-        };
-        let pace = match self.random.below(100) {
-            0..75 => Pace::Eager,
-            75..95 => Pace::Slow,
-            _ => Pace::Stuck,
-        };
-        Manner { upload, hang, pace }
-    }
-
-    fn call(&mut self) -> Call {
-        let tag = self.number();
-        let kind =
-            *self.random.pick(&[Kind::Async, Kind::Async, Kind::Async, Kind::Async, Kind::Cooperative, Kind::Blocking]);
-        let count = self.random.below(7);
-        let plan = (0..count).map(|_| self.op(kind)).collect();
-        let size = *self.random.pick(&[0, 0, 10, 3_000]);
-        Call { tag, kind, plan, size, token: self.random.chance(60), logs: self.random.chance(60) }
-    }
-
-    fn op(&mut self, kind: Kind) -> Op {
-        let nap = |random: &mut Random| random.delay(Duration::from_secs(3));
-        match self.random.below(100) {
-            0..26 => Op::Sleep(nap(&mut self.random)),
-            26..30 => Op::Yield,
-            30..40 => Op::Progress(u8::try_from(self.random.between(1, 4)).unwrap_or(1)),
-            40..56 => Op::Log(u8::try_from(self.random.between(1, 5)).unwrap_or(1)),
-            56..60 => Op::Elicit,
-            60..63 => Op::Sample,
-            63..68 => Op::Roots,
-            68..76 => Op::Release,
-            76..81 => Op::Shield(nap(&mut self.random)),
-            81..92 => Op::OnCancel(self.random.chance(90).then(|| self.random.delay(Duration::from_millis(900)))),
-            92..95 => Op::Panic,
-            95..97 if kind == Kind::Cooperative => Op::AwaitCancel,
-            _ => Op::Never,
-        }
-    }
-
-    /// How it ends.
-    fn close(&mut self) {
-        let ends: [&[Act]; 4] = [
-            &[Act::ShutDown],
-            &[Act::ShutDown],
-            &[Act::Wait(Duration::from_secs(700)), Act::ShutDown],
-            &[Act::DropService],
-        ];
-        for act in self.random.pick(&ends).to_vec() {
-            let delay = self.random.delay(Duration::from_millis(1_500));
-            self.steps.push(Step { delay, client: 0, act });
-        }
     }
 }
 
@@ -425,7 +274,7 @@ impl crate::executor::world::Script for Script {
     type Step = Step;
 
     fn kind(step: &Step) -> String {
-        crate::script::bias::kind(&step.act)
+        crate::script::bias::kind(&step.action)
     }
 
     fn steps(&self) -> &[Step] {
@@ -444,7 +293,7 @@ impl fmt::Display for Script {
             writeln!(formatter, "  client {client}: {}", revision.unwrap_or("2026-07-28"))?;
         }
         for step in &self.steps {
-            writeln!(formatter, "  +{:?} client {} {:?}", step.delay, step.client, step.act)?;
+            writeln!(formatter, "  +{:?} client {} {:?}", step.delay, step.client, step.action)?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use steadfast::transport::http::HttpBody;
 use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
 
 use super::journal::Journal;
-use super::script::{Manner, Pace, Upload};
+use super::script::{ClientBehavior, Pace, Upload};
 use crate::executor::{Executor, Sleep};
 use crate::script::rng::Random;
 
@@ -49,12 +49,17 @@ impl RequestParts {
     }
 
     /// The request with its body on the way.
-    pub(super) fn begin(self, manner: Manner, random: &mut Random, told: ArrivalObserver) -> Request<Incoming> {
+    pub(super) fn begin(
+        self,
+        behavior: ClientBehavior,
+        random: &mut Random,
+        observer: ArrivalObserver,
+    ) -> Request<Incoming> {
         let mut request = Request::builder().method(self.method).uri("/mcp");
         for (name, value) in self.headers {
             request = request.header(name, value);
         }
-        let body = Incoming::new(self.body, manner.upload, random, told);
+        let body = Incoming::new(self.body, behavior.upload, random, observer);
         // The names and values above are all such as can be sent.
         request.body(body).unwrap_or_default()
     }
@@ -74,11 +79,11 @@ pub(super) struct Incoming {
     breaks: bool,
     stalls: bool,
     waits: Option<Sleep>,
-    told: Option<ArrivalObserver>,
+    observer: Option<ArrivalObserver>,
 }
 
 impl Incoming {
-    fn new(body: Vec<u8>, upload: Upload, random: &mut Random, told: ArrivalObserver) -> Self {
+    fn new(body: Vec<u8>, upload: Upload, random: &mut Random, observer: ArrivalObserver) -> Self {
         let mut pieces = VecDeque::new();
         let body = Bytes::from(body);
         if upload == Upload::Whole {
@@ -91,7 +96,7 @@ impl Incoming {
             }
         }
         let (breaks, stalls) = (upload == Upload::Breaks, upload == Upload::Stalls);
-        Self { pieces, breaks, stalls, waits: None, told: Some(told) }
+        Self { pieces, breaks, stalls, waits: None, observer: Some(observer) }
     }
 }
 
@@ -113,18 +118,18 @@ impl Body for Incoming {
             };
         };
         if *delay > Duration::ZERO
-            && let Some(told) = &incoming.told
+            && let Some(observer) = &incoming.observer
         {
-            let waits = incoming.waits.get_or_insert_with(|| told.executor.sleep(*delay));
+            let waits = incoming.waits.get_or_insert_with(|| observer.executor.sleep(*delay));
             std::task::ready!(Pin::new(waits).poll(cx));
             incoming.waits = None;
         }
         let piece = std::mem::take(piece);
         incoming.pieces.pop_front();
         if self.is_end_stream()
-            && let Some(told) = &self.told
+            && let Some(observer) = &self.observer
         {
-            told.journal.delivered(told.exchange);
+            observer.journal.delivered(observer.exchange);
         }
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
@@ -146,13 +151,18 @@ pub(super) struct ResponseReader {
     /// Reads what the service gives, for the journal.
     decoder: SseDecoder,
     waits: Option<Sleep>,
-    told: ArrivalObserver,
+    observer: ArrivalObserver,
     random: Random,
     pace: Pace,
 }
 
 impl ResponseReader {
-    pub(super) fn new(response: Response<HttpBody>, manner: Manner, mut random: Random, told: ArrivalObserver) -> Self {
+    pub(super) fn new(
+        response: Response<HttpBody>,
+        behavior: ClientBehavior,
+        mut random: Random,
+        observer: ArrivalObserver,
+    ) -> Self {
         let (parts, body) = response.into_parts();
         let capacity = *random.pick(&[1, 200, 4_000, 1 << 20]);
         Self {
@@ -164,9 +174,9 @@ impl ResponseReader {
             ended: false,
             decoder: SseDecoder::new(LONGEST),
             waits: None,
-            told,
+            observer,
             random,
-            pace: manner.pace,
+            pace: behavior.pace,
         }
     }
 
@@ -182,7 +192,7 @@ impl ResponseReader {
     pub(super) async fn piece(&mut self) -> Option<Vec<u8>> {
         if self.pace == Pace::Slow {
             let pause = self.random.delay(Duration::from_millis(900));
-            self.waits = Some(self.told.executor.sleep(pause));
+            self.waits = Some(self.observer.executor.sleep(pause));
         }
         std::future::poll_fn(|cx| {
             self.fill(cx);
@@ -214,7 +224,7 @@ impl ResponseReader {
                 Poll::Pending => return,
                 Poll::Ready(None) => {
                     self.ended = true;
-                    self.told.journal.given_all(self.told.exchange);
+                    self.observer.journal.given_all(self.observer.exchange);
                 }
                 Poll::Ready(Some(Err(never))) => match never {},
                 Poll::Ready(Some(Ok(frame))) => {
@@ -222,7 +232,7 @@ impl ResponseReader {
                     if events {
                         self.note(&bytes);
                     } else {
-                        self.told.journal.given(self.told.exchange, None, &bytes);
+                        self.observer.journal.given(self.observer.exchange, None, &bytes);
                     }
                     self.buffer.extend(bytes);
                 }
@@ -234,7 +244,7 @@ impl ResponseReader {
         let mut input = bytes;
         while let Some(decoded) = self.decoder.next(&mut input) {
             if let SseFrame::Message(message) = decoded {
-                self.told.journal.given(self.told.exchange, message.id.as_deref(), &message.data);
+                self.observer.journal.given(self.observer.exchange, message.id.as_deref(), &message.data);
             }
         }
     }

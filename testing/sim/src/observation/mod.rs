@@ -59,7 +59,7 @@ pub(crate) enum Observation {
     /// An execution has really ended.
     ExecutionEnded(Execution),
     /// The application makes a call.
-    Called(Called),
+    Called(CallRecord),
     /// The application drops a call.
     GaveUp(CallNumber),
     /// Something else was asked of the connection that has no part in the laws.
@@ -70,7 +70,7 @@ pub(crate) enum Observation {
     /// A handler is to stop.
     Stopped { execution: Execution, reason: CancelReason },
     /// A call has ended.
-    CallEnded { call: CallNumber, how: Ended },
+    CallEnded { call: CallNumber, how: CallOutcome },
     /// The peer reported progress on a call.
     CallProgressed(CallNumber),
     /// The connection is open, in this revision.
@@ -90,7 +90,7 @@ pub(crate) enum Observation {
 
 /// A call that was made, or refused at once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Called {
+pub(crate) struct CallRecord {
     pub(crate) call: CallNumber,
     pub(crate) method: &'static str,
     /// The execution that made it.
@@ -102,7 +102,7 @@ pub(crate) struct Called {
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Ended {
+pub(crate) enum CallOutcome {
     /// With a result: its text, read and written again so that spelling does not count.
     Answered(Arc<str>),
     Refused(i64),
@@ -120,7 +120,7 @@ pub(crate) enum Ended {
     },
 }
 
-impl From<CallEnd> for Ended {
+impl From<CallEnd> for CallOutcome {
     fn from(outcome: CallEnd) -> Self {
         match outcome {
             CallEnd::Answered(text) => {
@@ -139,7 +139,7 @@ impl From<CallEnd> for Ended {
     }
 }
 
-impl Ended {
+impl CallOutcome {
     /// Whether any byte was written, as far as this end says so.
     pub(crate) fn claims_sent(&self) -> Option<bool> {
         match self {

@@ -7,19 +7,19 @@ use steadfast_proto::Moment;
 
 use crate::coverage;
 use crate::law::{Law, Violation};
-use crate::observation::trace::Mix;
+use crate::observation::trace::FnvHasher;
 
 /// The record of one run.
 pub(crate) struct Record {
     violation: Option<Violation>,
-    hash: Mix,
+    hash: FnvHasher,
     lines: Option<Vec<String>>,
 }
 
 impl Record {
     /// `kept` records the lines, too.
     pub(crate) fn new(kept: bool) -> Self {
-        Self { violation: None, hash: Mix::default(), lines: kept.then(Vec::new) }
+        Self { violation: None, hash: FnvHasher::default(), lines: kept.then(Vec::new) }
     }
 
     /// A law was broken. Only the first is of interest: what follows may follow from it.

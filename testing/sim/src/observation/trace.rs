@@ -11,7 +11,7 @@ use steadfast_proto::Moment;
 /// A running hash of everything that was observed, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
-    hash: Mix,
+    hash: FnvHasher,
     /// The trace is not wanted.
     off: bool,
     /// Lines for people, if asked for.
@@ -53,22 +53,22 @@ impl Trace {
 
 /// FNV-1a, a word at a time for integers.
 #[derive(Debug, Clone)]
-pub(crate) struct Mix(u64);
+pub(crate) struct FnvHasher(u64);
 
-impl Default for Mix {
+impl Default for FnvHasher {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Mix {
+impl FnvHasher {
     fn word(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x0100_0000_01b3);
         self.0 ^= self.0 >> 29;
     }
 }
 
-impl Hasher for Mix {
+impl Hasher for FnvHasher {
     fn finish(&self) -> u64 {
         self.0 ^ (self.0 >> 32)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::nemesis::{self, FaultKind};
 use super::script::{Part, Script};
-use super::workload::{Act, PlannedCall};
+use super::workload::{Action, PlannedCall};
 use crate::script::bias::{Bias, soon};
 
 pub(super) fn apply(script: &mut Script) {
@@ -49,8 +49,8 @@ pub(super) fn apply(script: &mut Script) {
 
 fn calls(script: &mut Script) -> impl Iterator<Item = &mut PlannedCall> {
     script.parts.iter_mut().filter_map(|part| match part {
-        Part::Item(item) => match &mut item.act {
-            Act::Call(call) => Some(call),
+        Part::Item(item) => match &mut item.action {
+            Action::Call(call) => Some(call),
             _ => None,
         },
         Part::Fault(_) => None,

@@ -166,7 +166,7 @@ impl Link {
     }
 
     /// The reader is gone.
-    pub(crate) fn deafen(&mut self) {
+    pub(crate) fn stop_reading(&mut self) {
         self.deaf = true;
     }
 }

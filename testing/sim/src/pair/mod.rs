@@ -143,7 +143,7 @@ impl Part {
     /// What kind of part it is, for people.
     fn kind(&self) -> String {
         match self {
-            Self::Item(item) => crate::script::bias::kind(&item.act),
+            Self::Item(item) => crate::script::bias::kind(&item.action),
             Self::Fault(fault) => crate::script::bias::kind(&fault.strikes),
         }
     }

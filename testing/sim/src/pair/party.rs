@@ -7,15 +7,15 @@ use steadfast_proto::Moment;
 use steadfast_proto::frame::line::{Line, LineDecoder};
 
 use super::link::{Link, Read};
-use super::workload::Temper;
-use crate::endpoint::End;
+use super::workload::HandlerPlan;
+use crate::endpoint::Endpoint;
 use crate::observation::CallNumber;
 use crate::observation::message::{Id, Message};
 use crate::observation::trace::Trace;
 
 /// A side.
 pub(super) struct Party {
-    pub(super) end: End,
+    pub(super) endpoint: Endpoint,
     decoder: LineDecoder,
     writer: Writer,
     /// The handlers of its executions.
@@ -34,7 +34,7 @@ pub(super) struct Party {
 
 /// A handler that runs.
 pub(super) struct Handler {
-    pub(super) temper: Arc<Temper>,
+    pub(super) plan: Arc<HandlerPlan>,
     pub(super) next: usize,
     pub(super) progress: u32,
     pub(super) ended: bool,
@@ -53,7 +53,7 @@ struct Writer {
 }
 
 /// What came of writing.
-pub(super) enum Wrote {
+pub(super) enum WriteResult {
     /// There is nothing more to write.
     All,
     /// Something was written and more may follow.
@@ -63,9 +63,9 @@ pub(super) enum Wrote {
 }
 
 impl Party {
-    pub(super) fn new(end: End, longest: usize) -> Self {
+    pub(super) fn new(endpoint: Endpoint, longest: usize) -> Self {
         Self {
-            end,
+            endpoint,
             decoder: LineDecoder::new(longest),
             writer: Writer::default(),
             handlers: Vec::new(),
@@ -84,20 +84,20 @@ impl Party {
     }
 
     /// Writes once.
-    pub(super) fn write(&mut self, trace: &mut Trace, link: &mut Link) -> Wrote {
-        if self.writer.broken || self.end.is_closed() {
-            return Wrote::All;
+    pub(super) fn write(&mut self, trace: &mut Trace, link: &mut Link) -> WriteResult {
+        if self.writer.broken || self.endpoint.is_closed() {
+            return WriteResult::All;
         }
         self.fill(trace, link.gather());
         let Some(rest) = self.writer.bytes.get(self.writer.written..).filter(|rest| !rest.is_empty()) else {
             if self.writer.unflushed {
                 self.writer.unflushed = false;
-                self.end.flushed(trace);
+                self.endpoint.flushed(trace);
             }
-            return Wrote::All;
+            return WriteResult::All;
         };
-        match link.write(self.end.now, rest) {
-            Ok(0) => Wrote::Blocked,
+        match link.write(self.endpoint.now, rest) {
+            Ok(0) => WriteResult::Blocked,
             Ok(count) => {
                 self.writer.written += count;
                 while let Some((start, call)) =
@@ -105,9 +105,9 @@ impl Party {
                 {
                     debug_assert!(start < self.writer.written, "its first byte was written");
                     self.writer.calls.pop_front();
-                    self.end.first_byte(trace, call);
+                    self.endpoint.first_byte(trace, call);
                 }
-                Wrote::Some
+                WriteResult::Some
             }
             Err(_) => self.fail_write(trace),
         }
@@ -115,15 +115,15 @@ impl Party {
 
     /// It learns that its output is not read, although it may have nothing to write.
     pub(super) fn hang_up(&mut self, trace: &mut Trace) {
-        if !self.writer.broken && !self.end.is_closed() {
+        if !self.writer.broken && !self.endpoint.is_closed() {
             self.fail_write(trace);
         }
     }
 
-    fn fail_write(&mut self, trace: &mut Trace) -> Wrote {
+    fn fail_write(&mut self, trace: &mut Trace) -> WriteResult {
         self.writer = Writer { broken: true, ..Writer::default() };
-        self.end.fail_write(trace);
-        Wrote::All
+        self.endpoint.fail_write(trace);
+        WriteResult::All
     }
 
     fn fill(&mut self, trace: &mut Trace, gather: usize) {
@@ -139,11 +139,11 @@ impl Party {
             writer.bytes.push(b'\n');
         }
         while writer.bytes.len() < gather {
-            let Some(frame) = self.end.take_frame(trace) else { return };
+            let Some(frame) = self.endpoint.take_frame(trace) else { return };
             writer.unflushed = true;
             if let Some(call) = frame.call {
                 writer.calls.push_back((writer.bytes.len(), call));
-                self.last_call = self.end.ledger.call(call).and_then(|call| call.id.clone());
+                self.last_call = self.endpoint.ledger.call(call).and_then(|call| call.id.clone());
             }
             writer.bytes.extend_from_slice(&frame.body);
             writer.bytes.push(b'\n');
@@ -152,36 +152,36 @@ impl Party {
 
     /// Reads once. Gives when to read again, if that is known.
     pub(super) fn read(&mut self, trace: &mut Trace, link: &mut Link) -> Option<Moment> {
-        if !self.end.wants_input() {
-            if link.has_ended() && !self.peer_gone && !self.end.is_closed() && !self.end.ledger.input_ended {
+        if !self.endpoint.wants_input() {
+            if link.has_ended() && !self.peer_gone && !self.endpoint.is_closed() && !self.endpoint.ledger.input_ended {
                 self.peer_gone = true;
-                self.end.peer_gone(trace);
+                self.endpoint.peer_gone(trace);
             }
             return None;
         }
-        match link.read(self.end.now) {
+        match link.read(self.endpoint.now) {
             Read::Bytes(piece) => {
                 let mut input = piece.as_slice();
                 while let Some(line) = self.decoder.next(&mut input) {
-                    hand_over(&mut self.end, trace, line);
+                    hand_over(&mut self.endpoint, trace, line);
                 }
-                Some(self.end.now)
+                Some(self.endpoint.now)
             }
             Read::Later(when) => when,
             Read::End => {
                 if let Some(line) = self.decoder.finish() {
-                    hand_over(&mut self.end, trace, line);
+                    hand_over(&mut self.endpoint, trace, line);
                 }
-                self.end.end_input(trace);
+                self.endpoint.end_input(trace);
                 None
             }
         }
     }
 }
 
-fn hand_over(end: &mut End, trace: &mut Trace, line: Line<'_>) {
+fn hand_over(endpoint: &mut Endpoint, trace: &mut Trace, line: Line<'_>) {
     match line {
-        Line::Message(bytes) => end.receive(trace, Message::read(bytes)),
-        Line::TooLong(salvaged) => end.receive_too_long(trace, salvaged),
+        Line::Message(bytes) => endpoint.receive(trace, Message::read(bytes)),
+        Line::TooLong(salvaged) => endpoint.receive_too_long(trace, salvaged),
     }
 }

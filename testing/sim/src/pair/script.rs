@@ -111,7 +111,7 @@ impl fmt::Display for Script {
         writeln!(formatter, "to the client {:?}", self.to_client)?;
         for part in &self.parts {
             match part {
-                Part::Item(item) => writeln!(formatter, "{:>12?} {:?}", item.at, item.act)?,
+                Part::Item(item) => writeln!(formatter, "{:>12?} {:?}", item.at, item.action)?,
                 Part::Fault(fault) => writeln!(formatter, "{:>12?} {:?}", fault.at, fault.strikes)?,
             }
         }

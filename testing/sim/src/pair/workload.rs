@@ -1,4 +1,4 @@
-//! What the two sides do: calls, cancellations, handlers of every temper, and messages that no proper peer would send.
+//! What the two sides do: calls, cancellations, handlers with every kind of plan, and messages that no proper peer would send.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::script::rng::Random;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Item {
     pub(crate) at: Duration,
-    pub(crate) act: Act,
+    pub(crate) action: Action,
 }
 
 /// What happens.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Act {
+pub(crate) enum Action {
     /// A side calls the other.
     Call(PlannedCall),
     /// A side sends a notification.
     Notify(Side),
     /// A line is sent to a side that its peer's connection knows nothing of.
-    Inject { to: Side, line: Line },
+    Inject { to: Side, line: RawLine },
 }
 
 /// A call to make.
@@ -30,7 +30,7 @@ pub(crate) struct PlannedCall {
     pub(crate) by: Side,
     pub(crate) kind: Kind,
     /// What its handler does.
-    pub(crate) temper: Temper,
+    pub(crate) plan: HandlerPlan,
     pub(crate) progress: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) total_timeout: Option<Duration>,
@@ -48,7 +48,7 @@ pub(crate) enum Kind {
 
 /// How a handler behaves.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Temper {
+pub(crate) struct HandlerPlan {
     /// What it does, each so long after what was before.
     pub(crate) steps: Vec<(Duration, HandlerStep)>,
     pub(crate) when_stopped: WhenStopped,
@@ -79,7 +79,7 @@ pub(crate) enum WhenStopped {
 
 /// A line that is put on the wire by hand. Some name the last call that was on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum RawLine {
     DuplicateOfLast,
     CancelLast,
     CancelLastAsText,
@@ -105,32 +105,32 @@ pub(crate) enum Line {
     Batch,
 }
 
-const LINES: &[Line] = &[
-    Line::DuplicateOfLast,
-    Line::DuplicateOfLast,
-    Line::CancelLast,
-    Line::CancelLast,
-    Line::CancelLastAsText,
-    Line::AnswerLast,
-    Line::CancelUnknown,
-    Line::CancelNothing,
-    Line::AnswerNothing,
-    Line::ErrorWithoutId,
-    Line::NotUtf8,
-    Line::NotJson,
-    Line::NotAMessage,
-    Line::IdNull,
-    Line::IdFloat,
-    Line::ParamsArray,
-    Line::TooDeep,
-    Line::TooLong,
-    Line::Blank,
-    Line::UnknownMethod,
-    Line::UnknownNotification,
-    Line::Initialize,
-    Line::Request,
-    Line::RequestThenCancel,
-    Line::Batch,
+const LINES: &[RawLine] = &[
+    RawLine::DuplicateOfLast,
+    RawLine::DuplicateOfLast,
+    RawLine::CancelLast,
+    RawLine::CancelLast,
+    RawLine::CancelLastAsText,
+    RawLine::AnswerLast,
+    RawLine::CancelUnknown,
+    RawLine::CancelNothing,
+    RawLine::AnswerNothing,
+    RawLine::ErrorWithoutId,
+    RawLine::NotUtf8,
+    RawLine::NotJson,
+    RawLine::NotAMessage,
+    RawLine::IdNull,
+    RawLine::IdFloat,
+    RawLine::ParamsArray,
+    RawLine::TooDeep,
+    RawLine::TooLong,
+    RawLine::Blank,
+    RawLine::UnknownMethod,
+    RawLine::UnknownNotification,
+    RawLine::Initialize,
+    RawLine::Request,
+    RawLine::RequestThenCancel,
+    RawLine::Batch,
 ];
 
 /// How long the workload of a run lasts.
@@ -144,15 +144,15 @@ pub(crate) fn items(random: &mut Random, server_calls: bool, tight: bool) -> Vec
     let mut items: Vec<Item> = (0..count)
         .map(|_| {
             let at = Duration::from_micros(random.below(u64::try_from(LENGTH.as_micros()).unwrap_or(1)));
-            let act = if random.chance(odd) {
+            let action = if random.chance(odd) {
                 let to = if tight || random.chance(80) { Side::Server } else { Side::Client };
-                Act::Inject { to, line: *random.pick(LINES) }
+                Action::Inject { to, line: *random.pick(LINES) }
             } else if random.chance(5) {
-                Act::Notify(Side::Server)
+                Action::Notify(Side::Server)
             } else {
-                Act::Call(planned_call(random, server_calls))
+                Action::Call(planned_call(random, server_calls))
             };
-            Item { at, act }
+            Item { at, action }
         })
         .collect();
     items.sort_by_key(|item| item.at);
@@ -165,7 +165,7 @@ fn planned_call(random: &mut Random, server_calls: bool) -> PlannedCall {
     PlannedCall {
         by,
         kind: if server_calls && random.chance(10) { Kind::Ping } else { Kind::Handled },
-        temper: temper(random, server_calls && by == Side::Client),
+        plan: plan(random, server_calls && by == Side::Client),
         progress: random.chance(40),
         timeout,
         total_timeout: timeout.filter(|_| random.chance(50)).map(|timeout| timeout * 2),
@@ -175,17 +175,17 @@ fn planned_call(random: &mut Random, server_calls: bool) -> PlannedCall {
     }
 }
 
-fn temper(random: &mut Random, may_call: bool) -> Temper {
+fn plan(random: &mut Random, may_call: bool) -> HandlerPlan {
     let slow = Duration::from_millis(*random.pick(&[0, 1, 20, 200]));
     let mut steps = Vec::new();
     for _ in 0..random.below(5) {
-        let deed = match random.below(4) {
+        let step = match random.below(4) {
             0 | 1 => HandlerStep::Progress,
             2 => HandlerStep::Log,
             _ if may_call => HandlerStep::Call { give_up: random.chance(40).then(|| random.delay(slow)) },
             _ => HandlerStep::Progress,
         };
-        steps.push((random.delay(slow), deed));
+        steps.push((random.delay(slow), step));
     }
     let reply = match random.below(8) {
         0 => Reply::Error,
@@ -219,5 +219,5 @@ fn temper(random: &mut Random, may_call: bool) -> Temper {
         3 => WhenStopped::RespondThenEnd(random.delay(Duration::from_millis(50))),
         _ => WhenStopped::GoOn,
     };
-    Temper { steps, when_stopped }
+    HandlerPlan { steps, when_stopped }
 }

@@ -1,26 +1,30 @@
 //! A client and a server, the two links between them, and a clock that only this world moves.
 //!
-//! Everything that is going to happen stands in one queue by time; what stands there for the same moment happens in an
+//! Everything that is going to happen is in one queue by time; what stands there for the same moment happens in an
 //! order that the seed decides. Nothing else is random and nothing is read from the machine, so that a seed is the run.
+
+mod judge;
+
+mod handlers;
+mod links;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use steadfast_model::{ClientCapabilities, Implementation, Method, ProgressToken, ServerCapabilities};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Peer, Request, ServerHello};
+use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Peer, ServerHello};
 
-use super::lines::{self, Knowledge};
+use super::lines::{self, ConversationState};
 use super::link::Link;
-use super::nemesis::FaultKind;
-use super::party::{Handler, Party, Wrote};
+use super::party::Party;
 use super::script::{LONGEST_MESSAGE, Part, Script, stream};
-use super::workload::{Act, HandlerStep, Kind, Line, PlannedCall, Temper, WhenStopped};
+use super::workload::{Action, HandlerPlan, HandlerStep, Kind, PlannedCall, RawLine, WhenStopped};
 use crate::checkers::Report;
-use crate::endpoint::{Effect, End, Reply};
+use crate::endpoint::{Effect, Endpoint, Reply};
 use crate::law::Violation;
 use crate::observation::ledger::{Settings, Side};
 use crate::observation::message::Id;
@@ -28,9 +32,12 @@ use crate::observation::trace::Trace;
 use crate::observation::{CallNumber, Execution};
 use crate::script::rng::Random;
 
-/// Something that is going to happen.
+/// The member of `params` that names the plan of the handler. It is on the wire, and so its spelling is part of every trace.
+const HANDLER_PLAN: &str = "temper";
+
+/// An event in the queue of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+enum QueuedEvent {
     Part(usize),
     Read(Side),
     Write(Side),
@@ -74,11 +81,11 @@ struct World<'a> {
     random: Random,
     now: Moment,
     /// By time, then by chance. No two entries have the same number, which is the third.
-    queue: BinaryHeap<Reverse<(Moment, u64, u64, Due)>>,
+    queue: BinaryHeap<Reverse<(Moment, u64, u64, QueuedEvent)>>,
     queued: u64,
     /// How the handlers of requests behave, by the number in their parameters.
-    tempers: Vec<Arc<Temper>>,
-    by_default: Arc<Temper>,
+    plans: Vec<Arc<HandlerPlan>>,
+    by_default: Arc<HandlerPlan>,
     /// Ids that were put on the wire by hand.
     by_hand: BTreeSet<Id>,
     numbers: usize,
@@ -108,8 +115,14 @@ impl<'a> World<'a> {
         let link = |shape: &super::link::Shape, stream| Link::new(shape.clone(), Random::new(script.seed, stream));
         Self {
             script,
-            server: Party::new(End::new("server", connection(server.into()), settings(Side::Server)), LONGEST_MESSAGE),
-            client: Party::new(End::new("client", connection(client.into()), settings(Side::Client)), LONGEST_MESSAGE),
+            server: Party::new(
+                Endpoint::new("server", connection(server.into()), settings(Side::Server)),
+                LONGEST_MESSAGE,
+            ),
+            client: Party::new(
+                Endpoint::new("client", connection(client.into()), settings(Side::Client)),
+                LONGEST_MESSAGE,
+            ),
             to_server: link(&script.to_server, stream::LINK_TO_SERVER),
             to_client: link(&script.to_client, stream::LINK_TO_CLIENT),
             trace,
@@ -117,8 +130,8 @@ impl<'a> World<'a> {
             now: Moment::ORIGIN,
             queue: BinaryHeap::new(),
             queued: 0,
-            tempers: Vec::new(),
-            by_default: Arc::new(Temper {
+            plans: Vec::new(),
+            by_default: Arc::new(HandlerPlan {
                 steps: vec![
                     (Duration::from_millis(2), HandlerStep::Respond(Reply::Result { padding: 0 })),
                     (Duration::ZERO, HandlerStep::End),
@@ -136,9 +149,9 @@ impl<'a> World<'a> {
         if self.script.revision.is_stateless() {
             let mut peer = Peer::new(self.script.revision);
             peer.server_capabilities = ServerCapabilities::new().with_tools(true);
-            self.client.end.open_stateless(&mut self.trace, peer);
+            self.client.endpoint.open_stateless(&mut self.trace, peer);
         } else {
-            self.client.end.initialize(&mut self.trace, Call::new(Method::Initialize, None), self.script.revision);
+            self.client.endpoint.initialize(&mut self.trace, Call::new(Method::Initialize, None), self.script.revision);
         }
         self.follow_up(Side::Client);
         for (place, part) in self.script.parts.iter().enumerate() {
@@ -146,24 +159,24 @@ impl<'a> World<'a> {
                 Part::Item(item) => item.at,
                 Part::Fault(fault) => fault.at,
             };
-            self.queue_up(Moment::ORIGIN + at, Due::Part(place));
+            self.queue_up(Moment::ORIGIN + at, QueuedEvent::Part(place));
         }
     }
 
     fn run(&mut self) {
         for _ in 0..MOST_STEPS {
-            let Some(Reverse((when, _, _, due))) = self.queue.pop() else { return };
+            let Some(Reverse((when, _, _, event))) = self.queue.pop() else { return };
             self.now = self.now.max(when);
-            (self.server.end.now, self.client.end.now) = (self.now, self.now);
-            self.happen(due);
+            (self.server.endpoint.now, self.client.endpoint.now) = (self.now, self.now);
+            self.handle(event);
         }
         self.report.broken(crate::law::Law::Bounded, "the run does not come to rest");
     }
 
-    fn queue_up(&mut self, when: Moment, due: Due) {
+    fn queue_up(&mut self, when: Moment, event: QueuedEvent) {
         self.queued += 1;
         let shuffle = self.random.next();
-        self.queue.push(Reverse((when.max(self.now), shuffle, self.queued, due)));
+        self.queue.push(Reverse((when.max(self.now), shuffle, self.queued, event)));
     }
 
     fn party(&mut self, side: Side) -> &mut Party {
@@ -181,73 +194,73 @@ impl<'a> World<'a> {
         }
     }
 
-    fn happen(&mut self, due: Due) {
-        match due {
-            Due::Part(place) => match self.script.parts.get(place) {
-                Some(Part::Item(item)) => self.act(&item.act, place),
+    fn handle(&mut self, event: QueuedEvent) {
+        match event {
+            QueuedEvent::Part(place) => match self.script.parts.get(place) {
+                Some(Part::Item(item)) => self.run_action(&item.action, place),
                 Some(Part::Fault(fault)) => self.strike(fault.strikes),
                 None => {}
             },
-            Due::Read(side) => self.read(side),
-            Due::Write(side) => self.write(side),
-            Due::Timer(side) => {
+            QueuedEvent::Read(side) => self.read(side),
+            QueuedEvent::Write(side) => self.write(side),
+            QueuedEvent::Timer(side) => {
                 let now = self.now;
                 let party = self.party(side);
                 party.timer = None;
-                if party.end.deadline().is_some_and(|deadline| deadline <= now) {
+                if party.endpoint.deadline().is_some_and(|deadline| deadline <= now) {
                     let (party, _, _, trace) = self.ends(side);
-                    party.end.time_out(trace);
+                    party.endpoint.time_out(trace);
                 }
                 self.follow_up(side);
             }
-            Due::HandlerStep(side, execution) => self.do_deed(side, execution),
-            Due::WhenStopped(side, execution) => self.stop_at_last(side, execution),
-            Due::GiveUp(side, call) => {
+            QueuedEvent::HandlerStep(side, execution) => self.run_handler_step(side, execution),
+            QueuedEvent::WhenStopped(side, execution) => self.stop_at_last(side, execution),
+            QueuedEvent::GiveUp(side, call) => {
                 let (party, _, _, trace) = self.ends(side);
-                party.end.give_up(trace, call);
+                party.endpoint.give_up(trace, call);
                 self.follow_up(side);
             }
         }
     }
 
-    fn act(&mut self, act: &Act, place: usize) {
-        match act {
-            Act::Call(call) => self.call(call, place),
-            Act::Notify(side) => {
+    fn run_action(&mut self, action: &Action, place: usize) {
+        match action {
+            Action::Call(call) => self.call(call, place),
+            Action::Notify(side) => {
                 let (party, _, _, trace) = self.ends(*side);
-                party.end.notify(trace, Method::ToolListChanged);
+                party.endpoint.notify(trace, Method::ToolListChanged);
                 self.follow_up(*side);
             }
-            Act::Inject { to, line } => self.inject(*to, *line),
+            Action::Inject { to, line } => self.inject(*to, *line),
         }
     }
 
     fn call(&mut self, planned: &PlannedCall, place: usize) {
         // The older revisions need a handshake first; what comes before it is refused.
         let patience = Moment::ORIGIN + Duration::from_secs(2);
-        let opened = self.server.end.ledger.opened.is_some() && self.client.end.ledger.opened.is_some();
+        let opened = self.server.endpoint.ledger.opened.is_some() && self.client.endpoint.ledger.opened.is_some();
         if !opened && !self.script.revision.is_stateless() && self.now < patience {
-            return self.queue_up(self.now + Duration::from_millis(10), Due::Part(place));
+            return self.queue_up(self.now + Duration::from_millis(10), QueuedEvent::Part(place));
         }
-        let temper = self.tempers.len();
-        self.tempers.push(Arc::new(planned.temper.clone()));
+        let plan = self.plans.len();
+        self.plans.push(Arc::new(planned.plan.clone()));
         self.numbers += 1;
         let token = planned.progress.then(|| format!("t{}", self.numbers));
-        let mut call = self.request(planned.by, planned.kind, Some(temper), token.as_deref());
+        let mut call = self.request(planned.by, planned.kind, Some(plan), token.as_deref());
         call.timeout = planned.timeout;
         call.total_timeout = planned.total_timeout;
         let by = planned.by;
         let (party, _, _, trace) = self.ends(by);
-        let (number, taken) = party.end.call(trace, call, None);
+        let (number, taken) = party.endpoint.call(trace, call, None);
         if let Some((after, times)) = planned.give_up.filter(|_| taken) {
             for again in 0..u32::from(times) {
-                self.queue_up(self.now + after + Duration::from_micros(300) * again, Due::GiveUp(by, number));
+                self.queue_up(self.now + after + Duration::from_micros(300) * again, QueuedEvent::GiveUp(by, number));
             }
         }
         self.follow_up(by);
     }
 
-    fn request(&self, by: Side, kind: Kind, temper: Option<usize>, token: Option<&str>) -> Call {
+    fn request(&self, by: Side, kind: Kind, plan: Option<usize>, token: Option<&str>) -> Call {
         let (method, mut params) = match (kind, by) {
             (Kind::Ping, _) => (Method::Ping, json!({})),
             (Kind::Handled, Side::Client) => (Method::CallTool, json!({"name":"t","arguments":{}})),
@@ -259,28 +272,31 @@ impl<'a> World<'a> {
         if let Some(token) = token {
             params["_meta"]["progressToken"] = json!(token);
         }
-        if let Some(temper) = temper {
-            params["temper"] = json!(temper);
+        if let Some(plan) = plan {
+            params[HANDLER_PLAN] = json!(plan);
         }
         let mut call = Call::new(method, Some(params.to_string().into()));
         call.progress_token = token.map(|token| ProgressToken(token.into()));
         call
     }
 
-    fn inject(&mut self, to: Side, line: Line) {
+    fn inject(&mut self, to: Side, line: RawLine) {
         self.numbers += 1;
         let (from, back) = match to {
             Side::Server => (&self.client, &self.server),
             Side::Client => (&self.server, &self.client),
         };
-        let known = Knowledge {
+        let known = ConversationState {
             last: from.last_call.as_ref(),
             last_back: back.last_call.as_ref(),
             number: self.numbers,
             revision: self.script.revision,
             to_server: to == Side::Server,
         };
-        if matches!(line, Line::DuplicateOfLast | Line::CancelLast | Line::CancelLastAsText | Line::AnswerLast) {
+        if matches!(
+            line,
+            RawLine::DuplicateOfLast | RawLine::CancelLast | RawLine::CancelLastAsText | RawLine::AnswerLast
+        ) {
             self.by_hand.extend(known.last.cloned());
             self.by_hand.extend(known.last_back.cloned());
         }
@@ -292,92 +308,9 @@ impl<'a> World<'a> {
         self.write_soon(from);
     }
 
-    fn strike(&mut self, strike: FaultKind) {
-        let side = match strike {
-            FaultKind::Stall(side, _)
-            | FaultKind::End(side)
-            | FaultKind::Cut(side)
-            | FaultKind::Deafen(side)
-            | FaultKind::ShutDown(side)
-            | FaultKind::ShutDownNow(side) => side,
-        };
-        let until = self.now;
-        let notices = self.random.chance(50);
-        let (party, out, _, trace) = self.ends(side);
-        match strike {
-            FaultKind::Stall(_, length) => out.stall(until + length),
-            FaultKind::End(_) => out.end(),
-            FaultKind::Cut(_) => out.cut(),
-            FaultKind::Deafen(_) => {
-                out.deafen();
-                // A writer may learn so although it has nothing to write, or only when it has.
-                if notices {
-                    party.hang_up(trace);
-                }
-            }
-            FaultKind::ShutDown(_) => party.end.shut_down(trace, false),
-            FaultKind::ShutDownNow(_) => party.end.shut_down(trace, true),
-        }
-        let (server_reads, client_reads) = (self.now, self.now);
-        self.read_at(Side::Server, server_reads);
-        self.read_at(Side::Client, client_reads);
-        self.unblock(side);
-        self.follow_up(side);
-    }
-
-    fn read(&mut self, side: Side) {
-        let now = self.now;
-        let (party, _, input, trace) = self.ends(side);
-        if party.read_due.is_some_and(|due| due <= now) {
-            party.read_due = None;
-        }
-        let again = party.read(trace, input);
-        if let Some(again) = again {
-            self.read_at(side, again);
-        }
-        if again.is_some_and(|again| again <= now) {
-            // Room was made for the other side.
-            self.unblock(other(side));
-        }
-        self.follow_up(side);
-    }
-
-    fn write(&mut self, side: Side) {
-        let (party, output, _, trace) = self.ends(side);
-        party.write_due = false;
-        let wrote = party.write(trace, output);
-        party.blocked = matches!(wrote, Wrote::Blocked);
-        if matches!(wrote, Wrote::Some) {
-            self.write_soon(side);
-            self.read_at(other(side), self.now);
-        }
-        self.follow_up(side);
-    }
-
-    fn unblock(&mut self, side: Side) {
-        self.party(side).blocked = false;
-        self.write_soon(side);
-    }
-
-    fn write_soon(&mut self, side: Side) {
-        if !self.party(side).write_due && !self.party(side).blocked {
-            self.party(side).write_due = true;
-            let delay = self.random.delay(Duration::from_micros(200));
-            self.queue_up(self.now + delay, Due::Write(side));
-        }
-    }
-
-    fn read_at(&mut self, side: Side, when: Moment) {
-        let party = self.party(side);
-        if party.read_due.is_none_or(|due| due > when) {
-            party.read_due = Some(when);
-            self.queue_up(when, Due::Read(side));
-        }
-    }
-
     /// Does what an end asks for after something was done to it.
     fn follow_up(&mut self, side: Side) {
-        let effects = self.party(side).end.effects();
+        let effects = self.party(side).endpoint.effects();
         for effect in effects {
             match effect {
                 Effect::Start { execution, request } => self.start(side, execution, &request),
@@ -385,163 +318,29 @@ impl<'a> World<'a> {
                 Effect::Closed => {
                     let (_, out, input, _) = self.ends(side);
                     out.end();
-                    input.deafen();
+                    input.stop_reading();
                     self.read_at(other(side), self.now);
                     self.unblock(other(side));
                 }
             }
         }
         let party = self.party(side);
-        let (deadline, set) = (party.end.deadline(), party.timer);
+        let (deadline, set) = (party.endpoint.deadline(), party.timer);
         if let Some(deadline) = deadline.filter(|deadline| set.is_none_or(|set| *deadline < set)) {
             // Timers are late, sometimes.
             let late =
                 if self.random.chance(20) { self.random.delay(Duration::from_millis(2)) } else { Duration::ZERO };
             self.party(side).timer = Some(deadline);
-            self.queue_up(deadline + late, Due::Timer(side));
+            self.queue_up(deadline + late, QueuedEvent::Timer(side));
         }
-        if self.party(side).end.has_output() {
+        if self.party(side).endpoint.has_output() {
             self.write_soon(side);
         }
-        if self.party(side).end.wants_input() && self.party(side).read_due.is_none() {
+        if self.party(side).endpoint.wants_input() && self.party(side).read_due.is_none() {
             let (_, _, input, _) = self.ends(side);
             if input.is_waiting() {
                 self.read_at(side, self.now);
             }
-        }
-    }
-
-    fn start(&mut self, side: Side, execution: Execution, request: &Request) {
-        let params: Value = serde_json::from_str(request.params.text()).unwrap_or_default();
-        let temper = params["temper"].as_u64().and_then(|number| self.tempers.get(usize::try_from(number).ok()?));
-        let temper = Arc::clone(temper.unwrap_or(&self.by_default));
-        let first = temper.steps.first().map(|(after, _)| *after);
-        self.party(side).handlers.push(Handler { temper, next: 0, progress: 0, ended: false });
-        if let Some(after) = first {
-            self.queue_up(self.now + after, Due::HandlerStep(side, execution));
-        }
-    }
-
-    fn stop(&mut self, side: Side, execution: Execution) {
-        let Some(handler) = self.handler(side, execution) else { return };
-        let after = match handler.temper.when_stopped {
-            WhenStopped::End(after) | WhenStopped::RespondThenEnd(after) => after,
-            WhenStopped::GoOn => return,
-        };
-        self.queue_up(self.now + after, Due::WhenStopped(side, execution));
-    }
-
-    fn stop_at_last(&mut self, side: Side, execution: Execution) {
-        let Some(handler) = self.handler(side, execution).filter(|handler| !handler.ended) else { return };
-        handler.ended = true;
-        let responds = matches!(handler.temper.when_stopped, WhenStopped::RespondThenEnd(_));
-        let (party, _, _, trace) = self.ends(side);
-        if responds {
-            party.end.respond(trace, execution, Reply::Result { padding: 0 });
-        }
-        party.end.end_execution(trace, execution);
-        self.follow_up(side);
-    }
-
-    fn handler(&mut self, side: Side, execution: Execution) -> Option<&mut Handler> {
-        self.party(side).handlers.get_mut(usize::try_from(execution).ok()?)
-    }
-
-    fn do_deed(&mut self, side: Side, execution: Execution) {
-        let Some(handler) = self.handler(side, execution).filter(|handler| !handler.ended) else { return };
-        let Some((_, deed)) = handler.temper.steps.get(handler.next).copied() else { return };
-        handler.next += 1;
-        handler.ended = deed == HandlerStep::End;
-        let next = handler.temper.steps.get(handler.next).map(|(after, _)| *after);
-        handler.progress += 1;
-        let progress = f64::from(handler.progress);
-        if let Some(after) = next {
-            self.queue_up(self.now + after, Due::HandlerStep(side, execution));
-        }
-        let call = matches!(deed, HandlerStep::Call { .. }).then(|| self.request(side, Kind::Handled, None, None));
-        let (party, _, _, trace) = self.ends(side);
-        match deed {
-            HandlerStep::Progress => party.end.progress(trace, execution, progress),
-            HandlerStep::Log => party.end.log(trace, execution),
-            HandlerStep::Respond(reply) => party.end.respond(trace, execution, reply),
-            HandlerStep::End => party.end.end_execution(trace, execution),
-            HandlerStep::Call { give_up } => {
-                if let Some(call) = call {
-                    let (number, taken) = party.end.call(trace, call, Some(execution));
-                    if let Some(after) = give_up.filter(|_| taken) {
-                        self.queue_up(self.now + after, Due::GiveUp(side, number));
-                    }
-                }
-            }
-        }
-        self.follow_up(side);
-    }
-
-    /// Nothing is on its way any more, and the script is over.
-    fn judge_quiet(&mut self) {
-        if self.is_at_a_standstill() {
-            if !self.is_tainted() {
-                self.report.broken(crate::law::Law::Isolation, "each side waits for the other to read");
-            }
-            return;
-        }
-        self.server.end.quiet(&mut self.trace);
-        self.client.end.quiet(&mut self.trace);
-        super::both::check_quiet(
-            &self.server.end.ledger,
-            &self.client.end.ledger,
-            self.is_tainted(),
-            &self.by_hand,
-            &mut self.report,
-        );
-    }
-
-    /// Both sides have written more than the other wants to read.
-    fn is_at_a_standstill(&self) -> bool {
-        let stuck = |party: &Party| party.blocked && !party.end.wants_input() && !party.end.is_closed();
-        stuck(&self.server) && stuck(&self.client)
-    }
-
-    /// The client leaves: it shuts down, or only ends its stream and reads on.
-    fn close(&mut self) {
-        if self.random.chance(50) {
-            self.client.end.shut_down(&mut self.trace, false);
-        }
-        self.to_server.end();
-        self.read_at(Side::Server, self.now);
-        self.unblock(Side::Client);
-        self.follow_up(Side::Client);
-    }
-
-    fn judge_closed(&mut self) {
-        self.server.end.quiet(&mut self.trace);
-        self.client.end.quiet(&mut self.trace);
-        super::both::check_closed(
-            &self.server.end.ledger,
-            &self.client.end.ledger,
-            self.is_tainted(),
-            &self.by_hand,
-            &mut self.report,
-        );
-    }
-
-    fn is_tainted(&self) -> bool {
-        self.to_server.tainted || self.to_client.tainted
-    }
-
-    fn outcome(mut self) -> Outcome {
-        let mut violations = self.report.take();
-        violations.append(&mut self.server.end.violations());
-        violations.append(&mut self.client.end.violations());
-        let statistics = [self.server.end.statistics(), self.client.end.statistics()];
-        Outcome {
-            violations,
-            hash: self.trace.hash(),
-            requests: statistics.iter().map(|counted| counted.accepted).sum(),
-            cancels: statistics.iter().map(|counted| counted.cancelled + counted.late_cancels).sum(),
-            closes: [&self.server.end, &self.client.end].iter().map(|end| u64::from(end.is_closed())).sum(),
-            messages: statistics.iter().map(|counted| counted.messages_in).sum(),
-            lines: self.trace.lines().to_vec(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::hash::Hasher;
 use std::time::Duration;
 
-use crate::observation::trace::Mix;
+use crate::observation::trace::FnvHasher;
 use crate::script::rng::Random;
 
 /// The first of the streams of numbers that decide about these changes.
@@ -31,7 +31,7 @@ impl Bias {
 
     /// The numbers for a change, if it is to be made: so often in a hundred. Changes are distinguished by their names.
     pub(crate) fn change(&self, name: &str, percent: u64) -> Option<Random> {
-        let mut hash = Mix::default();
+        let mut hash = FnvHasher::default();
         hash.write(name.as_bytes());
         let mut random = Random::new(self.seed, STREAM ^ hash.finish());
         (!self.none && random.chance(percent)).then_some(random)

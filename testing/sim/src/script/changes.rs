@@ -75,7 +75,7 @@ impl Change {
 }
 
 /// The server with prompts and resources that can change.
-pub(crate) fn furnish(server: ServerBuilder) -> ServerBuilder {
+pub(crate) fn with_changing_items(server: ServerBuilder) -> ServerBuilder {
     server.prompts([prompt("fixed")]).resources(RESOURCES.map(resource))
 }
 

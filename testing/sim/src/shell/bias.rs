@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::script::{Act, Call, Op, Script, Step};
+use super::script::{Action, Call, Op, Script, Step};
 use crate::script::bias::{Bias, insert_behind, soon};
 
 pub(super) fn apply(script: &mut Script) {
@@ -38,9 +38,9 @@ pub(super) fn apply(script: &mut Script) {
         }
     }
     if let Some(random) = &mut bias.change("cancelled", 30) {
-        insert_behind(&mut script.steps, |step| match &step.act {
-            Act::Call(call) if random.chance(60) => {
-                Some(Step { delay: soon(random), act: Act::Cancel(call.id.clone()) })
+        insert_behind(&mut script.steps, |step| match &step.action {
+            Action::Call(call) if random.chance(60) => {
+                Some(Step { delay: soon(random), action: Action::Cancel(call.id.clone()) })
             }
             _ => None,
         });
@@ -49,16 +49,17 @@ pub(super) fn apply(script: &mut Script) {
         script.steps.iter_mut().for_each(|step| step.delay = Duration::ZERO);
     }
     if let Some(random) = &mut bias.change("an end", 30) {
-        let ends = [Act::EndInput { torn: true }, Act::StopReading, Act::Cut, Act::ShutDown, Act::DropServer];
+        let ends =
+            [Action::EndInput { torn: true }, Action::StopReading, Action::Cut, Action::ShutDown, Action::DropServer];
         let at = random.index(script.steps.len() + 1);
-        let step = Step { delay: soon(random), act: random.pick(&ends).clone() };
+        let step = Step { delay: soon(random), action: random.pick(&ends).clone() };
         script.steps.insert(at, step);
     }
 }
 
 fn calls(script: &mut Script) -> impl Iterator<Item = &mut Call> {
-    script.steps.iter_mut().filter_map(|step| match &mut step.act {
-        Act::Call(call) => Some(call),
+    script.steps.iter_mut().filter_map(|step| match &mut step.action {
+        Action::Call(call) => Some(call),
         _ => None,
     })
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::script::{Act, Op, Script, Step};
+use super::script::{Action, Op, Script, Step};
 use crate::script::changes::{Change, Filter, draw_uri};
 use crate::script::rng::Random;
 
@@ -31,7 +31,7 @@ pub(super) fn add(script: &mut Script) {
         script.limits.subscribed = *random.pick(&[1, 2, 3]);
     }
     for step in &mut script.steps {
-        if let Act::Call(call) = &mut step.act
+        if let Action::Call(call) = &mut step.action
             && random.chance(30)
         {
             let at = random.index(call.plan.len() + 1);
@@ -65,38 +65,38 @@ impl Writer {
     /// The next step, with what belongs after it.
     fn write(&mut self, steps: &mut Vec<Step>) {
         let delay = if self.random.chance(60) { Duration::ZERO } else { self.random.delay(Duration::from_millis(400)) };
-        let mut push = |delay, act| steps.push(Step { delay, act });
+        let mut push = |delay, action| steps.push(Step { delay, action });
         match self.random.below(100) {
             0..35 if self.modern => push(delay, self.listen()),
             0..35 => {
                 let on = self.random.chance(70);
-                push(delay, Act::Subscribe { id: self.id(), uri: draw_uri(&mut self.random), on });
+                push(delay, Action::Subscribe { id: self.id(), uri: draw_uri(&mut self.random), on });
             }
             35..50 if self.modern && !self.listens.is_empty() => {
-                push(delay, Act::Cancel(self.random.pick(&self.listens).clone()));
+                push(delay, Action::Cancel(self.random.pick(&self.listens).clone()));
                 if self.random.chance(60) {
                     // When this is answered, the cancellation has been taken in.
-                    push(Duration::ZERO, Act::Ask(self.id()));
+                    push(Duration::ZERO, Action::Ask(self.id()));
                 }
             }
-            50..57 => push(delay, Act::Pause(self.random.delay(Duration::from_secs(2)))),
+            50..57 => push(delay, Action::Pause(self.random.delay(Duration::from_secs(2)))),
             _ => {
                 for _ in 0..self.random.between(1, 4) {
-                    push(delay, Act::Change(Change::draw(&mut self.random)));
+                    push(delay, Action::Change(Change::draw(&mut self.random)));
                 }
             }
         }
     }
 
     /// A subscription, now and then under the id of another.
-    fn listen(&mut self) -> Act {
+    fn listen(&mut self) -> Action {
         let filter = Filter::draw(&mut self.random);
         if !self.listens.is_empty() && self.random.chance(8) {
-            return Act::Listen { id: self.random.pick(&self.listens).clone(), filter };
+            return Action::Listen { id: self.random.pick(&self.listens).clone(), filter };
         }
         let id = self.id();
         self.listens.push(id.clone());
-        Act::Listen { id, filter }
+        Action::Listen { id, filter }
     }
 
     /// A new id. Text and number with the same digits are two.

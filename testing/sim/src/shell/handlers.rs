@@ -17,22 +17,22 @@ use crate::observation::lifetimes::{Lifetime, LifetimeKind};
 pub(super) const SECRET: &str = "a secret of the handler";
 
 /// What all handlers of a run share.
-pub(super) struct Stage {
+pub(super) struct HandlerContext {
     pub(super) executor: Executor,
     pub(super) journal: Arc<Journal>,
 }
 
 /// The tools, one for each kind of handler.
-pub(super) fn tools(stage: &Arc<Stage>) -> [ServerTool; 3] {
-    let shared = Arc::clone(stage);
+pub(super) fn tools(context: &Arc<HandlerContext>) -> [ServerTool; 3] {
+    let shared = Arc::clone(context);
     let run = move |arguments: JsonObject, ctx: Context| {
-        let stage = Arc::clone(&shared);
+        let context = Arc::clone(&shared);
         async move {
-            let Some(call) = stage.call(&arguments, &ctx) else { return "no such call".to_owned() };
-            stage.act(call, ctx).await
+            let Some(call) = context.call(&arguments, &ctx) else { return "no such call".to_owned() };
+            context.run_call(call, ctx).await
         }
     };
-    let shared = Arc::clone(stage);
+    let shared = Arc::clone(context);
     let block = move |arguments: JsonObject, ctx: Context| match shared.call(&arguments, &ctx) {
         Some(call) => shared.block(&call, &ctx),
         None => "no such call".to_owned(),
@@ -57,7 +57,7 @@ impl Drop for PanicsInDrop {
     }
 }
 
-impl Stage {
+impl HandlerContext {
     /// The call that the arguments name, if it was sent like that.
     fn call(&self, arguments: &JsonObject, ctx: &Context) -> Option<Call> {
         let tag = arguments.get("tag")?.as_u64()?;
@@ -66,7 +66,7 @@ impl Stage {
         (call.id == id).then_some(call)
     }
 
-    async fn act(self: Arc<Self>, call: Call, ctx: Context) -> String {
+    async fn run_call(self: Arc<Self>, call: Call, ctx: Context) -> String {
         let life = self.journal.begin(call.tag, LifetimeKind::Handler);
         let mut steps = 0.0;
         let mut kept = Vec::new();
@@ -134,7 +134,7 @@ impl Stage {
                 ctx.on_cancel(self.cleanup(life, duration, ctx.clone()));
             }
             Op::KeepContext(duration) => {
-                self.executor.spawn_scenery(Arc::clone(self).use_late(call.clone(), ctx.clone(), duration));
+                self.executor.spawn_harness_task(Arc::clone(self).use_late(call.clone(), ctx.clone(), duration));
             }
             Op::Change(change) => {
                 self.journal.change(change);
@@ -147,10 +147,10 @@ impl Stage {
     }
 
     fn shielded(self: &Arc<Self>, tag: u64, duration: Duration) -> impl Future<Output = ()> + Send + use<> {
-        let stage = Arc::clone(self);
+        let context = Arc::clone(self);
         let life = self.journal.begin(tag, LifetimeKind::Shield);
         async move {
-            stage.executor.sleep(duration).await;
+            context.executor.sleep(duration).await;
             life.done();
         }
     }
@@ -161,11 +161,11 @@ impl Stage {
         duration: Option<Duration>,
         ctx: Context,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let stage = Arc::clone(self);
+        let context = Arc::clone(self);
         async move {
             life.running();
             match duration {
-                Some(duration) => stage.executor.sleep(duration).await,
+                Some(duration) => context.executor.sleep(duration).await,
                 None => std::future::pending().await,
             }
             // What a cleanup reports goes nowhere.

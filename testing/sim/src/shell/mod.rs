@@ -26,11 +26,11 @@ use crate::executor::world::{self, World};
 use crate::law::Violation;
 use crate::observation::lifetimes::LifetimeKind;
 use crate::observation::record::Record;
-use crate::script::changes::furnish;
+use crate::script::changes::with_changing_items;
 use crate::script::rng::Random;
 use crate::seed::Seed;
 use crate::worlds::Shrunk;
-use handlers::Stage;
+use handlers::HandlerContext;
 use journal::Journal;
 use peer::Peer;
 use script::Script;
@@ -127,9 +127,9 @@ impl World for Simulated {
         let executor = Executor::new(Random::new(script.seed, 11));
         let (link, server_end) = Link::new(Random::new(script.seed, 12));
         let journal = Journal::new(executor.clone(), link.clone(), script, kept);
-        let stage = Arc::new(Stage { executor: executor.clone(), journal: Arc::clone(&journal) });
-        let builder = Server::builder("simulated", "1.0.0").tools(handlers::tools(&stage));
-        let server = if script.changes { furnish(builder) } else { builder }.build();
+        let context = Arc::new(HandlerContext { executor: executor.clone(), journal: Arc::clone(&journal) });
+        let builder = Server::builder("simulated", "1.0.0").tools(handlers::tools(&context));
+        let server = if script.changes { with_changing_items(builder) } else { builder }.build();
         let shutdown = Signal::default();
         let serving = server
             .clone()
@@ -137,18 +137,18 @@ impl World for Simulated {
             .with_limits(script.limits.clone())
             .with_shutdown(shutdown.clone().wait())
             .with_runtime(Arc::new(executor.clone()));
-        let told = Arc::clone(&journal);
+        let observer = Arc::clone(&journal);
         let task = executor.spawn_task(async move {
             let ended = serving.run().await;
-            told.server_ended(&format!("{ended:?}"));
+            observer.server_ended(&format!("{ended:?}"));
         });
         let (watched, wire, time) = (Arc::clone(&journal), link.clone(), executor.clone());
         executor.on_idle(move || {
             let (empty, written) = (wire.is_empty(), wire.total_written());
             checks::at_idle(&mut watched.facts(), time.now(), empty, written);
         });
-        let (told, wire) = (Arc::clone(&journal), link.clone());
-        let peer = Peer { executor: executor.clone(), journal: told, link: wire, server, shutdown, task };
+        let (observer, wire) = (Arc::clone(&journal), link.clone());
+        let peer = Peer { executor: executor.clone(), journal: observer, link: wire, server, shutdown, task };
         peer.start(script.clone());
         Self { executor, journal, link }
     }

@@ -9,7 +9,7 @@ use steadfast::Server;
 use super::Signal;
 use super::checks;
 use super::journal::Journal;
-use super::script::{Act, Call, Script};
+use super::script::{Action, Call, Script};
 use crate::executor::line_buffer::LineBuffer;
 use crate::executor::link::Link;
 use crate::executor::{Executor, TaskId};
@@ -35,10 +35,10 @@ impl Peer {
     pub(super) fn start(self, script: Script) {
         let journal = Arc::clone(&self.journal);
         let carry = self.link.clone().carry(self.executor.clone(), move || journal.close("input ended", false));
-        self.executor.spawn_scenery(carry);
+        self.executor.spawn_harness_task(carry);
         let (executor, random) = (self.executor.clone(), Random::new(script.seed, 13));
-        executor.spawn_scenery(self.clone().read(random, script.silent, script.handshake.is_none()));
-        executor.spawn_scenery(self.perform(script));
+        executor.spawn_harness_task(self.clone().read(random, script.silent, script.handshake.is_none()));
+        executor.spawn_harness_task(self.perform(script));
     }
 
     async fn perform(self, script: Script) {
@@ -53,7 +53,7 @@ impl Peer {
             if step.delay > Duration::ZERO {
                 self.executor.sleep(step.delay).await;
             }
-            self.act(step.act, modern).await;
+            self.run_action(step.action, modern).await;
         }
         self.link.end_input(false);
         self.executor.sleep(LONG).await;
@@ -68,53 +68,53 @@ impl Peer {
         }
     }
 
-    async fn act(&self, act: Act, modern: bool) {
-        match act {
-            Act::Call(call) => self.call(&call, modern),
-            Act::Cancel(id) => {
+    async fn run_action(&self, action: Action, modern: bool) {
+        match action {
+            Action::Call(call) => self.call(&call, modern),
+            Action::Cancel(id) => {
                 let params = json!({ "requestId": value(&id) });
                 self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
             }
-            Act::Ask(id) => self.request(&id, if modern { "server/discover" } else { "ping" }, json!({}), modern),
-            Act::ListTools(id) => self.request(&id, "tools/list", json!({}), modern),
-            Act::Garbage(bytes) => self.send_bytes(&bytes, None, None),
-            Act::StrayAnswer(id) => self.send(&json!({ "jsonrpc": "2.0", "id": value(&id), "result": {} })),
-            Act::Pause(duration) => {
+            Action::Ask(id) => self.request(&id, if modern { "server/discover" } else { "ping" }, json!({}), modern),
+            Action::ListTools(id) => self.request(&id, "tools/list", json!({}), modern),
+            Action::Garbage(bytes) => self.send_bytes(&bytes, None, None),
+            Action::StrayAnswer(id) => self.send(&json!({ "jsonrpc": "2.0", "id": value(&id), "result": {} })),
+            Action::Pause(duration) => {
                 let until = self.executor.now() + duration;
                 let mut facts = self.journal.facts();
                 facts.paused_until = facts.paused_until.max(until);
             }
-            Act::ChangeTools => self.change(Change::Tools),
-            Act::Change(change) => self.change(change),
-            Act::Listen { id, filter } => {
+            Action::ChangeTools => self.change(Change::Tools),
+            Action::Change(change) => self.change(change),
+            Action::Listen { id, filter } => {
                 if !self.link.is_ended() {
                     self.journal.facts().subscriptions.listen(id.as_str().into(), filter.clone());
                 }
                 let params = json!({ "notifications": filter.to_json() });
                 self.request(&id, "subscriptions/listen", params, modern);
             }
-            Act::Subscribe { id, uri, on } => {
+            Action::Subscribe { id, uri, on } => {
                 if !self.link.is_ended() {
                     self.journal.facts().subscriptions.subscribe(id.as_str().into(), uri, on);
                 }
                 let method = if on { "resources/subscribe" } else { "resources/unsubscribe" };
                 self.request(&id, method, json!({ "uri": uri }), modern);
             }
-            Act::Settle => self.settle().await,
-            Act::EndInput { torn } => self.link.end_input(torn),
-            Act::StopReading => {
+            Action::Settle => self.settle().await,
+            Action::EndInput { torn } => self.link.end_input(torn),
+            Action::StopReading => {
                 self.journal.close("nobody reads", true);
                 if self.link.stop_reading() {
                     self.journal.lost();
                 }
             }
-            Act::Cut => self.leave(),
-            Act::ShutDown => {
+            Action::Cut => self.leave(),
+            Action::ShutDown => {
                 self.journal.facts().shut_down = true;
                 self.journal.close("shutdown", false);
                 self.shutdown.set();
             }
-            Act::DropServer => self.drop_server(),
+            Action::DropServer => self.drop_server(),
         }
     }
 
@@ -206,7 +206,7 @@ impl Peer {
         let times = if random.chance(10) { 2 } else { 1 };
         let delay = if random.chance(50) { Duration::ZERO } else { random.delay(Duration::from_secs(1)) };
         let peer = self.clone();
-        self.executor.spawn_scenery(async move {
+        self.executor.spawn_harness_task(async move {
             if delay > Duration::ZERO {
                 peer.executor.sleep(delay).await;
             }

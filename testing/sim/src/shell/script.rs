@@ -31,12 +31,12 @@ pub(super) struct Script {
 pub(super) struct Step {
     /// After the step before it.
     pub(super) delay: Duration,
-    pub(super) act: Act,
+    pub(super) action: Action,
 }
 
 /// What the peer, or the surroundings, do.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
+pub(super) enum Action {
     Call(Call),
     /// Names a request by its id.
     Cancel(String),
@@ -156,17 +156,17 @@ impl Script {
         let count = writer.random.between(1, 30);
         let hurry = writer.random.chance(30);
         for _ in 0..count {
-            let act = writer.act();
+            let action = writer.draw_action();
             let delay = writer.delay(hurry);
-            writer.steps.push(Step { delay, act });
+            writer.steps.push(Step { delay, action });
             if writer.random.chance(25) {
                 // Behind a cancellation, mostly.
-                let act = writer.ask();
-                writer.steps.push(Step { delay: Duration::ZERO, act });
+                let action = writer.ask();
+                writer.steps.push(Step { delay: Duration::ZERO, action });
             }
         }
         if writer.random.chance(50) {
-            writer.steps.push(Step { delay: Duration::ZERO, act: Act::Settle });
+            writer.steps.push(Step { delay: Duration::ZERO, action: Action::Settle });
         }
         writer.close();
         Self { seed, handshake, limits, silent, changes: false, steps: writer.steps }
@@ -174,8 +174,8 @@ impl Script {
 
     /// Its calls by their tags.
     pub(super) fn calls(&self) -> BTreeMap<u64, Call> {
-        let calls = self.steps.iter().filter_map(|step| match &step.act {
-            Act::Call(call) => Some((call.tag, call.clone())),
+        let calls = self.steps.iter().filter_map(|step| match &step.action {
+            Action::Call(call) => Some((call.tag, call.clone())),
             _ => None,
         });
         calls.collect()
@@ -209,22 +209,22 @@ impl Writer {
         if hurry || self.random.chance(50) { Duration::ZERO } else { self.random.delay(Duration::from_millis(400)) }
     }
 
-    fn act(&mut self) -> Act {
+    fn draw_action(&mut self) -> Action {
         match self.random.below(100) {
-            0..50 => Act::Call(self.call()),
-            50..75 => Act::Cancel(self.some_id()),
+            0..50 => Action::Call(self.call()),
+            50..75 => Action::Cancel(self.some_id()),
             75..80 => self.ask(),
-            80..83 => Act::ListTools(self.id()),
-            83..88 => Act::Garbage(self.garbage()),
-            88..92 => Act::StrayAnswer(self.some_id()),
-            92..96 => Act::Pause(self.random.delay(Duration::from_secs(2))),
-            96..98 => Act::ChangeTools,
-            _ => Act::Settle,
+            80..83 => Action::ListTools(self.id()),
+            83..88 => Action::Garbage(self.garbage()),
+            88..92 => Action::StrayAnswer(self.some_id()),
+            92..96 => Action::Pause(self.random.delay(Duration::from_secs(2))),
+            96..98 => Action::ChangeTools,
+            _ => Action::Settle,
         }
     }
 
-    fn ask(&mut self) -> Act {
-        Act::Ask(self.id())
+    fn ask(&mut self) -> Action {
+        Action::Ask(self.id())
     }
 
     /// A new id. Text and number with the same digits are two.
@@ -309,19 +309,19 @@ impl Writer {
 
     /// How it ends, in one of many orders.
     fn close(&mut self) {
-        let ends: [&[Act]; 8] = [
-            &[Act::EndInput { torn: false }],
-            &[Act::EndInput { torn: true }],
-            &[Act::EndInput { torn: false }, Act::StopReading],
-            &[Act::StopReading, Act::EndInput { torn: false }],
-            &[Act::Cut],
-            &[Act::ShutDown],
-            &[Act::ShutDown, Act::EndInput { torn: false }, Act::StopReading],
-            &[Act::DropServer],
+        let ends: [&[Action]; 8] = [
+            &[Action::EndInput { torn: false }],
+            &[Action::EndInput { torn: true }],
+            &[Action::EndInput { torn: false }, Action::StopReading],
+            &[Action::StopReading, Action::EndInput { torn: false }],
+            &[Action::Cut],
+            &[Action::ShutDown],
+            &[Action::ShutDown, Action::EndInput { torn: false }, Action::StopReading],
+            &[Action::DropServer],
         ];
-        for act in self.random.pick(&ends).to_vec() {
+        for action in self.random.pick(&ends).to_vec() {
             let delay = self.random.delay(Duration::from_millis(1_500));
-            self.steps.push(Step { delay, act });
+            self.steps.push(Step { delay, action });
         }
     }
 }
@@ -330,7 +330,7 @@ impl crate::executor::world::Script for Script {
     type Step = Step;
 
     fn kind(step: &Step) -> String {
-        crate::script::bias::kind(&step.act)
+        crate::script::bias::kind(&step.action)
     }
 
     fn steps(&self) -> &[Step] {
@@ -346,7 +346,7 @@ impl fmt::Display for Script {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{} with {:?}", self.handshake.unwrap_or("2026-07-28"), self.limits)?;
         for step in &self.steps {
-            writeln!(formatter, "  +{:?} {:?}", step.delay, step.act)?;
+            writeln!(formatter, "  +{:?} {:?}", step.delay, step.action)?;
         }
         Ok(())
     }

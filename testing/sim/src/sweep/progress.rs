@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{COMMIT, Finding, Results};
 use crate::coverage::Coverage;
 use crate::law::{Law, Violation};
-use crate::observation::trace::Mix;
+use crate::observation::trace::FnvHasher;
 use crate::seed::Seed;
 use crate::worlds::{Counts, Shrunk, World};
 
@@ -122,7 +122,7 @@ fn about(path: &Path, error: io::Error) -> io::Error {
 
 /// A hash of this program.
 fn build() -> io::Result<String> {
-    let mut hash = Mix::default();
+    let mut hash = FnvHasher::default();
     let program = std::env::current_exe()?;
     hash.write(&std::fs::read(&program).map_err(|error| about(&program, error))?);
     Ok(format!("{:016x}", hash.finish()))

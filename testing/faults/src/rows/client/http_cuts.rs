@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::http_server_dies::start;
 use super::raw_server::{CHUNKED_EVENTS, Connection, EVENTS, RawServer, ReceivedRequest, response, text};
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure};
 use crate::table::{Check, Row};
@@ -18,8 +18,8 @@ pub(crate) static ROW: Row = Row {
     must: "Unknown if the answer had not come whole; before 2026-07-28, where an id was given, it is resumed behind that event \
            and the answer comes once",
     checks: &[
-        Check::new("without_ids", Era::BOTH, |bench| cut(bench, false)),
-        Check::new("with_ids", Era::BOTH, |bench| cut(bench, true)),
+        Check::new("without_ids", Era::BOTH, |context| cut(context, false)),
+        Check::new("with_ids", Era::BOTH, |context| cut(context, true)),
         Check::new("resumed_and_cut_again", Era::HANDSHAKE, cut_again),
         Check::new("what_was_lost_cannot_be_had", Era::HANDSHAKE, lost),
     ],
@@ -38,15 +38,15 @@ fn events(mark: &str, answer: &str, ids: bool) -> Vec<String> {
 }
 
 /// Where the stream of a call had which events whole.
-type Seams = Arc<Mutex<HashMap<String, Vec<usize>>>>;
+type EventOffsets = Arc<Mutex<HashMap<String, Vec<usize>>>>;
 
 /// Cuts the response of `cut`, and sends the rest to a client that resumes.
-fn serve(request: &ReceivedRequest, connection: &mut Connection, era: Era, seams: &Seams) {
-    let mut seams = seams.lock().unwrap_or_else(PoisonError::into_inner);
+fn serve(request: &ReceivedRequest, connection: &mut Connection, era: Era, offsets: &EventOffsets) {
+    let mut offsets = offsets.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(last) = request.header("last-event-id") {
         // The rest is known by the call that it belongs to.
         let Some((mark, number)) = last.split_once('/') else { return };
-        let id = seams.get(&format!("id of {mark}")).and_then(|id| id.first().copied()).unwrap_or(0);
+        let id = offsets.get(&format!("id of {mark}")).and_then(|id| id.first().copied()).unwrap_or(0);
         let answer = json!({ "jsonrpc": "2.0", "id": id, "result": text(era.is_stateless(), "whole") }).to_string();
         let from = number.parse::<usize>().map_or(0, |number| number + 1);
         connection.write(EVENTS.as_bytes());
@@ -59,10 +59,10 @@ fn serve(request: &ReceivedRequest, connection: &mut Connection, era: Era, seams
         *end += event.len();
         Some(*end)
     });
-    seams.insert(request.mark().to_owned(), ends.collect());
+    offsets.insert(request.mark().to_owned(), ends.collect());
     let id = request.body["id"].as_u64().and_then(|id| usize::try_from(id).ok()).unwrap_or(0);
-    seams.insert(format!("id of {}", request.mark()), vec![id]);
-    drop(seams);
+    offsets.insert(format!("id of {}", request.mark()), vec![id]);
+    drop(offsets);
     let whole = events.concat();
     let at = request.argument("at").as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
     let part = &whole.as_bytes()[..at.min(whole.len())];
@@ -75,19 +75,19 @@ fn serve(request: &ReceivedRequest, connection: &mut Connection, era: Era, seams
     if at.is_multiple_of(2) || request.argument("chunked") != true { connection.close() } else { connection.reset() }
 }
 
-fn cut(bench: &mut Bench, ids: bool) -> Verdict {
-    let era = bench.era;
-    let seams = Seams::default();
-    let inside = Arc::clone(&seams);
+fn cut(context: &mut CheckContext, ids: bool) -> Verdict {
+    let era = context.era;
+    let offsets = EventOffsets::default();
+    let inside = Arc::clone(&offsets);
     let server = RawServer::open(era, move |request, connection| serve(request, connection, era, &inside))?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     let mut cuts = 0;
     for chunked in [false, true] {
         for at in 0.. {
-            let call = subject.call(&name, "cut", json!({ "at": at, "ids": ids, "chunked": chunked }))?;
-            let ended = subject.ended(&call)?;
-            let ends = seams.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned();
+            let call = client.call(&name, "cut", json!({ "at": at, "ids": ids, "chunked": chunked }))?;
+            let ended = client.ended(&call)?;
+            let ends = offsets.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned();
             let ends = ends.ok_or_else(|| Failure(format!("{call} never came")))?;
             let whole = ends.last().copied().unwrap_or(0);
             let resumable = ids && !era.is_stateless() && ends.first().is_some_and(|first| at >= *first);
@@ -108,9 +108,9 @@ fn cut(bench: &mut Bench, ids: bool) -> Verdict {
             }
         }
     }
-    bench.note(format!("{cuts} cuts"));
-    subject.works(&name)?;
-    subject.finish(bench)
+    context.note(format!("{cuts} cuts"));
+    client.works(&name)?;
+    client.finish(context)
 }
 
 fn resumptions(server: &RawServer, call: &str) -> usize {
@@ -123,8 +123,8 @@ fn resumptions(server: &RawServer, call: &str) -> usize {
 }
 
 /// Each resumed stream is cut after one more event: the client continues from there, and never goes back.
-fn cut_again(bench: &mut Bench) -> Verdict {
-    let server = RawServer::open(bench.era, move |request, connection| {
+fn cut_again(context: &mut CheckContext) -> Verdict {
+    let server = RawServer::open(context.era, move |request, connection| {
         let last = request.header("last-event-id").map(str::to_owned);
         let (mark, next) = match last.as_deref().and_then(|last| last.split_once('/')) {
             Some((mark, number)) => (mark.to_owned(), number.parse::<u64>().unwrap_or(0) + 1),
@@ -140,11 +140,11 @@ fn cut_again(bench: &mut Bench) -> Verdict {
         }
         connection.close();
     })?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     // A notification between the cuts would make it a pace; without one the client comes less and less often, so few of them.
-    let call = subject.call_with(&name, "again", json!({}), &json!({ "deadline_ms": 2_000 }))?;
-    let ended = subject.ended(&call)?;
+    let call = client.call_with(&name, "again", json!({}), &json!({ "deadline_ms": 2_000 }))?;
+    let ended = client.ended(&call)?;
     let right = ended.ends == "Done" || (ended.ends == "Unknown" && ended.kind == "TimedOut");
     ensure!(right, "{ended}");
     let numbers: Vec<u64> = server
@@ -152,15 +152,15 @@ fn cut_again(bench: &mut Bench) -> Verdict {
         .iter()
         .filter_map(|request| request.header("last-event-id")?.split_once('/')?.1.parse().ok())
         .collect();
-    bench.note(format!("{} resumptions", numbers.len()));
+    context.note(format!("{} resumptions", numbers.len()));
     ensure!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "it went on at {numbers:?}");
-    subject.works(&name)?;
-    subject.finish(bench)
+    client.works(&name)?;
+    client.finish(context)
 }
 
 /// The server has forgotten the events: Unknown, without another word.
-fn lost(bench: &mut Bench) -> Verdict {
-    let server = RawServer::open(bench.era, |request, connection| {
+fn lost(context: &mut CheckContext) -> Verdict {
+    let server = RawServer::open(context.era, |request, connection| {
         if request.header("last-event-id").is_some() {
             connection.write(&response("400 Bad Request", &[], b""));
             return connection.keep();
@@ -168,14 +168,14 @@ fn lost(bench: &mut Bench) -> Verdict {
         connection.write(format!("{EVENTS}id: {}/0\nretry: 1\ndata:\n\n", request.mark()).as_bytes());
         connection.close();
     })?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     for _ in 0..5 {
-        let call = subject.call(&name, "cut", json!({}))?;
-        subject.ended(&call)?.is("Unknown", &["Transport"])?;
+        let call = client.call(&name, "cut", json!({}))?;
+        client.ended(&call)?.is("Unknown", &["Transport"])?;
         let resumed = resumptions(&server, &call);
         ensure!(resumed == 1, "it was asked for {resumed} times");
     }
-    subject.works(&name)?;
-    subject.finish(bench)
+    client.works(&name)?;
+    client.finish(context)
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::http_server_dies::{start, start_with};
 use super::raw_server::{RawServer, response};
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::table::{Check, Row};
@@ -36,33 +36,33 @@ fn credentials() -> Value {
     json!({ "headers": { "x-secret": "of the header" }, "token": "of the token" })
 }
 
-fn elsewhere(bench: &mut Bench) -> Verdict {
-    let stranger = RawServer::bare(bench.era, |_, _| {})?;
+fn elsewhere(context: &mut CheckContext) -> Verdict {
+    let stranger = RawServer::bare(context.era, |_, _| {})?;
     let place = stranger.url();
-    let server = RawServer::open(bench.era, move |request, connection| {
+    let server = RawServer::open(context.era, move |request, connection| {
         let status = request.argument("status").as_str().unwrap_or_default();
         let location = request.argument("location").as_str().unwrap_or(&place);
         connection.write(&response(status, &[("location", location)], b""));
         connection.keep();
     })?;
-    let mut subject = start_with(bench, &server, &credentials())?;
-    let name = subject.connect_to(&server.url(), &credentials())?;
+    let mut client = start_with(context, &server, &credentials())?;
+    let name = client.connect_to(&server.url(), &credentials())?;
     let other_name = format!("http://localhost:{}/mcp", stranger.address.port());
     let other_scheme = format!("https://{}/mcp", server.address);
     let without_scheme = format!("//{}/mcp", stranger.address);
     for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"] {
         for location in [&stranger.url(), &other_name, &other_scheme, &without_scheme] {
-            let call = subject.call(&name, "redirect", json!({ "status": status, "location": location }))?;
+            let call = client.call(&name, "redirect", json!({ "status": status, "location": location }))?;
             // The last two say that nothing was begun; the others are also used for what was done.
             let begun = !(status.starts_with("307") || status.starts_with("308"));
             let (outcome, kind) = if begun { ("Unknown", "Transport") } else { ("NotSent", "Unsendable") };
             let place = format!("{status} to {location}");
-            subject.ended(&call)?.is(outcome, &[kind]).map_err(|failure| failure.at(place))?;
+            client.ended(&call)?.is(outcome, &[kind]).map_err(|failure| failure.at(place))?;
             ensure!(server.count(&call) == 1, "it came {} times", server.count(&call));
         }
     }
-    subject.works(&name)?;
-    subject.finish(bench)?;
+    client.works(&name)?;
+    client.finish(context)?;
     ensure!(
         stranger.connections() == 0,
         "{} connections went elsewhere: {:?}",
@@ -72,95 +72,95 @@ fn elsewhere(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn opening_elsewhere(bench: &mut Bench) -> Verdict {
-    let stranger = RawServer::open(bench.era, |_, _| {})?;
-    let good = RawServer::open(bench.era, |_, _| {})?;
+fn opening_elsewhere(context: &mut CheckContext) -> Verdict {
+    let stranger = RawServer::open(context.era, |_, _| {})?;
+    let good = RawServer::open(context.era, |_, _| {})?;
     let place = stranger.url();
-    let server = RawServer::bare(bench.era, move |_, connection| {
+    let server = RawServer::bare(context.era, move |_, connection| {
         connection.write(&response("307 Temporary Redirect", &[("location", &place)], b""));
         connection.keep();
     })?;
-    let mut subject = start(bench, &good)?;
-    let name = subject.begin_connect_to(&server.url(), &credentials())?;
-    subject.not_connected(&name)?.is("NotSent", &["Unsendable"])?;
-    subject.finish(bench)?;
+    let mut client = start(context, &good)?;
+    let name = client.begin_connect_to(&server.url(), &credentials())?;
+    client.not_connected(&name)?.is("NotSent", &["Unsendable"])?;
+    client.finish(context)?;
     ensure!(stranger.connections() == 0, "{} connections went elsewhere", stranger.connections());
     Ok(())
 }
 
-fn in_circles(bench: &mut Bench) -> Verdict {
-    let server = RawServer::open(bench.era, |_, connection| {
+fn in_circles(context: &mut CheckContext) -> Verdict {
+    let server = RawServer::open(context.era, |_, connection| {
         connection.write(&response("307 Temporary Redirect", &[("location", "/mcp")], b""));
         connection.keep();
     })?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
-    let call = subject.call(&name, "redirect", json!({}))?;
-    subject.ended(&call)?.is("NotSent", &["Unsendable"])?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
+    let call = client.call(&name, "redirect", json!({}))?;
+    client.ended(&call)?.is("NotSent", &["Unsendable"])?;
     let count = server.count(&call);
-    bench.note(format!("{count} requests"));
+    context.note(format!("{count} requests"));
     ensure!((2..=10).contains(&count), "{count} requests of one call");
-    subject.works(&name)?;
-    subject.finish(bench)
+    client.works(&name)?;
+    client.finish(context)
 }
 
 const LOCKED: [&str; 2] = ["401 Unauthorized", "403 Forbidden"];
 
-fn locked_call(bench: &mut Bench) -> Verdict {
-    let server = RawServer::open(bench.era, |request, connection| {
+fn locked_call(context: &mut CheckContext) -> Verdict {
+    let server = RawServer::open(context.era, |request, connection| {
         let status = request.argument("status").as_str().unwrap_or_default();
         connection.write(&response(status, &[("www-authenticate", "Bearer scope=\"more\"")], b""));
         connection.keep();
     })?;
-    let mut subject = start_with(bench, &server, &credentials())?;
+    let mut client = start_with(context, &server, &credentials())?;
     let (stubborn, plain) =
-        (subject.connect_to(&server.url(), &credentials())?, subject.connect_to(&server.url(), &json!({}))?);
+        (client.connect_to(&server.url(), &credentials())?, client.connect_to(&server.url(), &json!({}))?);
     for status in LOCKED {
         for (name, most) in [(&stubborn, 10), (&plain, 1)] {
-            let call = subject.call(name, "locked", json!({ "status": status }))?;
-            subject.ended(&call)?.is("Refused", &["Refused"])?;
+            let call = client.call(name, "locked", json!({ "status": status }))?;
+            client.ended(&call)?.is("Refused", &["Refused"])?;
             let count = server.count(&call);
             ensure!((1..=most).contains(&count), "{count} requests of one call");
-            subject.works(name)?;
+            client.works(name)?;
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn locked_opening(bench: &mut Bench) -> Verdict {
-    let good = RawServer::open(bench.era, |_, _| {})?;
-    let mut subject = start(bench, &good)?;
+fn locked_opening(context: &mut CheckContext) -> Verdict {
+    let good = RawServer::open(context.era, |_, _| {})?;
+    let mut client = start(context, &good)?;
     for status in LOCKED {
         for (more, most) in [(credentials(), 10), (json!({}), 1)] {
-            let server = RawServer::bare(bench.era, move |_, connection| {
+            let server = RawServer::bare(context.era, move |_, connection| {
                 connection.write(&response(status, &[("www-authenticate", "Bearer")], b""));
                 connection.keep();
             })?;
-            let name = subject.begin_connect_to(&server.url(), &more)?;
-            subject.not_connected(&name)?.is("Refused", &["Refused"])?;
+            let name = client.begin_connect_to(&server.url(), &more)?;
+            client.not_connected(&name)?.is("Refused", &["Refused"])?;
             let count = server.requests().len();
             ensure!((1..=most).contains(&count), "{count} requests of one opening");
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// The stream on which a server speaks first: without it, calls work all the same.
-fn locked_stream(bench: &mut Bench) -> Verdict {
-    let era = bench.era;
-    let server = RawServer::guarded(era, "GET", |_, connection| {
+fn locked_stream(context: &mut CheckContext) -> Verdict {
+    let era = context.era;
+    let server = RawServer::with_fault_on(era, "GET", |_, connection| {
         connection.write(&response("401 Unauthorized", &[("www-authenticate", "Bearer")], b""));
         connection.keep();
     })?;
-    let mut subject = start_with(bench, &server, &credentials())?;
-    let name = subject.connect_to(&server.url(), &credentials())?;
+    let mut client = start_with(context, &server, &credentials())?;
+    let name = client.connect_to(&server.url(), &credentials())?;
     server.wait("a request for the stream", |request| request.method == "GET")?;
     for _ in 0..20 {
-        subject.works(&name)?;
+        client.works(&name)?;
     }
-    subject.finish(bench)?;
+    client.finish(context)?;
     let count = server.requests().iter().filter(|request| request.method == "GET").count();
-    bench.note(format!("{count} requests for two streams"));
+    context.note(format!("{count} requests for two streams"));
     ensure!(count <= 20, "{count} requests for two streams");
     Ok(())
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::http_server_dies::start;
 use super::raw_server::{Connection, EVENTS, RawServer, ReceivedRequest, response, text};
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::limits::CLIENT_PEAK_KIB;
@@ -43,7 +43,7 @@ fn byte(letter: char) -> u8 {
     u8::try_from(u32::from(letter)).unwrap_or(b'?')
 }
 
-fn statuses(bench: &mut Bench) -> Verdict {
+fn statuses(context: &mut CheckContext) -> Verdict {
     const ROWS: [(&str, &str); 16] = [
         ("200 OK", "Unknown"),
         ("201 Created", "Unknown"),
@@ -62,21 +62,21 @@ fn statuses(bench: &mut Bench) -> Verdict {
         ("504 Gateway Timeout", "Unknown"),
         ("599 Unheard Of", "Unknown"),
     ];
-    let server = RawServer::open(bench.era, respond)?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let server = RawServer::open(context.era, respond)?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     for (status, outcome) in ROWS {
-        let call = subject.call(&name, "respond", json!({ "status": status }))?;
-        let ended = subject.ended(&call)?;
+        let call = client.call(&name, "respond", json!({ "status": status }))?;
+        let ended = client.ended(&call)?;
         ensure!(ended.ends == outcome, "{status}: expected {outcome}, {ended}");
         ensure!(server.count(&call) == 1, "{status}: it came {} times", server.count(&call));
-        subject.works(&name)?;
+        client.works(&name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn bodies(bench: &mut Bench) -> Verdict {
-    let good = format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{}}}", text(bench.era.is_stateless(), "good"));
+fn bodies(context: &mut CheckContext) -> Verdict {
+    let good = format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{}}}", text(context.era.is_stateless(), "good"));
     let rows = [
         ("<html>hello</html>", "text/html", "Unknown"),
         ("<html>hello</html>", "application/json", "Unknown"),
@@ -90,20 +90,20 @@ fn bodies(bench: &mut Bench) -> Verdict {
         ("{\"jsonrpc\":\"2.0\",\"error\":{\"code\":7,\"message\":\"no\"}}", "application/json", "Refused"),
         (good.as_str(), "application/json; charset=utf-8", "Done"),
     ];
-    let server = RawServer::open(bench.era, respond)?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let server = RawServer::open(context.era, respond)?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     for (body, kind, outcome) in rows {
-        let call = subject.call(&name, "respond", json!({ "body": body, "kind": kind }))?;
-        let ended = subject.ended(&call)?;
+        let call = client.call(&name, "respond", json!({ "body": body, "kind": kind }))?;
+        let ended = client.ended(&call)?;
         ensure!(ended.ends == outcome, "{body} as {kind}: expected {outcome}, {ended}");
-        subject.works(&name)?;
+        client.works(&name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn events(bench: &mut Bench) -> Verdict {
-    let good = format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{}}}", text(bench.era.is_stateless(), "good"));
+fn events(context: &mut CheckContext) -> Verdict {
+    let good = format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{}}}", text(context.era.is_stateless(), "good"));
     let stray = "{\"jsonrpc\":\"2.0\",\"id\":424242,\"result\":{}}";
     let rows = [
         (format!("data: {good}\n\ndata: {good}\n\n"), "Done"),
@@ -116,21 +116,21 @@ fn events(bench: &mut Bench) -> Verdict {
         (String::new(), "Unknown"),
         (format!("data: {good}"), "Unknown"),
     ];
-    let server = RawServer::open(bench.era, respond)?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let server = RawServer::open(context.era, respond)?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     for (body, outcome) in rows {
-        let call = subject.call(&name, "respond", json!({ "body": body, "events": true }))?;
-        let ended = subject.ended(&call)?;
+        let call = client.call(&name, "respond", json!({ "body": body, "events": true }))?;
+        let ended = client.ended(&call)?;
         ensure!(ended.ends == outcome, "{body:?}: expected {outcome}, {ended}");
-        subject.works(&name)?;
+        client.works(&name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// 64 MiB where 16 are taken: in a body, in an event, in a comment that never ends.
-fn endless(bench: &mut Bench) -> Verdict {
-    let server = RawServer::open(bench.era, |request, connection| {
+fn endless(context: &mut CheckContext) -> Verdict {
+    let server = RawServer::open(context.era, |request, connection| {
         let front = match request.argument("way").as_str() {
             Some("event") => format!("{EVENTS}data: "),
             Some("comment") => format!("{EVENTS}: "),
@@ -147,38 +147,38 @@ fn endless(bench: &mut Bench) -> Verdict {
         }
         connection.close();
     })?;
-    let mut subject = start(bench, &server)?;
-    let before = subject.baseline()?.resident;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let mut client = start(context, &server)?;
+    let before = client.baseline()?.resident;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     for (way, outcome) in
         [("body", "Unknown"), ("event", "Unknown"), ("comment", "Unknown"), ("id", "Unknown"), ("error", "Refused")]
     {
-        let call = subject.call(&name, "endless", json!({ "way": way }))?;
-        let ended = subject.ended(&call)?;
+        let call = client.call(&name, "endless", json!({ "way": way }))?;
+        let ended = client.ended(&call)?;
         ensure!(ended.ends == outcome, "{way}: expected {outcome}, {ended}");
-        subject.works(&name)?;
+        client.works(&name)?;
     }
-    let peak = Memory::of(subject.process())?.peak.saturating_sub(before);
-    bench.note_memory("peak", peak);
+    let peak = Memory::of(client.process())?.peak.saturating_sub(before);
+    context.note_memory("peak", peak);
     ensure!(peak <= CLIENT_PEAK_KIB, "a peak of {peak} KiB, the bound is {CLIENT_PEAK_KIB} KiB");
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// A session that the server does not know: nothing was begun, and everything ends.
-fn session_gone(bench: &mut Bench) -> Verdict {
-    let server = RawServer::open(bench.era, |_, connection| {
+fn session_gone(context: &mut CheckContext) -> Verdict {
+    let server = RawServer::open(context.era, |_, connection| {
         connection.write(&response("404 Not Found", &[], b""));
         connection.keep();
     })?;
-    let mut subject = start(bench, &server)?;
+    let mut client = start(context, &server)?;
     for _ in 0..2 {
-        let name = subject.connect_to(&server.url(), &json!({}))?;
-        subject.works(&name)?;
-        let call = subject.call(&name, "any", json!({}))?;
-        subject.ended(&call)?.is("NotSent", &["Transport"])?;
-        subject.gone(&name)?;
-        subject.is_over(&name)?;
-        subject.close(&name)?;
+        let name = client.connect_to(&server.url(), &json!({}))?;
+        client.works(&name)?;
+        let call = client.call(&name, "any", json!({}))?;
+        client.ended(&call)?.is("NotSent", &["Transport"])?;
+        client.gone(&name)?;
+        client.is_over(&name)?;
+        client.close(&name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::raw_server::{CHUNKED_EVENTS, Connection, EVENTS, Greeting, RawServer, ReceivedRequest, text};
-use crate::bench::Bench;
+use super::raw_server::{CHUNKED_EVENTS, Connection, EVENTS, OnAccept, RawServer, ReceivedRequest, text};
+use crate::check_context::CheckContext;
+use crate::client_under_test::ClientUnderTest;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
-use crate::subject::Subject;
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -22,15 +22,15 @@ pub(crate) static ROW: Row = Row {
     ],
 };
 
-fn unreachable(bench: &mut Bench) -> Verdict {
-    let server = RawServer::open(bench.era, |_, _| {})?;
-    let mut subject = start(bench, &server)?;
+fn unreachable(context: &mut CheckContext) -> Verdict {
+    let server = RawServer::open(context.era, |_, _| {})?;
+    let mut client = start(context, &server)?;
     let mut others = Vec::new();
     for _ in 0..5 {
-        let short_lived = RawServer::open(bench.era, |_, _| {})?;
-        short_lived.hurry();
-        let name = subject.connect_to(&short_lived.url(), &json!({}))?;
-        subject.works(&name)?;
+        let short_lived = RawServer::open(context.era, |_, _| {})?;
+        short_lived.close_after_each_response();
+        let name = client.connect_to(&short_lived.url(), &json!({}))?;
+        client.works(&name)?;
         let address = short_lived.address;
         drop(short_lived);
         // Once the port is closed.
@@ -40,43 +40,43 @@ fn unreachable(bench: &mut Bench) -> Verdict {
         others.push(name);
     }
     for name in &others {
-        let call = subject.call(name, "echo", json!({ "text": "x" }))?;
-        subject.ended(&call)?.is("NotSent", &["Transport"])?;
-        subject.close(name)?;
+        let call = client.call(name, "echo", json!({ "text": "x" }))?;
+        client.ended(&call)?.is("NotSent", &["Transport"])?;
+        client.close(name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn before_reading(bench: &mut Bench) -> Verdict {
-    let server = RawServer::open(bench.era, |_, _| {})?;
-    let mut subject = start(bench, &server)?;
-    for greeting in [Greeting::Close, Greeting::Reset, Greeting::CloseBehindHead] {
+fn before_reading(context: &mut CheckContext) -> Verdict {
+    let server = RawServer::open(context.era, |_, _| {})?;
+    let mut client = start(context, &server)?;
+    for on_accept in [OnAccept::Close, OnAccept::Reset, OnAccept::CloseAfterHead] {
         for _ in 0..5 {
-            let fresh = RawServer::open(bench.era, |_, _| {})?;
-            fresh.hurry();
-            let name = subject.connect_to(&fresh.url(), &json!({}))?;
-            subject.works(&name)?;
+            let fresh = RawServer::open(context.era, |_, _| {})?;
+            fresh.close_after_each_response();
+            let name = client.connect_to(&fresh.url(), &json!({}))?;
+            client.works(&name)?;
             // What opened the conversation is through with it, too: the server's own stream was asked for and refused.
-            if !bench.era.is_stateless() {
+            if !context.era.is_stateless() {
                 fresh.wait("the request for the stream", |request| request.method == "GET")?;
             }
-            fresh.greet(greeting);
+            fresh.set_on_accept(on_accept);
             let connections = fresh.connections();
-            let call = subject.call(&name, "echo", json!({ "text": "x" }))?;
-            let ended = subject.ended(&call)?;
+            let call = client.call(&name, "echo", json!({ "text": "x" }))?;
+            let ended = client.ended(&call)?;
             let right = ["NotSent", "Unknown"].contains(&ended.ends.as_str()) && ended.kind == "Transport";
-            ensure!(right, "{greeting:?}: {ended}");
+            ensure!(right, "{on_accept:?}: {ended}");
             ensure!(
                 fresh.connections() == connections + 1,
-                "{greeting:?}: it was tried {} times",
+                "{on_accept:?}: it was tried {} times",
                 fresh.connections() - connections
             );
-            fresh.greet(Greeting::Welcome);
-            subject.works(&name)?;
-            subject.close(&name)?;
+            fresh.set_on_accept(OnAccept::Serve);
+            client.works(&name)?;
+            client.close(&name)?;
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// What there is of a response before it breaks off, by the name of its phase.
@@ -119,61 +119,61 @@ fn break_off(request: &ReceivedRequest, connection: &mut Connection, era: Era) {
     if request.argument("by") == "reset" { connection.reset() } else { connection.close() }
 }
 
-fn every_phase(bench: &mut Bench) -> Verdict {
-    let era = bench.era;
+fn every_phase(context: &mut CheckContext) -> Verdict {
+    let era = context.era;
     let server = RawServer::open(era, move |request, connection| break_off(request, connection, era))?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     for by in ["close", "reset"] {
         for phase in PHASES {
-            let call = subject.call(&name, "break_off", json!({ "phase": phase, "by": by }))?;
-            let ended = subject.ended(&call)?;
+            let call = client.call(&name, "break_off", json!({ "phase": phase, "by": by }))?;
+            let ended = client.ended(&call)?;
             ended.is("Unknown", &["Transport"]).map_err(|failure| failure.at(format!("{phase} by {by}")))?;
             let count = server.count(&call);
             ensure!(count == 1, "{phase} by {by}: the call came {count} times");
-            subject.works(&name)?;
+            client.works(&name)?;
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// A pooled connection is closed when the client may be about to use it. The call is sent on another, or its outcome is
 /// unknown; but it is not sent twice.
-fn between_requests(bench: &mut Bench) -> Verdict {
-    let modern = bench.era.is_stateless();
-    let server = RawServer::open(bench.era, move |request, connection| {
+fn between_requests(context: &mut CheckContext) -> Verdict {
+    let modern = context.era.is_stateless();
+    let server = RawServer::open(context.era, move |request, connection| {
         connection.write(&request.answer(&text(modern, "and gone")));
     })?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     let mut unknown = 0;
     for _ in 0..200 {
-        let call = subject.call(&name, "answer_and_close", json!({}))?;
-        let ended = subject.ended(&call)?;
+        let call = client.call(&name, "answer_and_close", json!({}))?;
+        let ended = client.ended(&call)?;
         if ended.ends != "Done" {
             ended.is("Unknown", &["Transport"])?;
             unknown += 1;
         }
-        bench.random.pause(300);
+        context.random.pause(300);
         let count = server.count(&call);
         ensure!(count <= 1, "the call came {count} times");
         ensure!(count == 1 || ended.ends != "Done", "a call was answered that never came");
     }
-    bench.note(format!("{unknown} of 200 met the close"));
-    subject.works(&name).or_else(|_| subject.works(&name))?;
-    subject.finish(bench)
+    context.note(format!("{unknown} of 200 met the close"));
+    client.works(&name).or_else(|_| client.works(&name))?;
+    client.finish(context)
 }
 
-/// A subject that has spoken to a server once.
-pub(super) fn start(bench: &mut Bench, server: &RawServer) -> Verdict<Subject> {
-    start_with(bench, server, &json!({}))
+/// A client that has spoken to a server once.
+pub(super) fn start(context: &mut CheckContext, server: &RawServer) -> Verdict<ClientUnderTest> {
+    start_with(context, server, &json!({}))
 }
 
-pub(super) fn start_with(bench: &mut Bench, server: &RawServer, more: &Value) -> Verdict<Subject> {
-    let mut subject = Subject::begin(bench)?;
-    let name = subject.connect_to(&server.url(), more)?;
-    subject.works(&name)?;
-    subject.close(&name)?;
-    subject.take_baseline()?;
-    Ok(subject)
+pub(super) fn start_with(context: &mut CheckContext, server: &RawServer, more: &Value) -> Verdict<ClientUnderTest> {
+    let mut client = ClientUnderTest::begin(context)?;
+    let name = client.connect_to(&server.url(), more)?;
+    client.works(&name)?;
+    client.close(&name)?;
+    client.take_baseline()?;
+    Ok(client)
 }

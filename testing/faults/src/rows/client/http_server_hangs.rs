@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::http_server_dies::start;
 use super::raw_server::{CHUNKED_EVENTS, Connection, EVENTS, RawServer, ReceivedRequest};
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
+use crate::client_under_test::ClientUnderTest;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
-use crate::limits::{CLIENT_SHORT_MS, PATIENCE};
-use crate::subject::Subject;
+use crate::limits::{CHECK_TIMEOUT, CLIENT_SHORT_MS};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -21,8 +21,8 @@ pub(crate) static ROW: Row = Row {
     must: "the call ends by its own deadline as Unknown; the server is told: by the end of the connection, and before \
            2026-07-28 in words; other calls work all the while",
     checks: &[
-        Check::new("the_deadline_passes", Era::BOTH, |bench| hangs(bench, false)),
-        Check::new("the_call_is_taken_back", Era::BOTH, |bench| hangs(bench, true)),
+        Check::new("the_deadline_passes", Era::BOTH, |context| hangs(context, false)),
+        Check::new("the_call_is_taken_back", Era::BOTH, |context| hangs(context, true)),
         Check::new("many_at_once", Era::BOTH, many_at_once),
         Check::new("it_does_not_let_go_of_the_session", Era::HANDSHAKE, keeps_session),
     ],
@@ -57,48 +57,48 @@ fn hang(request: &ReceivedRequest, connection: &mut Connection, release_connecti
 /// The same again and again, until the client lets go.
 fn drip(connection: &mut Connection, bytes: &[u8]) {
     let start = Instant::now();
-    while connection.write(bytes) && start.elapsed() < PATIENCE {
+    while connection.write(bytes) && start.elapsed() < CHECK_TIMEOUT {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-fn hangs(bench: &mut Bench, take_back: bool) -> Verdict {
+fn hangs(context: &mut CheckContext, take_back: bool) -> Verdict {
     let release_connection = Arc::new(AtomicUsize::new(0));
     let inside = Arc::clone(&release_connection);
-    let server = RawServer::open(bench.era, move |request, connection| hang(request, connection, &inside))?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let server = RawServer::open(context.era, move |request, connection| hang(request, connection, &inside))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     for (number, way) in WAYS.into_iter().enumerate() {
-        let request = give_up_hanging(&mut subject, &server, &name, way, take_back)?;
+        let request = give_up_hanging(&mut client, &server, &name, way, take_back)?;
         let start = Instant::now();
         while release_connection.load(Ordering::SeqCst) <= number {
-            ensure!(start.elapsed() < PATIENCE, "{way}: the client does not let go of the connection");
+            ensure!(start.elapsed() < CHECK_TIMEOUT, "{way}: the client does not let go of the connection");
             std::thread::sleep(Duration::from_millis(1));
         }
-        if !bench.era.is_stateless() {
+        if !context.era.is_stateless() {
             wait_for_cancellation(&server, &request)?;
         }
-        subject.works(&name)?;
+        client.works(&name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// Starts a call that hangs, while others work, and ends it by its deadline or by a drop. Returns its outcome.
 pub(super) fn give_up_hanging(
-    subject: &mut Subject,
+    client: &mut ClientUnderTest,
     server: &RawServer,
     name: &str,
     way: &str,
     take_back: bool,
 ) -> Verdict<ReceivedRequest> {
     let more = if take_back { json!({}) } else { json!({ "deadline_ms": CLIENT_SHORT_MS }) };
-    let call = subject.call_with(name, "hang", json!({ "way": way }), &more)?;
+    let call = client.call_with(name, "hang", json!({ "way": way }), &more)?;
     let request = server.wait("the call", |request| request.mark() == call)?;
-    subject.works(name)?;
+    client.works(name)?;
     if take_back {
-        subject.take_back(&call)?;
+        client.drop_call(&call)?;
     } else {
-        subject.ended(&call)?.is("Unknown", &["TimedOut"]).map_err(|failure| failure.at(way))?;
+        client.ended(&call)?.is("Unknown", &["TimedOut"]).map_err(|failure| failure.at(way))?;
     }
     Ok(request)
 }
@@ -111,47 +111,47 @@ pub(super) fn wait_for_cancellation(server: &RawServer, call: &ReceivedRequest) 
     server.wait("the cancellation", of)
 }
 
-fn many_at_once(bench: &mut Bench) -> Verdict {
+fn many_at_once(context: &mut CheckContext) -> Verdict {
     const CALLS: usize = 200;
     let release_connection = Arc::new(AtomicUsize::new(0));
     let inside = Arc::clone(&release_connection);
-    let server = RawServer::open(bench.era, move |request, connection| hang(request, connection, &inside))?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let server = RawServer::open(context.era, move |request, connection| hang(request, connection, &inside))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     let mut calls = Vec::new();
     for _ in 0..CALLS {
-        calls.push(subject.call_with(&name, "hang", json!({}), &json!({ "deadline_ms": 4 * CLIENT_SHORT_MS }))?);
+        calls.push(client.call_with(&name, "hang", json!({}), &json!({ "deadline_ms": 4 * CLIENT_SHORT_MS }))?);
     }
-    subject.works(&name)?;
+    client.works(&name)?;
     for call in &calls {
-        let ended = subject.ended(call)?;
+        let ended = client.ended(call)?;
         ensure!(ended.kind == "TimedOut", "{ended}");
     }
     let came = calls.iter().filter(|call| server.count(call) > 0).count();
     let start = Instant::now();
     while release_connection.load(Ordering::SeqCst) < came {
         ensure!(
-            start.elapsed() < PATIENCE,
+            start.elapsed() < CHECK_TIMEOUT,
             "{} of {came} connections were let go",
             release_connection.load(Ordering::SeqCst)
         );
         std::thread::sleep(Duration::from_millis(2));
     }
-    bench.note(format!("{came} hung"));
-    subject.works(&name)?;
-    subject.finish(bench)
+    context.note(format!("{came} hung"));
+    client.works(&name)?;
+    client.finish(context)
 }
 
 /// The goodbye is not answered: the client leaves all the same.
-fn keeps_session(bench: &mut Bench) -> Verdict {
-    let good = RawServer::open(bench.era, |_, _| {})?;
-    let mut subject = start(bench, &good)?;
-    let server = RawServer::guarded(bench.era, "DELETE", |_, connection| {
+fn keeps_session(context: &mut CheckContext) -> Verdict {
+    let good = RawServer::open(context.era, |_, _| {})?;
+    let mut client = start(context, &good)?;
+    let server = RawServer::with_fault_on(context.era, "DELETE", |_, connection| {
         connection.wait_for_end();
     })?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
-    subject.works(&name)?;
-    subject.close(&name)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
+    client.works(&name)?;
+    client.close(&name)?;
     server.wait("the goodbye", |request| request.method == "DELETE")?;
-    subject.finish(bench)
+    client.finish(context)
 }

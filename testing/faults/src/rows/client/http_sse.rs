@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::http_server_dies::start;
 use super::http_server_hangs::{give_up_hanging, wait_for_cancellation};
 use super::raw_server::{Connection, EVENTS, RawServer, ReceivedRequest, response, text};
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure};
-use crate::limits::PATIENCE;
+use crate::limits::CHECK_TIMEOUT;
 use crate::table::{Check, Row};
 
 const OLDEST: &[Era] = &[Era::V2024_11_05];
@@ -34,18 +34,18 @@ pub(crate) static ROW: Row = Row {
 };
 
 /// What the stream of a client is to do next.
-enum Word {
-    Say(Vec<u8>),
+enum StreamCommand {
+    Write(Vec<u8>),
     Close,
     Reset,
 }
 
 /// The streams of those who have come, by the number of their session.
 #[derive(Clone, Default)]
-struct Streams(Arc<Mutex<HashMap<usize, Sender<Word>>>>);
+struct Streams(Arc<Mutex<HashMap<usize, Sender<StreamCommand>>>>);
 
 impl Streams {
-    fn open(&self) -> (usize, Receiver<Word>) {
+    fn open(&self) -> (usize, Receiver<StreamCommand>) {
         let (sender, words) = channel();
         let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = streams.len();
@@ -54,7 +54,7 @@ impl Streams {
     }
 
     /// To the stream of who has sent this. One that has ended says nothing.
-    fn tell(&self, request: &ReceivedRequest, word: Word) {
+    fn tell(&self, request: &ReceivedRequest, word: StreamCommand) {
         let session = request.path().split_once("session=").and_then(|(_, number)| number.parse().ok());
         let streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = session.and_then(|session: usize| streams.get(&session)) {
@@ -63,7 +63,7 @@ impl Streams {
     }
 
     fn answer(&self, request: &ReceivedRequest, result: &Value) {
-        self.tell(request, Word::Say(event(&request.message(result)).into_bytes()));
+        self.tell(request, StreamCommand::Write(event(&request.message(result)).into_bytes()));
     }
 }
 
@@ -118,13 +118,13 @@ fn good(fault: impl Fn(&ReceivedRequest, &mut Connection, &Streams) + Send + Syn
 }
 
 /// Writes what the check sends it, until the check ends it.
-fn speak(connection: &mut Connection, words: &Receiver<Word>) {
-    while let Ok(word) = words.recv_timeout(PATIENCE) {
+fn speak(connection: &mut Connection, words: &Receiver<StreamCommand>) {
+    while let Ok(word) = words.recv_timeout(CHECK_TIMEOUT) {
         match word {
-            Word::Say(bytes) if connection.write(&bytes) => {}
-            Word::Say(_) => return,
-            Word::Close => return connection.close(),
-            Word::Reset => return connection.reset(),
+            StreamCommand::Write(bytes) if connection.write(&bytes) => {}
+            StreamCommand::Write(_) => return,
+            StreamCommand::Close => return connection.close(),
+            StreamCommand::Reset => return connection.reset(),
         }
     }
 }
@@ -134,60 +134,61 @@ fn accept(connection: &mut Connection) {
     connection.keep();
 }
 
-fn cut_in_an_answer(bench: &mut Bench) -> Verdict {
+fn cut_in_an_answer(context: &mut CheckContext) -> Verdict {
     let server = good(|request, connection, streams| {
         accept(connection);
         let whole = event(&request.message(&text(false, "whole")));
         let at = request.argument("at").as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
-        streams.tell(request, Word::Say(whole.as_bytes()[..at.min(whole.len())].to_vec()));
-        streams.tell(request, if request.argument("by") == "reset" { Word::Reset } else { Word::Close });
+        streams.tell(request, StreamCommand::Write(whole.as_bytes()[..at.min(whole.len())].to_vec()));
+        streams
+            .tell(request, if request.argument("by") == "reset" { StreamCommand::Reset } else { StreamCommand::Close });
     })?;
-    let mut subject = start(bench, &server)?;
+    let mut client = start(context, &server)?;
     for by in ["close", "reset"] {
         for at in 0.. {
-            let name = subject.connect_to(&server.url(), &json!({}))?;
-            let call = subject.call(&name, "cut", json!({ "at": at, "by": by }))?;
+            let name = client.connect_to(&server.url(), &json!({}))?;
+            let call = client.call(&name, "cut", json!({ "at": at, "by": by }))?;
             let request = server.wait("the call", |request| request.mark() == call)?;
             let whole = event(&request.message(&text(false, "whole"))).len();
             let place = |failure: Failure| failure.at(format!("cut at {at} of {whole} by {by}"));
-            let ended = subject.ended(&call)?;
+            let ended = client.ended(&call)?;
             // A reset may also take away what was written before it.
             if at == whole && (by == "close" || ended.ends == "Done") {
                 ended.done("whole").map_err(place)?;
             } else {
                 ended.is("Unknown", &["Closed", "Transport"]).map_err(place)?;
             }
-            subject.gone(&name).map_err(place)?;
-            subject.is_over(&name).map_err(place)?;
-            subject.close(&name)?;
+            client.gone(&name).map_err(place)?;
+            client.is_over(&name).map_err(place)?;
+            client.close(&name)?;
             ensure!(server.count(&call) == 1, "cut at {at}: the call came {} times", server.count(&call));
             if at == whole {
                 break;
             }
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn cut_in_the_endpoint(bench: &mut Bench) -> Verdict {
+fn cut_in_the_endpoint(context: &mut CheckContext) -> Verdict {
     let server = good(|_, connection, _| accept(connection))?;
-    let mut subject = start(bench, &server)?;
+    let mut client = start(context, &server)?;
     for at in 0..named(0).len() {
         let cut = old(move |session| (named(session)[..at].to_owned(), false), |_, connection, _| accept(connection))?;
-        let name = subject.begin_connect_to(&cut.url(), &json!({}))?;
+        let name = client.begin_connect_to(&cut.url(), &json!({}))?;
         // The server has refused what is newer, and nothing else is known of it.
         let place = |failure: Failure| failure.at(format!("cut at {at}"));
-        subject.not_connected(&name)?.is("Refused", &["Refused"]).map_err(place)?;
+        client.not_connected(&name)?.is("Refused", &["Refused"]).map_err(place)?;
         let posted = cut.requests().iter().filter(|request| request.is("initialize")).count();
         ensure!(posted == 1, "cut at {at}: `initialize` came {posted} times");
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn elsewhere(bench: &mut Bench) -> Verdict {
-    let stranger = RawServer::bare(bench.era, |_, _| {})?;
+fn elsewhere(context: &mut CheckContext) -> Verdict {
+    let stranger = RawServer::bare(context.era, |_, _| {})?;
     let server = good(|_, connection, _| accept(connection))?;
-    let mut subject = start(bench, &server)?;
+    let mut client = start(context, &server)?;
     let port = stranger.address.port();
     let places = [
         format!("http://{}/messages", stranger.address),
@@ -199,10 +200,10 @@ fn elsewhere(bench: &mut Bench) -> Verdict {
         let named = format!("event: endpoint\ndata: {place}\n\n");
         let sends_away = old(move |_| (named.clone(), true), |_, connection, _| accept(connection))?;
         let credentials = json!({ "headers": { "x-secret": "of the header" }, "token": "of the token" });
-        let name = subject.begin_connect_to(&sends_away.url(), &credentials)?;
-        subject.not_connected(&name)?.is("NotSent", &["Transport"]).map_err(|failure| failure.at(place))?;
+        let name = client.begin_connect_to(&sends_away.url(), &credentials)?;
+        client.not_connected(&name)?.is("NotSent", &["Transport"]).map_err(|failure| failure.at(place))?;
     }
-    subject.finish(bench)?;
+    client.finish(context)?;
     ensure!(
         stranger.connections() == 0,
         "{} connections went elsewhere: {:?}",
@@ -213,27 +214,27 @@ fn elsewhere(bench: &mut Bench) -> Verdict {
 }
 
 /// Streams that say nothing, and streams that say something else. The silent one is waited for, a few seconds.
-fn no_endpoint(bench: &mut Bench) -> Verdict {
+fn no_endpoint(context: &mut CheckContext) -> Verdict {
     let server = good(|_, connection, _| accept(connection))?;
-    let mut subject = start(bench, &server)?;
+    let mut client = start(context, &server)?;
     let other = event(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }).to_string());
     for begins in [String::new(), ": nothing\n\n".to_owned(), other] {
         let says = begins.clone();
         let nameless = old(move |_| (says.clone(), true), |_, connection, _| accept(connection))?;
-        let name = subject.begin_connect_to(&nameless.url(), &json!({}))?;
+        let name = client.begin_connect_to(&nameless.url(), &json!({}))?;
         let place = |failure: Failure| failure.at(format!("a stream that begins with {begins:?}"));
-        subject.not_connected(&name)?.is("Refused", &["Refused"]).map_err(place)?;
+        client.not_connected(&name)?.is("Refused", &["Refused"]).map_err(place)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn refuses(bench: &mut Bench) -> Verdict {
+fn refuses(context: &mut CheckContext) -> Verdict {
     let server = good(|request, connection, _| {
         connection.write(&response(request.argument("status").as_str().unwrap_or_default(), &[], b"no"));
         connection.keep();
     })?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     for (status, outcome, kind) in [
         ("400 Bad Request", "Refused", "Refused"),
         ("401 Unauthorized", "Refused", "Refused"),
@@ -243,36 +244,36 @@ fn refuses(bench: &mut Bench) -> Verdict {
         ("500 Internal Server Error", "Unknown", "Transport"),
         ("503 Service Unavailable", "Unknown", "Transport"),
     ] {
-        let call = subject.call(&name, "refuse", json!({ "status": status }))?;
-        subject.ended(&call)?.is(outcome, &[kind]).map_err(|failure| failure.at(status))?;
+        let call = client.call(&name, "refuse", json!({ "status": status }))?;
+        client.ended(&call)?.is(outcome, &[kind]).map_err(|failure| failure.at(status))?;
         ensure!(server.count(&call) == 1, "{status}: the call came {} times", server.count(&call));
-        subject.works(&name).map_err(|failure| failure.at(status))?;
+        client.works(&name).map_err(|failure| failure.at(status))?;
     }
     // The session is gone, and with it the connection.
-    let call = subject.call(&name, "refuse", json!({ "status": "404 Not Found" }))?;
-    subject.ended(&call)?.is("NotSent", &["Transport", "Closed"])?;
-    subject.gone(&name)?;
-    subject.finish(bench)
+    let call = client.call(&name, "refuse", json!({ "status": "404 Not Found" }))?;
+    client.ended(&call)?.is("NotSent", &["Transport", "Closed"])?;
+    client.gone(&name)?;
+    client.finish(context)
 }
 
 /// The server accepts the call, or not even that, and never responds. It gets a cancellation when the call is dropped.
-fn never_answers(bench: &mut Bench) -> Verdict {
+fn never_answers(context: &mut CheckContext) -> Verdict {
     let server = good(|request, connection, streams| match request.argument("way").as_str() {
         Some("a_comment") => {
             accept(connection);
-            streams.tell(request, Word::Say(b": a comment\n\n".to_vec()));
+            streams.tell(request, StreamCommand::Write(b": a comment\n\n".to_vec()));
         }
         Some("accepted") => accept(connection),
         _ => drop(connection.wait_for_end()),
     })?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({}))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({}))?;
     for way in ["accepted", "a_comment", "no_word"] {
         for take_back in [false, true] {
-            let request = give_up_hanging(&mut subject, &server, &name, way, take_back)?;
+            let request = give_up_hanging(&mut client, &server, &name, way, take_back)?;
             wait_for_cancellation(&server, &request).map_err(|failure| failure.at(way))?;
-            subject.works(&name)?;
+            client.works(&name)?;
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }

@@ -3,11 +3,11 @@
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
+use crate::client_under_test::{ClientUnderTest, FaultyServerOptions, StdioConnection};
 use crate::era::Era;
 use crate::failure::{Failure, Verdict};
 use crate::process::descendants;
-use crate::subject::{Line, Play, Subject};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -23,64 +23,64 @@ pub(crate) static ROW: Row = Row {
 };
 
 /// Has the server start a process; gives which.
-fn fork(subject: &mut Subject, line: &Line, kind: &str) -> Verdict<Pid> {
-    let call = subject.call(&line.name, "fork", json!({ "kind": kind }))?;
-    let ended = subject.ended(&call)?;
+fn fork(client: &mut ClientUnderTest, connection: &StdioConnection, kind: &str) -> Verdict<Pid> {
+    let call = client.call(&connection.name, "fork", json!({ "kind": kind }))?;
+    let ended = client.ended(&call)?;
     let process = ended.text.parse::<i32>().ok().and_then(Pid::from_raw);
     process.ok_or_else(|| Failure(format!("it did not fork: {ended}")))
 }
 
-fn close_ends_group(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
+fn close_ends_group(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
     for kind in ["plain", "stubborn"] {
         for deaf_to_term in [false, true] {
-            let line = subject.connect(&Play { deaf_to_term, ..Play::honest() })?;
-            fork(&mut subject, &line, kind)?;
-            fork(&mut subject, &line, kind)?;
-            subject.works(&line.name)?;
-            subject.close(&line.name)?;
-            descendants::none_left(bench.folder())?;
+            let connection = client.connect(&FaultyServerOptions { deaf_to_term, ..FaultyServerOptions::honest() })?;
+            fork(&mut client, &connection, kind)?;
+            fork(&mut client, &connection, kind)?;
+            client.works(&connection.name)?;
+            client.close(&connection.name)?;
+            descendants::none_left(context.folder())?;
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn server_dies_first(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
+fn server_dies_first(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
     for kind in ["plain", "stubborn"] {
         for by in ["exit", "kill"] {
-            let line = subject.connect(&Play::honest())?;
-            fork(&mut subject, &line, kind)?;
-            let beside = subject.call(&line.name, "hang", json!({}))?;
-            let call = subject.call(&line.name, "die", json!({ "phase": "after_reading", "by": by }))?;
+            let connection = client.connect(&FaultyServerOptions::honest())?;
+            fork(&mut client, &connection, kind)?;
+            let beside = client.call(&connection.name, "hang", json!({}))?;
+            let call = client.call(&connection.name, "die", json!({ "phase": "after_reading", "by": by }))?;
             // The pipe is still open, and will stay so.
-            subject.ended(&call)?.is("Unknown", &["Closed"])?;
-            subject.ended(&beside)?.is("Unknown", &["Closed"])?;
-            subject.gone(&line.name)?;
-            subject.is_over(&line.name)?;
+            client.ended(&call)?.is("Unknown", &["Closed"])?;
+            client.ended(&beside)?.is("Unknown", &["Closed"])?;
+            client.gone(&connection.name)?;
+            client.is_over(&connection.name)?;
             // Also without a close: a program need not close a connection that has ended.
-            descendants::none_left(bench.folder())?;
-            subject.close(&line.name)?;
+            descendants::none_left(context.folder())?;
+            client.close(&connection.name)?;
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// What has left the group is not the client's to end, and not to be waited for.
-fn escaped(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
+fn escaped(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
     for dies in [false, true] {
-        let line = subject.connect(&Play::honest())?;
-        let process = fork(&mut subject, &line, "escaped")?;
+        let connection = client.connect(&FaultyServerOptions::honest())?;
+        let process = fork(&mut client, &connection, "escaped")?;
         if dies {
-            let call = subject.call(&line.name, "die", json!({ "phase": "after_the_answer", "by": "kill" }))?;
-            subject.ended(&call)?.done("last words")?;
-            subject.gone(&line.name)?;
+            let call = client.call(&connection.name, "die", json!({ "phase": "after_the_answer", "by": "kill" }))?;
+            client.ended(&call)?.done("last words")?;
+            client.gone(&connection.name)?;
         }
-        subject.close(&line.name)?;
+        client.close(&connection.name)?;
         // It is there, or this would be an error.
         kill_process(process, Signal::KILL)?;
-        descendants::none_left(bench.folder())?;
+        descendants::none_left(context.folder())?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
+use crate::client_under_test::{ClientUnderTest, FaultyServerOptions};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
-use crate::faulty_server::habit;
+use crate::faulty_server::behavior;
 use crate::limits::CLIENT_SHORT_MS;
-use crate::subject::{Play, Subject};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -24,44 +24,48 @@ pub(crate) static ROW: Row = Row {
     ],
 };
 
-fn ends(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
+fn ends(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
     for _ in 0..5 {
-        for habit in [habit::GONE_AT_ONCE, habit::GONE_IN_OPENING, habit::GONE_IN_OPENING_ANSWER] {
-            let (_, ended) = subject.fail_to_connect(&Play::with(habit))?;
+        for behavior in [behavior::GONE_AT_ONCE, behavior::GONE_IN_OPENING, behavior::GONE_IN_OPENING_ANSWER] {
+            let (_, ended) = client.fail_to_connect(&FaultyServerOptions::with(behavior))?;
             // Half an answer may be called unreadable. Nobody's call was made.
-            let kinds: &[&str] = match habit {
-                habit::GONE_IN_OPENING_ANSWER => &["Closed", "Decode", "Incompatible"],
+            let kinds: &[&str] = match behavior {
+                behavior::GONE_IN_OPENING_ANSWER => &["Closed", "Decode", "Incompatible"],
                 _ => &["Closed"],
             };
             ended.is("NotSent", kinds)?;
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn never_answers(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
+fn never_answers(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
     for deaf_to_term in [false, true] {
-        let play = Play { opening_ms: CLIENT_SHORT_MS, deaf_to_term, ..Play::with(habit::MUTE) };
-        let (_, ended) = subject.fail_to_connect(&play)?;
+        let options = FaultyServerOptions {
+            opening_ms: CLIENT_SHORT_MS,
+            deaf_to_term,
+            ..FaultyServerOptions::with(behavior::MUTE)
+        };
+        let (_, ended) = client.fail_to_connect(&options)?;
         ended.is("NotSent", &["TimedOut"])?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn wrong_shape(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let (_, ended) = subject.fail_to_connect(&Play::with(habit::WRONG))?;
+fn wrong_shape(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let (_, ended) = client.fail_to_connect(&FaultyServerOptions::with(behavior::WRONG))?;
     ensure!(["Decode", "Incompatible"].contains(&ended.kind.as_str()), "{ended}");
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn among_garbage(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::with(habit::NOISY))?;
-    subject.works(&line.name)?;
-    let call = subject.call(&line.name, "echo", json!({ "text": "still here" }))?;
-    subject.ended(&call)?.done("still here")?;
-    subject.finish(bench)
+fn among_garbage(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::with(behavior::NOISY))?;
+    client.works(&connection.name)?;
+    let call = client.call(&connection.name, "echo", json!({ "text": "still here" }))?;
+    client.ended(&call)?.done("still here")?;
+    client.finish(context)
 }

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
+use crate::client_under_test::{ClientUnderTest, FaultyServerOptions};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
-use crate::faulty_server::habit;
+use crate::faulty_server::behavior;
 use crate::limits::{CLIENT_DEAF_KIB, CLIENT_PEAK_KIB, CLIENT_SHORT_MS};
 use crate::process::memory::Memory;
-use crate::subject::{Play, Subject};
 use crate::table::{Check, Row};
 
 pub(crate) static CLOSED_OUTPUT: Row = Row {
@@ -32,90 +32,91 @@ pub(crate) static STDERR: Row = Row {
             throws them away, or got stuck with the first",
     must: "calls are answered and the client does not grow; a blocked log handler affects only its own server",
     checks: &[
-        Check::new("in_lines", Era::STATELESS, |bench| flood(bench, true)),
-        Check::new("without_an_end", Era::STATELESS, |bench| flood(bench, false)),
+        Check::new("in_lines", Era::STATELESS, |context| flood(context, true)),
+        Check::new("without_an_end", Era::STATELESS, |context| flood(context, false)),
         Check::new("to_a_reader_that_is_stuck", Era::STATELESS, stuck),
     ],
 };
 
-fn closes_output(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    for habit in [habit::HONEST, habit::STUBBORN] {
+fn closes_output(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    for behavior in [behavior::HONEST, behavior::STUBBORN] {
         for deaf_to_term in [false, true] {
-            let line = subject.connect(&Play { deaf_to_term, ..Play::with(habit) })?;
-            let beside = subject.call(&line.name, "hang", json!({}))?;
-            let call = subject.call(&line.name, "close_output", json!({}))?;
-            subject.ended(&call)?.is("Unknown", &["Closed"])?;
-            subject.ended(&beside)?.is("Unknown", &["Closed"])?;
-            subject.gone(&line.name)?;
-            subject.is_over(&line.name)?;
-            subject.close(&line.name)?;
+            let connection =
+                client.connect(&FaultyServerOptions { deaf_to_term, ..FaultyServerOptions::with(behavior) })?;
+            let beside = client.call(&connection.name, "hang", json!({}))?;
+            let call = client.call(&connection.name, "close_output", json!({}))?;
+            client.ended(&call)?.is("Unknown", &["Closed"])?;
+            client.ended(&beside)?.is("Unknown", &["Closed"])?;
+            client.gone(&connection.name)?;
+            client.is_over(&connection.name)?;
+            client.close(&connection.name)?;
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn pile_up(bench: &mut Bench) -> Verdict {
+fn pile_up(context: &mut CheckContext) -> Verdict {
     const CALLS: usize = 64;
     const PAD: usize = 512 * 1024;
-    let mut subject = Subject::start(bench)?;
-    let before = subject.baseline()?.resident;
+    let mut client = ClientUnderTest::start(context)?;
+    let before = client.baseline()?.resident;
     for _ in 0..2 {
-        let line = subject.connect(&Play::with(habit::DEAF))?;
-        line.journal.wait("open")?;
+        let connection = client.connect(&FaultyServerOptions::with(behavior::DEAF))?;
+        connection.journal.wait("open")?;
         let mut calls = Vec::new();
         for _ in 0..CALLS {
             let more = json!({ "pad": PAD, "deadline_ms": 2 * CLIENT_SHORT_MS });
-            calls.push(subject.call_with(&line.name, "echo", json!({}), &more)?);
+            calls.push(client.call_with(&connection.name, "echo", json!({}), &more)?);
         }
-        subject.ended(&calls[0])?.is("Unknown", &["TimedOut"])?;
+        client.ended(&calls[0])?.is("Unknown", &["TimedOut"])?;
         for call in &calls[1..] {
-            subject.ended(call)?.is("NotSent", &["TimedOut"])?;
+            client.ended(call)?.is("NotSent", &["TimedOut"])?;
         }
         // The rest of the first call is still to be written, so no later one ever is.
         let more = json!({ "deadline_ms": CLIENT_SHORT_MS / 2 });
-        let call = subject.call_with(&line.name, "echo", json!({ "text": "behind it" }), &more)?;
-        subject.ended(&call)?.is("NotSent", &["TimedOut"])?;
-        subject.close(&line.name)?;
+        let call = client.call_with(&connection.name, "echo", json!({ "text": "behind it" }), &more)?;
+        client.ended(&call)?.is("NotSent", &["TimedOut"])?;
+        client.close(&connection.name)?;
     }
-    let peak = Memory::of(subject.process())?.peak.saturating_sub(before);
-    bench.note_memory("peak", peak);
+    let peak = Memory::of(client.process())?.peak.saturating_sub(before);
+    context.note_memory("peak", peak);
     ensure!(peak <= CLIENT_DEAF_KIB, "a peak of {peak} KiB, the bound is {CLIENT_DEAF_KIB} KiB");
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn flood(bench: &mut Bench, lines: bool) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let before = subject.baseline()?.resident;
+fn flood(context: &mut CheckContext, lines: bool) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let before = client.baseline()?.resident;
     for errors in ["log", "lines", "null"] {
-        let line = subject.connect(&Play { errors, ..Play::honest() })?;
-        let call = subject.call(&line.name, "flood", json!({ "mib": 128, "lines": lines }))?;
-        let other = subject.connect(&Play::honest())?;
+        let connection = client.connect(&FaultyServerOptions { errors, ..FaultyServerOptions::honest() })?;
+        let call = client.call(&connection.name, "flood", json!({ "mib": 128, "lines": lines }))?;
+        let other = client.connect(&FaultyServerOptions::honest())?;
         for _ in 0..20 {
-            subject.works(&other.name)?;
+            client.works(&other.name)?;
         }
-        subject.ended(&call)?.done("flooded")?;
-        subject.works(&line.name)?;
-        subject.close(&line.name)?;
-        subject.close(&other.name)?;
+        client.ended(&call)?.done("flooded")?;
+        client.works(&connection.name)?;
+        client.close(&connection.name)?;
+        client.close(&other.name)?;
     }
-    let peak = Memory::of(subject.process())?.peak.saturating_sub(before);
-    bench.note_memory("peak", peak);
+    let peak = Memory::of(client.process())?.peak.saturating_sub(before);
+    context.note_memory("peak", peak);
     ensure!(peak <= CLIENT_PEAK_KIB / 4, "a peak of {peak} KiB for lines that nobody keeps");
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// Its callback does not return, so the pipe fills and the server hangs. Its calls end by their deadlines, and
 /// another server is not affected.
-fn stuck(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play { errors: "stuck", ..Play::honest() })?;
+fn stuck(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions { errors: "stuck", ..FaultyServerOptions::honest() })?;
     let more = json!({ "deadline_ms": CLIENT_SHORT_MS });
-    let call = subject.call_with(&line.name, "flood", json!({ "mib": 1, "lines": true }), &more)?;
-    let other = subject.connect(&Play::honest())?;
-    subject.works(&other.name)?;
-    subject.ended(&call)?.is("Unknown", &["TimedOut"])?;
-    subject.close(&line.name)?;
-    subject.works(&other.name)?;
-    subject.finish(bench)
+    let call = client.call_with(&connection.name, "flood", json!({ "mib": 1, "lines": true }), &more)?;
+    let other = client.connect(&FaultyServerOptions::honest())?;
+    client.works(&other.name)?;
+    client.ended(&call)?.is("Unknown", &["TimedOut"])?;
+    client.close(&connection.name)?;
+    client.works(&other.name)?;
+    client.finish(context)
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
-use crate::limits::PATIENCE;
+use crate::limits::CHECK_TIMEOUT;
 
 /// A request as it was received.
 #[derive(Clone, Debug)]
@@ -23,20 +23,20 @@ pub(super) struct ReceivedRequest {
 
 /// How the server responds to a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Greeting {
+pub(super) enum OnAccept {
     /// The request is read.
-    Welcome,
+    Serve,
     /// The connection is closed.
     Close,
     /// The same with a reset.
     Reset,
     /// The head is read, and no more.
-    CloseBehindHead,
+    CloseAfterHead,
 }
 
 /// The requests that the check answers itself, besides calls of tools other than `echo`.
 #[derive(Clone, Copy)]
-enum Guarded {
+enum FaultScope {
     Calls,
     Method(&'static str),
     Everything,
@@ -60,13 +60,13 @@ pub(super) struct RawServer {
 struct Shared {
     era: Era,
     requests: Mutex<Vec<ReceivedRequest>>,
-    greeting: Mutex<Greeting>,
+    on_accept: Mutex<OnAccept>,
     connections: AtomicUsize,
     /// Whether a connection is good for one request only.
-    hasty: AtomicBool,
+    one_request_each: AtomicBool,
     shut: AtomicBool,
-    /// What else the check sees to.
-    guarded: Guarded,
+    /// The requests that the check answers itself.
+    fault_scope: FaultScope,
     fault: Box<Fault>,
 }
 
@@ -76,7 +76,7 @@ impl RawServer {
         era: Era,
         fault: impl Fn(&ReceivedRequest, &mut Connection) + Send + Sync + 'static,
     ) -> Verdict<Self> {
-        Self::start(era, Guarded::Calls, Box::new(fault))
+        Self::start(era, FaultScope::Calls, Box::new(fault))
     }
 
     /// Leaves everything to `fault`.
@@ -84,33 +84,33 @@ impl RawServer {
         era: Era,
         fault: impl Fn(&ReceivedRequest, &mut Connection) + Send + Sync + 'static,
     ) -> Verdict<Self> {
-        Self::start(era, Guarded::Everything, Box::new(fault))
+        Self::start(era, FaultScope::Everything, Box::new(fault))
     }
 
     /// Leaves requests of that method of HTTP to `fault`, too.
-    pub(super) fn guarded(
+    pub(super) fn with_fault_on(
         era: Era,
         method: &'static str,
         fault: impl Fn(&ReceivedRequest, &mut Connection) + Send + Sync + 'static,
     ) -> Verdict<Self> {
-        Self::start(era, Guarded::Method(method), Box::new(fault))
+        Self::start(era, FaultScope::Method(method), Box::new(fault))
     }
 
-    fn start(era: Era, guarded: Guarded, fault: Box<Fault>) -> Verdict<Self> {
+    fn start(era: Era, fault_scope: FaultScope, fault: Box<Fault>) -> Verdict<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             era,
             requests: Mutex::default(),
-            greeting: Mutex::new(Greeting::Welcome),
+            on_accept: Mutex::new(OnAccept::Serve),
             connections: AtomicUsize::new(0),
-            hasty: AtomicBool::new(false),
+            one_request_each: AtomicBool::new(false),
             shut: AtomicBool::new(false),
-            guarded,
+            fault_scope,
             fault,
         });
         let inside = Arc::clone(&shared);
-        std::thread::Builder::new().name("door".to_owned()).spawn(move || {
+        std::thread::Builder::new().name("raw-server".to_owned()).spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 if inside.shut.load(Ordering::SeqCst) {
                     return;
@@ -118,7 +118,8 @@ impl RawServer {
                 inside.connections.fetch_add(1, Ordering::SeqCst);
                 let inside = Arc::clone(&inside);
                 // Without a thread for it the connection is sent away, and the check fails.
-                let _ = std::thread::Builder::new().name("guest".to_owned()).spawn(move || inside.receive(stream));
+                let _ =
+                    std::thread::Builder::new().name("raw-connection".to_owned()).spawn(move || inside.receive(stream));
             }
         })?;
         Ok(Self { address, shared })
@@ -129,12 +130,12 @@ impl RawServer {
     }
 
     /// Has each connection be good for one request only, so that the next request comes on another.
-    pub(super) fn hurry(&self) {
-        self.shared.hasty.store(true, Ordering::SeqCst);
+    pub(super) fn close_after_each_response(&self) {
+        self.shared.one_request_each.store(true, Ordering::SeqCst);
     }
 
-    pub(super) fn greet(&self, greeting: Greeting) {
-        *self.shared.greeting.lock().unwrap_or_else(PoisonError::into_inner) = greeting;
+    pub(super) fn set_on_accept(&self, on_accept: OnAccept) {
+        *self.shared.on_accept.lock().unwrap_or_else(PoisonError::into_inner) = on_accept;
     }
 
     pub(super) fn requests(&self) -> MutexGuard<'_, Vec<ReceivedRequest>> {
@@ -158,7 +159,7 @@ impl RawServer {
             if let Some(request) = self.requests().iter().find(|request| look(request)) {
                 return Ok(request.clone());
             }
-            ensure!(start.elapsed() < PATIENCE, "{what} never came");
+            ensure!(start.elapsed() < CHECK_TIMEOUT, "{what} never came");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -178,26 +179,26 @@ impl Shared {
     }
 
     fn receive(&self, stream: TcpStream) {
-        let greeting = *self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        let on_accept = *self.on_accept.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = stream.set_nodelay(true);
-        let _ = stream.set_read_timeout(Some(PATIENCE));
+        let _ = stream.set_read_timeout(Some(CHECK_TIMEOUT));
         let mut connection = Connection { stream, keep: true };
-        match greeting {
-            Greeting::Close => return,
-            Greeting::Reset => return connection.reset(),
-            Greeting::Welcome | Greeting::CloseBehindHead => {}
+        match on_accept {
+            OnAccept::Close => return,
+            OnAccept::Reset => return connection.reset(),
+            OnAccept::Serve | OnAccept::CloseAfterHead => {}
         }
         while connection.keep {
-            let Some(request) = connection.read(greeting == Greeting::CloseBehindHead) else { return };
+            let Some(request) = connection.read(on_accept == OnAccept::CloseAfterHead) else { return };
             self.requests().push(request.clone());
             connection.keep = false;
-            let guarded = match self.guarded {
-                Guarded::Calls => false,
-                Guarded::Method(method) => request.method == method,
-                Guarded::Everything => true,
+            let in_scope = match self.fault_scope {
+                FaultScope::Calls => false,
+                FaultScope::Method(method) => request.method == method,
+                FaultScope::Everything => true,
             };
-            match self.usual(&request).filter(|_| !guarded) {
-                Some(answer) if self.hasty.load(Ordering::SeqCst) => {
+            match self.usual(&request).filter(|_| !in_scope) {
+                Some(answer) if self.one_request_each.load(Ordering::SeqCst) => {
                     let line = answer.windows(2).position(|two| two == b"\r\n").unwrap_or(0);
                     connection.write(&[&answer[..line], b"\r\nconnection: close", &answer[line..]].concat());
                     connection.close();
@@ -217,7 +218,7 @@ impl Shared {
         match (request.method.as_str(), request.body["method"].as_str()) {
             ("POST", Some("initialize")) => {
                 let result = json!({ "protocolVersion": self.era.revision(), "capabilities": { "tools": {} },
-                    "serverInfo": { "name": "door", "version": "1" } });
+                    "serverInfo": { "name": "raw-server", "version": "1" } });
                 let body = json!({ "jsonrpc": "2.0", "id": request.body["id"], "result": result }).to_string();
                 let headers = [("content-type", "application/json"), ("mcp-session-id", "s1")];
                 Some(response("200 OK", &headers, body.as_bytes()))

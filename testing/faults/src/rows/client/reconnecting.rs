@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::http_server_dies::start;
 use super::raw_server::{RawServer, response};
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
+use crate::client_under_test::{ClientUnderTest, FaultyServerOptions, StdioConnection};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
-use crate::faulty_server::habit;
-use crate::subject::{Line, Play, Subject};
+use crate::faulty_server::behavior;
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -33,8 +33,8 @@ pub(crate) static ROW: Row = Row {
 const OFTEN: u32 = 50;
 
 /// Kills the server that was started last.
-fn kill(line: &Line) -> Verdict {
-    let started = line.journal.lines();
+fn kill(connection: &StdioConnection) -> Verdict {
+    let started = connection.journal.lines();
     let last = started.iter().rev().find_map(|line| line.strip_prefix("started ")?.parse().ok());
     if let Some(process) = last.and_then(Pid::from_raw) {
         kill_process(process, Signal::KILL)?;
@@ -42,103 +42,106 @@ fn kill(line: &Line) -> Verdict {
     Ok(())
 }
 
-fn between_calls(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play { reconnect: OFTEN, ..Play::honest() })?;
+fn between_calls(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions { reconnect: OFTEN, ..FaultyServerOptions::honest() })?;
     for round in 1..=5 {
-        subject.works(&line.name)?;
-        kill(&line)?;
+        client.works(&connection.name)?;
+        kill(&connection)?;
         // A call before the client has noticed may be written to a closed connection: then its outcome is unknown.
         loop {
-            let call = subject.call(&line.name, "echo", json!({ "text": "back" }))?;
-            let ended = subject.ended(&call)?;
+            let call = client.call(&connection.name, "echo", json!({ "text": "back" }))?;
+            let ended = client.ended(&call)?;
             if ended.ends == "Done" {
                 break;
             }
             ended.is("Unknown", &["Closed", "Transport"])?;
         }
-        let started = line.journal.count("started ");
+        let started = connection.journal.count("started ");
         ensure!(started == round + 1, "started {started} times, after it was killed {round} times");
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn in_flight(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play { reconnect: OFTEN, ..Play::honest() })?;
+fn in_flight(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions { reconnect: OFTEN, ..FaultyServerOptions::honest() })?;
     for phase in ["after_reading", "in_the_answer", "after_the_answer"] {
         for by in ["exit", "kill"] {
-            let beside = subject.call(&line.name, "hang", json!({}))?;
-            let call = subject.call(&line.name, "die", json!({ "phase": phase, "by": by }))?;
-            let ended = subject.ended(&call)?;
+            let beside = client.call(&connection.name, "hang", json!({}))?;
+            let call = client.call(&connection.name, "die", json!({ "phase": phase, "by": by }))?;
+            let ended = client.ended(&call)?;
             match phase {
                 "after_the_answer" => ended.done("last words")?,
                 _ => ended.is("Unknown", &["Closed", "Transport", "Decode"])?,
             }
-            subject.ended(&beside)?.is("Unknown", &["Closed", "Transport"])?;
-            subject.works(&line.name).map_err(|failure| failure.at(format!("{phase} by {by}")))?;
+            client.ended(&beside)?.is("Unknown", &["Closed", "Transport"])?;
+            client.works(&connection.name).map_err(|failure| failure.at(format!("{phase} by {by}")))?;
             for call in [&call, &beside] {
-                let count = line.journal.count(&format!("called {call} "));
+                let count = connection.journal.count(&format!("called {call} "));
                 ensure!(count == 1, "{phase} by {by}: {call} came {count} times");
             }
         }
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn idempotent(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play { reconnect: OFTEN, ..Play::honest() })?;
+fn idempotent(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions { reconnect: OFTEN, ..FaultyServerOptions::honest() })?;
     for by in ["exit", "kill"] {
-        let call = subject.call_with(&line.name, "die_once", json!({ "by": by }), &json!({ "idempotent": true }))?;
-        subject.ended(&call)?.done("again")?;
-        let count = line.journal.count(&format!("called {call} "));
+        let call =
+            client.call_with(&connection.name, "die_once", json!({ "by": by }), &json!({ "idempotent": true }))?;
+        client.ended(&call)?.done("again")?;
+        let count = connection.journal.count(&format!("called {call} "));
         ensure!(count == 2, "it came {count} times");
-        let call = subject.call(&line.name, "die_once", json!({ "by": by }))?;
-        subject.ended(&call)?.is("Unknown", &["Closed", "Transport"])?;
-        let count = line.journal.count(&format!("called {call} "));
+        let call = client.call(&connection.name, "die_once", json!({ "by": by }))?;
+        client.ended(&call)?.is("Unknown", &["Closed", "Transport"])?;
+        let count = connection.journal.count(&format!("called {call} "));
         ensure!(count == 1, "it came {count} times");
-        subject.works(&line.name)?;
+        client.works(&connection.name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn after_every_call(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play { reconnect: OFTEN, ..Play::with(habit::ONE_CALL) })?;
+fn after_every_call(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection =
+        client.connect(&FaultyServerOptions { reconnect: OFTEN, ..FaultyServerOptions::with(behavior::ONE_CALL) })?;
     let mut lost = 0;
     for _ in 0..10 {
-        let call = subject.call(&line.name, "echo", json!({ "text": "x" }))?;
-        let ended = subject.ended(&call)?;
+        let call = client.call(&connection.name, "echo", json!({ "text": "x" }))?;
+        let ended = client.ended(&call)?;
         if ended.ends != "Done" {
             ended.is("Unknown", &["Closed", "Transport"])?;
             lost += 1;
         }
-        let count = line.journal.count(&format!("called {call} "));
+        let count = connection.journal.count(&format!("called {call} "));
         ensure!(count <= 1, "it came {count} times");
     }
-    bench.note(format!("{lost} of 10 met the end"));
-    subject.finish(bench)
+    context.note(format!("{lost} of 10 met the end"));
+    client.finish(context)
 }
 
-fn for_good(bench: &mut Bench) -> Verdict {
+fn for_good(context: &mut CheckContext) -> Verdict {
     const ATTEMPTS: u32 = 4;
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play { reconnect: ATTEMPTS, ..Play::with(habit::ONLY_ONCE) })?;
-    subject.works(&line.name)?;
-    kill(&line)?;
-    let call = subject.call_with(&line.name, "echo", json!({ "text": "x" }), &json!({ "deadline_ms": 5_000 }))?;
-    let ended = subject.ended(&call)?;
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client
+        .connect(&FaultyServerOptions { reconnect: ATTEMPTS, ..FaultyServerOptions::with(behavior::ONLY_ONCE) })?;
+    client.works(&connection.name)?;
+    kill(&connection)?;
+    let call = client.call_with(&connection.name, "echo", json!({ "text": "x" }), &json!({ "deadline_ms": 5_000 }))?;
+    let ended = client.ended(&call)?;
     ensure!(["NotSent", "Unknown"].contains(&ended.ends.as_str()), "{ended}");
-    let started = line.journal.count("started ");
-    bench.note(format!("{} {}, started {started} times", ended.ends, ended.kind));
+    let started = connection.journal.count("started ");
+    context.note(format!("{} {}, started {started} times", ended.ends, ended.kind));
     ensure!(started <= 2 + usize::try_from(ATTEMPTS).unwrap_or(0), "started {started} times");
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn session_forgotten(bench: &mut Bench) -> Verdict {
+fn session_forgotten(context: &mut CheckContext) -> Verdict {
     let forgetful = std::sync::atomic::AtomicUsize::new(0);
-    let server = RawServer::open(bench.era, move |request, connection| {
+    let server = RawServer::open(context.era, move |request, connection| {
         // On each second connection, the session is known.
         let known = forgetful.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 2 == 1;
         let answer = if known {
@@ -149,30 +152,30 @@ fn session_forgotten(bench: &mut Bench) -> Verdict {
         connection.write(&answer);
         connection.keep();
     })?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({ "reconnect": OFTEN }))?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({ "reconnect": OFTEN }))?;
     for _ in 0..3 {
-        let call = subject.call(&name, "any", json!({}))?;
-        subject.ended(&call)?.done("known")?;
+        let call = client.call(&name, "any", json!({}))?;
+        client.ended(&call)?.done("known")?;
         ensure!(server.count(&call) == 2, "it came {} times", server.count(&call));
-        subject.works(&name)?;
+        client.works(&name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn every_session(bench: &mut Bench) -> Verdict {
-    let server = RawServer::open(bench.era, |_, connection| {
+fn every_session(context: &mut CheckContext) -> Verdict {
+    let server = RawServer::open(context.era, |_, connection| {
         connection.write(&response("404 Not Found", &[], b""));
         connection.keep();
     })?;
-    let mut subject = start(bench, &server)?;
-    let name = subject.connect_to(&server.url(), &json!({ "reconnect": OFTEN }))?;
-    let call = subject.call(&name, "any", json!({}))?;
-    let ended = subject.ended(&call)?;
+    let mut client = start(context, &server)?;
+    let name = client.connect_to(&server.url(), &json!({ "reconnect": OFTEN }))?;
+    let call = client.call(&name, "any", json!({}))?;
+    let ended = client.ended(&call)?;
     ensure!(ended.ends == "NotSent", "{ended}");
     let count = server.count(&call);
-    bench.note(format!("{count} requests"));
+    context.note(format!("{count} requests"));
     ensure!(count <= 5, "{count} requests of one call");
-    subject.works(&name)?;
-    subject.finish(bench)
+    client.works(&name)?;
+    client.finish(context)
 }

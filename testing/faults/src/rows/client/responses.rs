@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
+use crate::client_under_test::{ClientUnderTest, FaultyServerOptions};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::limits::{CLIENT_PEAK_KIB, CLIENT_SHORT_MS};
 use crate::process::memory::Memory;
-use crate::subject::{Play, Subject};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -37,50 +37,51 @@ fn good(era: Era, text: &str) -> String {
 }
 
 /// Has the server say that in answer to a call.
-fn say(subject: &mut Subject, connection: &str, text: &str) -> Verdict<String> {
-    subject.call(connection, "say", json!({ "front": text }))
+fn say(client: &mut ClientUnderTest, connection: &str, text: &str) -> Verdict<String> {
+    client.call(connection, "say", json!({ "front": text }))
 }
 
-fn twice(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+fn twice(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     for _ in 0..20 {
-        let call = say(&mut subject, &line.name, &(good(bench.era, "first") + &good(bench.era, "second")))?;
-        subject.ended(&call)?.done("first")?;
+        let call = say(&mut client, &connection.name, &(good(context.era, "first") + &good(context.era, "second")))?;
+        client.ended(&call)?.done("first")?;
         let refused = "{\"jsonrpc\":\"2.0\",\"id\":@,\"error\":{\"code\":1,\"message\":\"no\"}}\n";
-        let call = say(&mut subject, &line.name, &(good(bench.era, "first") + refused))?;
-        subject.ended(&call)?.done("first")?;
-        subject.works(&line.name)?;
+        let call = say(&mut client, &connection.name, &(good(context.era, "first") + refused))?;
+        client.ended(&call)?.done("first")?;
+        client.works(&connection.name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// The answer comes when the client has given the call up.
-fn late(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+fn late(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     for _ in 0..3 {
-        let call = subject.call_with(&line.name, "late", json!({}), &json!({ "deadline_ms": CLIENT_SHORT_MS / 2 }))?;
-        let id = line.journal.wait(&format!("called {call} "))?;
-        subject.ended(&call)?.is("Unknown", &["TimedOut"])?;
+        let call =
+            client.call_with(&connection.name, "late", json!({}), &json!({ "deadline_ms": CLIENT_SHORT_MS / 2 }))?;
+        let id = connection.journal.wait(&format!("called {call} "))?;
+        client.ended(&call)?.is("Unknown", &["TimedOut"])?;
         // By then the late answer is written, and it comes before that of the next call.
-        line.journal.wait(&format!("cancelled {id}"))?;
-        subject.works(&line.name)?;
+        connection.journal.wait(&format!("cancelled {id}"))?;
+        client.works(&connection.name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn to_nothing(bench: &mut Bench) -> Verdict {
+fn to_nothing(context: &mut CheckContext) -> Verdict {
     const IDS: [&str; 9] = ["999999", "-1", "\"@\"", "\"unknown\"", "null", "18446744073709551616", "1.5", "[]", "{}"];
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     for id in IDS {
-        let stray = good(bench.era, "stray").replacen("\"id\":@", &format!("\"id\":{id}"), 1);
+        let stray = good(context.era, "stray").replacen("\"id\":@", &format!("\"id\":{id}"), 1);
         let refusal =
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32000,\"message\":\"stray\"}}}}\n");
-        let text = stray + &refusal + &good(bench.era, "mine");
-        let call = say(&mut subject, &line.name, &text)?;
-        subject.ended(&call)?.done("mine").map_err(|failure| failure.at(id))?;
+        let text = stray + &refusal + &good(context.era, "mine");
+        let call = say(&mut client, &connection.name, &text)?;
+        client.ended(&call)?.done("mine").map_err(|failure| failure.at(id))?;
     }
     // Progress with an unknown token, cancellations of unknown ids, unknown notifications.
     let strays = [
@@ -90,28 +91,29 @@ fn to_nothing(bench: &mut Bench) -> Verdict {
         json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": [] }),
     ];
     for stray in strays {
-        let call = say(&mut subject, &line.name, &format!("{stray}\n{}", good(bench.era, "mine")))?;
-        subject.ended(&call)?.done("mine").map_err(|failure| failure.at(stray.to_string()))?;
+        let call = say(&mut client, &connection.name, &format!("{stray}\n{}", good(context.era, "mine")))?;
+        client.ended(&call)?.done("mine").map_err(|failure| failure.at(stray.to_string()))?;
     }
-    subject.works(&line.name)?;
-    subject.finish(bench)
+    client.works(&connection.name)?;
+    client.finish(context)
 }
 
 /// A result came, so the server did it: what cannot be used is Answered. What may be no result at all is Unknown.
-fn wrong_shape(bench: &mut Bench) -> Verdict {
-    let kind = if bench.era.is_stateless() { "\"resultType\":\"complete\"," } else { "" };
+fn wrong_shape(context: &mut CheckContext) -> Verdict {
+    let kind = if context.era.is_stateless() { "\"resultType\":\"complete\"," } else { "" };
     let results = [
         format!("{{{kind}\"content\":7}}"),
         format!("{{{kind}\"content\":[{{\"type\":\"text\"}}]}}"),
         format!("{{{kind}\"content\":[7]}}"),
         format!("{{{kind}\"content\":[],\"isError\":\"perhaps\"}}"),
     ];
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     for result in results {
-        let call = say(&mut subject, &line.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{result}}}\n"))?;
-        subject.ended(&call)?.is("Answered", &["Decode"]).map_err(|failure| failure.at(&result))?;
-        subject.works(&line.name)?;
+        let call =
+            say(&mut client, &connection.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{result}}}\n"))?;
+        client.ended(&call)?.is("Answered", &["Decode"]).map_err(|failure| failure.at(&result))?;
+        client.works(&connection.name)?;
     }
     let neither = [
         "\"result\":{},\"error\":{\"code\":1,\"message\":\"both\"}",
@@ -121,40 +123,42 @@ fn wrong_shape(bench: &mut Bench) -> Verdict {
         "\"other\":1",
     ];
     for members in neither {
-        let call = say(&mut subject, &line.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,{members}}}\n"))?;
-        subject.ended(&call)?.is("Unknown", &["Decode"]).map_err(|failure| failure.at(members))?;
-        subject.works(&line.name)?;
+        let call = say(&mut client, &connection.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,{members}}}\n"))?;
+        client.ended(&call)?.is("Unknown", &["Decode"]).map_err(|failure| failure.at(members))?;
+        client.works(&connection.name)?;
     }
     for result in ["7", "null", "[]", "\"text\"", "true"] {
-        let call = say(&mut subject, &line.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{result}}}\n"))?;
-        let ended = subject.ended(&call)?;
+        let call =
+            say(&mut client, &connection.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{result}}}\n"))?;
+        let ended = client.ended(&call)?;
         let right = ended.kind == "Decode" && ["Answered", "Unknown"].contains(&ended.ends.as_str());
         ensure!(right, "a result {result}: {ended}");
-        subject.works(&line.name)?;
+        client.works(&connection.name)?;
     }
-    if bench.era.is_stateless() {
+    if context.era.is_stateless() {
         let text = "{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{\"resultType\":\"unheard_of\",\"content\":[]}}\n";
-        let call = say(&mut subject, &line.name, text)?;
-        subject.ended(&call)?.is("Unknown", &["Decode"])?;
+        let call = say(&mut client, &connection.name, text)?;
+        client.ended(&call)?.is("Unknown", &["Decode"])?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn error(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+fn error(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     for error in
         [json!({ "code": -32602, "message": "no" }), json!({ "code": 7, "message": "", "data": { "deep": [1] } })]
     {
-        let call = say(&mut subject, &line.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"error\":{error}}}\n"))?;
-        subject.ended(&call)?.is("Refused", &["Refused"])?;
+        let call =
+            say(&mut client, &connection.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"error\":{error}}}\n"))?;
+        client.ended(&call)?.is("Refused", &["Refused"])?;
     }
-    subject.works(&line.name)?;
-    subject.finish(bench)
+    client.works(&connection.name)?;
+    client.finish(context)
 }
 
 /// Each is a line of its own before the answer. Characters up to U+00FF stand for one byte each.
-fn garbage(bench: &mut Bench) -> Verdict {
+fn garbage(context: &mut CheckContext) -> Verdict {
     const LINES: [&str; 12] = [
         "",
         "\r",
@@ -169,74 +173,75 @@ fn garbage(bench: &mut Bench) -> Verdict {
         "{\"jsonrpc\":\"1.0\",\"method\":\"x\"}",
         "\u{1b}[31mred\u{1b}[0m",
     ];
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     for garbage in LINES {
-        let call = say(&mut subject, &line.name, &format!("{garbage}\n{}", good(bench.era, "mine")))?;
-        subject.ended(&call)?.done("mine").map_err(|failure| failure.at(format!("{garbage:?}")))?;
+        let call = say(&mut client, &connection.name, &format!("{garbage}\n{}", good(context.era, "mine")))?;
+        client.ended(&call)?.done("mine").map_err(|failure| failure.at(format!("{garbage:?}")))?;
     }
     let all = LINES.join("\n").repeat(50);
-    let call = say(&mut subject, &line.name, &format!("{all}\n{}", good(bench.era, "mine")))?;
-    subject.ended(&call)?.done("mine")?;
+    let call = say(&mut client, &connection.name, &format!("{all}\n{}", good(context.era, "mine")))?;
+    client.ended(&call)?.done("mine")?;
     // Nested so deeply that a recursive reader would overflow its stack.
     for bracket in ["[", "{\"a\":"] {
-        let arguments = json!({ "front": "", "repeat": bracket, "times": 1024 * 64, "back": format!("\n{}", good(bench.era, "mine")) });
-        let call = subject.call(&line.name, "say", arguments)?;
-        subject.ended(&call)?.done("mine")?;
+        let arguments = json!({ "front": "", "repeat": bracket, "times": 1024 * 64, "back": format!("\n{}", good(context.era, "mine")) });
+        let call = client.call(&connection.name, "say", arguments)?;
+        client.ended(&call)?.done("mine")?;
     }
-    subject.works(&line.name)?;
-    subject.finish(bench)
+    client.works(&connection.name)?;
+    client.finish(context)
 }
 
 /// The id can be read, the rest cannot: the call does not wait for a response that has come.
-fn garbage_in_the_answer(bench: &mut Bench) -> Verdict {
+fn garbage_in_the_answer(context: &mut CheckContext) -> Verdict {
     const RESULTS: [&str; 4] = [
         "{\"content\":[{\"type\":\"text\",\"text\":\"\u{ff}\u{fe}\"}]}",
         "{\"content\":[{\"type\":\"text\",\"text\":\"\u{c3}(\"}]}",
         "{\"content\":[}",
         "{\"content\":tru}",
     ];
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     for result in RESULTS {
-        let call = say(&mut subject, &line.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{result}}}\n"))?;
-        subject.ended(&call)?.is("Unknown", &["Decode"]).map_err(|failure| failure.at(result))?;
-        subject.works(&line.name)?;
+        let call =
+            say(&mut client, &connection.name, &format!("{{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{result}}}\n"))?;
+        client.ended(&call)?.is("Unknown", &["Decode"]).map_err(|failure| failure.at(result))?;
+        client.works(&connection.name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// 64 MiB where 16 are taken: with the id in front, and with none.
-fn huge(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
-    let before = subject.baseline()?.resident;
-    let beside = subject.call(&line.name, "hang", json!({}))?;
+fn huge(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
+    let before = client.baseline()?.resident;
+    let beside = client.call(&connection.name, "hang", json!({}))?;
     let arguments = json!({ "front": "{\"jsonrpc\":\"2.0\",\"id\":@,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"",
         "repeat": "x", "times": 64 << 20, "back": "\"}]}}\n" });
-    let call = subject.call(&line.name, "say", arguments)?;
-    subject.ended(&call)?.is("Unknown", &["Decode"])?;
+    let call = client.call(&connection.name, "say", arguments)?;
+    client.ended(&call)?.is("Unknown", &["Decode"])?;
     let arguments = json!({ "front": "", "repeat": "x", "times": 64 << 20,
-        "back": format!("\n{}", good(bench.era, "mine")) });
-    let call = subject.call(&line.name, "say", arguments)?;
-    subject.ended(&call)?.done("mine")?;
-    let peak = Memory::of(subject.process())?.peak.saturating_sub(before);
-    bench.note_memory("peak", peak);
+        "back": format!("\n{}", good(context.era, "mine")) });
+    let call = client.call(&connection.name, "say", arguments)?;
+    client.ended(&call)?.done("mine")?;
+    let peak = Memory::of(client.process())?.peak.saturating_sub(before);
+    context.note_memory("peak", peak);
     ensure!(peak <= CLIENT_PEAK_KIB, "a peak of {peak} KiB, the bound is {CLIENT_PEAK_KIB} KiB");
-    ensure!(!subject.has_ended(&beside), "another call ended by it");
-    subject.take_back(&beside)?;
-    subject.works(&line.name)?;
-    subject.finish(bench)
+    ensure!(!client.has_ended(&beside), "another call ended by it");
+    client.drop_call(&beside)?;
+    client.works(&connection.name)?;
+    client.finish(context)
 }
 
 /// An answer in pieces, each a write of its own.
-fn byte_by_byte(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+fn byte_by_byte(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     let pieces: Vec<Value> =
-        good(bench.era, "\u{c3}\u{bc}").chars().map(|letter| Value::from(letter.to_string())).collect();
-    let call = subject.call(&line.name, "say_in_pieces", json!({ "pieces": pieces }))?;
-    subject.ended(&call)?.done("ü")?;
-    subject.works(&line.name)?;
-    subject.finish(bench)
+        good(context.era, "\u{c3}\u{bc}").chars().map(|letter| Value::from(letter.to_string())).collect();
+    let call = client.call(&connection.name, "say_in_pieces", json!({ "pieces": pieces }))?;
+    client.ended(&call)?.done("ü")?;
+    client.works(&connection.name)?;
+    client.finish(context)
 }

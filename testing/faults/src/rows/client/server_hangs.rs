@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
+use crate::client_under_test::{ClientUnderTest, FaultyServerOptions};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
-use crate::faulty_server::habit;
+use crate::faulty_server::behavior;
 use crate::limits::CLIENT_SHORT_MS;
-use crate::subject::{Play, Subject};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -24,66 +24,72 @@ pub(crate) static ROW: Row = Row {
     ],
 };
 
-fn deadline_passes(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+fn deadline_passes(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     for _ in 0..3 {
-        let call = subject.call_with(&line.name, "hang", json!({}), &json!({ "deadline_ms": CLIENT_SHORT_MS }))?;
-        subject.works(&line.name)?;
-        let id = line.journal.wait(&format!("called {call} "))?;
-        subject.ended(&call)?.is("Unknown", &["TimedOut"])?;
-        line.journal.wait(&format!("cancelled {id}"))?;
-        subject.works(&line.name)?;
+        let call = client.call_with(&connection.name, "hang", json!({}), &json!({ "deadline_ms": CLIENT_SHORT_MS }))?;
+        client.works(&connection.name)?;
+        let id = connection.journal.wait(&format!("called {call} "))?;
+        client.ended(&call)?.is("Unknown", &["TimedOut"])?;
+        connection.journal.wait(&format!("cancelled {id}"))?;
+        client.works(&connection.name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
-fn taken_back(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+fn taken_back(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     for _ in 0..20 {
-        let call = subject.call(&line.name, "hang", json!({}))?;
-        let id = line.journal.wait(&format!("called {call} "))?;
-        subject.take_back(&call)?;
-        line.journal.wait(&format!("cancelled {id}"))?;
-        subject.works(&line.name)?;
+        let call = client.call(&connection.name, "hang", json!({}))?;
+        let id = connection.journal.wait(&format!("called {call} "))?;
+        client.drop_call(&call)?;
+        connection.journal.wait(&format!("cancelled {id}"))?;
+        client.works(&connection.name)?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// Each is reported once.
-fn many_at_once(bench: &mut Bench) -> Verdict {
+fn many_at_once(context: &mut CheckContext) -> Verdict {
     const CALLS: usize = 500;
-    let mut subject = Subject::start(bench)?;
-    let line = subject.connect(&Play::honest())?;
+    let mut client = ClientUnderTest::start(context)?;
+    let connection = client.connect(&FaultyServerOptions::honest())?;
     let mut calls = Vec::new();
     for _ in 0..CALLS {
-        calls.push(subject.call_with(&line.name, "hang", json!({}), &json!({ "deadline_ms": 4 * CLIENT_SHORT_MS }))?);
+        calls.push(client.call_with(
+            &connection.name,
+            "hang",
+            json!({}),
+            &json!({ "deadline_ms": 4 * CLIENT_SHORT_MS }),
+        )?);
     }
-    subject.works(&line.name)?;
+    client.works(&connection.name)?;
     for call in &calls {
         // One that was not even written within its deadline, on a machine that is busy, was not sent.
-        let ended = subject.ended(call)?;
+        let ended = client.ended(call)?;
         ensure!(ended.kind == "TimedOut" && ["Unknown", "NotSent"].contains(&ended.ends.as_str()), "{ended}");
     }
-    subject.works(&line.name)?;
-    let (called, cancelled) = (line.journal.count("called call-") - 2, line.journal.count("cancelled "));
-    bench.note(format!("{called} hung"));
+    client.works(&connection.name)?;
+    let (called, cancelled) = (connection.journal.count("called call-") - 2, connection.journal.count("cancelled "));
+    context.note(format!("{called} hung"));
     ensure!(called == cancelled, "{called} calls came, and {cancelled} cancellations");
-    subject.finish(bench)
+    client.finish(context)
 }
 
 /// It neither ends when its input does, nor by SIGTERM.
-fn does_not_leave(bench: &mut Bench) -> Verdict {
-    let mut subject = Subject::start(bench)?;
+fn does_not_leave(context: &mut CheckContext) -> Verdict {
+    let mut client = ClientUnderTest::start(context)?;
     for deaf_to_term in [false, true] {
-        let line = subject.connect(&Play { deaf_to_term, ..Play::with(habit::STUBBORN) })?;
-        let call = subject.call(&line.name, "hang", json!({}))?;
-        line.journal.wait(&format!("called {call} "))?;
-        subject.close(&line.name)?;
-        let ended = subject.ended(&call)?;
+        let connection =
+            client.connect(&FaultyServerOptions { deaf_to_term, ..FaultyServerOptions::with(behavior::STUBBORN) })?;
+        let call = client.call(&connection.name, "hang", json!({}))?;
+        connection.journal.wait(&format!("called {call} "))?;
+        client.close(&connection.name)?;
+        let ended = client.ended(&call)?;
         ensure!(ended.ends == "Unknown", "{ended}");
-        line.journal.wait("end of input")?;
+        connection.journal.wait("end of input")?;
     }
-    subject.finish(bench)
+    client.finish(context)
 }

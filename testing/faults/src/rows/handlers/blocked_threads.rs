@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::bench::{Bench, seconds, wait_for_cleanups};
+use crate::check_context::{CheckContext, seconds, wait_for_cleanups};
 use crate::client::Client;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
@@ -18,8 +18,8 @@ pub(crate) static ROW: Row = Row {
     must: "echo is answered and a cancel taken without delay; after a close the process does not wait for them past the \
            deadline",
     checks: &[
-        Check::new("64_block_thread", Era::BOTH, |bench| blocked(bench, "block_thread", |_| Ok(64))),
-        Check::new("one_block_worker", Era::BOTH, |bench| blocked(bench, "block_worker", |_| Ok(1))),
+        Check::new("64_block_thread", Era::BOTH, |context| blocked(context, "block_thread", |_| Ok(64))),
+        Check::new("one_block_worker", Era::BOTH, |context| blocked(context, "block_worker", |_| Ok(1))),
         Check::new("every_worker_but_one", Era::BOTH, all_but_one),
         Check::new("every_worker_but_one_of_four", Era::BOTH, all_but_one_of_four),
         Check::new("progress_then_block_raced", Era::BOTH, progress_then_block),
@@ -29,15 +29,21 @@ pub(crate) static ROW: Row = Row {
 };
 
 /// Blocks, then wants echoes and a cancellation without delay, then an end without waiting.
-fn blocked(bench: &mut Bench, tool: &str, count: fn(&Client) -> Verdict<usize>) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+fn blocked(context: &mut CheckContext, tool: &str, count: fn(&Client) -> Verdict<usize>) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     let count = count(&client)?;
-    blocked_client(bench, &mut client, &log, tool, count)
+    blocked_client(context, &mut client, &log, tool, count)
 }
 
-fn blocked_client(bench: &mut Bench, client: &mut Client, log: &std::path::Path, tool: &str, count: usize) -> Verdict {
+fn blocked_client(
+    context: &mut CheckContext,
+    client: &mut Client,
+    log: &std::path::Path,
+    tool: &str,
+    count: usize,
+) -> Verdict {
     let cleaned = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     client.let_them_run()?;
     let mut blocking = Vec::new();
@@ -47,61 +53,61 @@ fn blocked_client(bench: &mut Bench, client: &mut Client, log: &std::path::Path,
     let mut slowest = Duration::ZERO;
     for _ in 0..20 {
         slowest = slowest.max(prompt_fence(client)?);
-        bench.random.pause(5_000);
+        context.random.pause(5_000);
     }
     client.cancel(&cleaned)?;
     let took = wait_for_cleanups(log, 1)?;
-    bench.note(format!("{count} blocked, slowest echo {}, cleanup {}", seconds(slowest), seconds(took)));
+    context.note(format!("{count} blocked, slowest echo {}, cleanup {}", seconds(slowest), seconds(took)));
     ensure!(client.answer_count(&cleaned) == 0, "a cancelled call was answered");
     // The handler goes on, the call does not.
     if let Some(id) = blocking.first() {
         client.cancel(id)?;
-        let (place, _) = client.fence()?;
+        let (place, _) = client.round_trip()?;
         client.silent_since(id, place)?;
     }
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
 fn prompt_fence(client: &mut Client) -> Verdict<Duration> {
-    let (_, took) = client.fence()?;
+    let (_, took) = client.round_trip()?;
     ensure!(took < PROMPT, "an echo took {took:?} while others block");
     Ok(took)
 }
 
-fn all_but_one(bench: &mut Bench) -> Verdict {
-    blocked(bench, "block_worker", |client| Ok(client.server.workers()?.saturating_sub(1).max(1)))
+fn all_but_one(context: &mut CheckContext) -> Verdict {
+    blocked(context, "block_worker", |client| Ok(client.server.workers()?.saturating_sub(1).max(1)))
 }
 
 /// With more workers there are more queues in which the driver, or the next echo, can wait for a blocked worker.
-fn all_but_one_of_four(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log).variable("TOKIO_WORKER_THREADS", "4");
-    let mut client = bench.open_with(&launch)?;
+fn all_but_one_of_four(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log).variable("TOKIO_WORKER_THREADS", "4");
+    let mut client = context.open_with(&launch)?;
     let count = client.server.workers()?.saturating_sub(1).max(1);
-    blocked_client(bench, &mut client, &log, "block_worker", count)
+    blocked_client(context, &mut client, &log, "block_worker", count)
 }
 
 /// A handler that wakes the driver with its progress and then blocks its worker, in one poll, with others around it.
-fn progress_then_block(bench: &mut Bench) -> Verdict {
-    raced(bench, |bench, client| {
+fn progress_then_block(context: &mut CheckContext) -> Verdict {
+    raced(context, |context, client| {
         let (_, _, progress) = client.progress_call_line("progress", json!({ "steps": 3, "ms": 0 }));
         let (_, _, block) = client.progress_call_line("block_worker", json!({ "ms": BLOCK_MS, "progress": true }));
-        if bench.random.coin() {
+        if context.random.coin() {
             client.send(progress + &block)
         } else {
             client.send(progress)?;
-            bench.random.pause(500);
+            context.random.pause(500);
             client.send(block)
         }
     })
 }
 
-fn one_worker_raced(bench: &mut Bench) -> Verdict {
-    raced(bench, |bench, client| {
+fn one_worker_raced(context: &mut CheckContext) -> Verdict {
+    raced(context, |context, client| {
         let mut lines = String::new();
-        for number in 0..bench.random.below(4) {
+        for number in 0..context.random.below(4) {
             let id = client.fresh_id();
             client.count(&id);
             lines.push_str(&client.call_line(&id, "echo", json!({ "text": number.to_string() })));
@@ -114,29 +120,29 @@ fn one_worker_raced(bench: &mut Bench) -> Verdict {
 }
 
 /// A new server for each round, since each is left with a blocked worker. It is killed: how it ends is another check.
-fn raced(bench: &mut Bench, mut harm: impl FnMut(&mut Bench, &mut Client) -> Verdict) -> Verdict {
+fn raced(context: &mut CheckContext, mut harm: impl FnMut(&mut CheckContext, &mut Client) -> Verdict) -> Verdict {
     let mut slowest = Duration::ZERO;
-    bench.race(|bench| {
-        let mut client = bench.open()?;
+    context.race(|context| {
+        let mut client = context.open()?;
         let cancelled = client.call("sleep", json!({ "ms": LONG_MS }))?;
-        harm(bench, &mut client)?;
-        bench.random.pause(300);
+        harm(context, &mut client)?;
+        context.random.pause(300);
         for _ in 0..3 {
             slowest = slowest.max(prompt_fence(&mut client)?);
         }
         client.cancel(&cancelled)?;
         let start = Instant::now();
-        let (place, _) = client.fence()?;
+        let (place, _) = client.round_trip()?;
         ensure!(start.elapsed() < PROMPT, "a cancellation took {:?}", start.elapsed());
         client.silent_since(&cancelled, place)?;
         client.judge_transcript()
     })?;
-    bench.note(format!("slowest echo {}", seconds(slowest)));
+    context.note(format!("slowest echo {}", seconds(slowest)));
     Ok(())
 }
 
-fn sigterm(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn sigterm(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     for _ in 0..64 {
         client.call("block_thread", json!({ "ms": BLOCK_MS }))?;
     }
@@ -144,6 +150,6 @@ fn sigterm(bench: &mut Bench) -> Verdict {
     client.let_them_run()?;
     client.server.signal(Signal::TERM)?;
     let ending = client.ended_somehow(crate::limits::ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::bench::{Bench, seconds};
+use crate::check_context::{CheckContext, seconds};
 use crate::client::Client;
 use crate::client::expect;
 use crate::client::message::Id;
@@ -42,11 +42,11 @@ fn block_all(client: &mut Client, ms: u64) -> Verdict<Vec<Id>> {
 
 /// A cancelled sleeper is never answered although its time is over before the workers are free again; one that was not
 /// cancelled is.
-fn cancels(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn cancels(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let cancelled = client.call("sleep", json!({ "ms": 800 }))?;
     let kept = client.call("sleep", json!({ "ms": 800 }))?;
-    client.fence()?;
+    client.round_trip()?;
     let blocking = block_all(&mut client, 1_500)?;
     client.cancel(&cancelled)?;
     if let Some(id) = blocking.last() {
@@ -54,12 +54,12 @@ fn cancels(bench: &mut Bench) -> Verdict {
     }
     let (place, took) = client.fence_without_worker()?;
     ensure!(took < PROMPT, "tools/list took {took:?} with every worker blocked");
-    bench.note(format!("tools/list {}", seconds(took)));
+    context.note(format!("tools/list {}", seconds(took)));
     client.text(&kept)?;
     for id in blocking.iter().rev().skip(1) {
         client.text(id)?;
     }
-    client.fence()?;
+    client.round_trip()?;
     client.silent_since(&cancelled, place)?;
     client.finish()?;
     ensure!(client.answer_count(&cancelled) == 0, "a cancelled call was answered");
@@ -68,38 +68,38 @@ fn cancels(bench: &mut Bench) -> Verdict {
 }
 
 /// Calls that run past their deadline are answered with an error, although no worker can answer them.
-fn deadlines(bench: &mut Bench) -> Verdict {
-    let help = std::process::Command::new(bench.program()).args(["serve", "--help"]).output()?;
+fn deadlines(context: &mut CheckContext) -> Verdict {
+    let help = std::process::Command::new(context.program()).args(["serve", "--help"]).output()?;
     if !String::from_utf8_lossy(&help.stdout).contains(DEADLINE_OPTION) {
-        bench.note(format!("serve has no {DEADLINE_OPTION}: only the deadline of the drain was checked"));
-        return end_of_input(bench);
+        context.note(format!("serve has no {DEADLINE_OPTION}: only the deadline of the drain was checked"));
+        return end_of_input(context);
     }
-    let launch = bench.launch().argument(DEADLINE_OPTION).argument("300");
-    let mut client = bench.open_with(&launch)?;
+    let launch = context.launch().argument(DEADLINE_OPTION).argument("300");
+    let mut client = context.open_with(&launch)?;
     let blocking = block_all(&mut client, BLOCK_MS)?;
     let sleeping = client.call("sleep", json!({ "ms": BLOCK_MS }))?;
     for id in blocking.iter().chain([&sleeping]) {
         expect::own_condition(&client.answer_within(id, Duration::from_millis(300) + PROMPT)?)?;
     }
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
-fn end_of_input(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn end_of_input(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let blocking = block_all(&mut client, BLOCK_MS)?;
     client.fence_without_worker()?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     for id in &blocking {
         expect::own_condition(&client.answer_within(id, Duration::ZERO)?)?;
     }
     Ok(())
 }
 
-fn end_of_input_unread(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn end_of_input_unread(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     client.server.output.hold_back();
     for _ in 0..20 {
         client.call("blob", json!({ "bytes": 65_536 }))?;
@@ -107,26 +107,26 @@ fn end_of_input_unread(bench: &mut Bench) -> Verdict {
     block_all(&mut client, BLOCK_MS)?;
     client.server.close_input();
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
-fn reader_goes_away(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn reader_goes_away(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     block_all(&mut client, BLOCK_MS)?;
     client.fence_without_worker()?;
     client.server.output.close();
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
-fn sigterm(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn sigterm(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     block_all(&mut client, BLOCK_MS)?;
     client.fence_without_worker()?;
     client.server.signal(Signal::TERM)?;
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }

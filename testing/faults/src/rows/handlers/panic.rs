@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::Client;
 use crate::client::expect::{self, INTERNAL_ERROR};
 use crate::client::message::Id;
@@ -48,23 +48,23 @@ fn panic_messages(errors: &str) -> Vec<String> {
     messages
 }
 
-fn one(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn one(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     client.panics_expected = true;
     let id = client.call("panic", json!({}))?;
     let said = judge(&client, &id)?;
-    client.fence()?;
+    client.round_trip()?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     for message in panic_messages(&client.server.errors.text()) {
         ensure!(!said.contains(&message), "the message of the panic leaks to the peer: {said}");
     }
-    bench.note(format!("the peer hears: {said}"));
+    context.note(format!("the peer hears: {said}"));
     Ok(())
 }
 
-fn many(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn many(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     client.panics_expected = true;
     let mut sleeping = Vec::new();
     let mut panicking = Vec::new();
@@ -72,7 +72,7 @@ fn many(bench: &mut Bench) -> Verdict {
         sleeping.push(client.call("sleep", json!({ "ms": 200 }))?);
         panicking.push(client.call("panic", json!({}))?);
     }
-    client.fence()?;
+    client.round_trip()?;
     for id in &panicking {
         judge(&client, id)?;
     }
@@ -83,15 +83,15 @@ fn many(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn raced(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn raced(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     client.panics_expected = true;
     let mut fenced = Vec::new();
-    bench.race(|bench| {
+    context.race(|context| {
         let id = client.call("panic", json!({}))?;
-        bench.random.pause(300);
+        context.random.pause(300);
         client.cancel(&id)?;
-        let (place, _) = client.fence()?;
+        let (place, _) = client.round_trip()?;
         fenced.push((id, place));
         Ok(())
     })?;

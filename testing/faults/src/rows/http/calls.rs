@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::reference_server::{ReferenceServer, answer, launch, maybe_answer, rest};
-use crate::bench::{Bench, cleanup_lines, seconds, wait_for_cleanups};
+use crate::check_context::{CheckContext, cleanup_lines, seconds, wait_for_cleanups};
 use crate::client::expect::{self, INTERNAL_ERROR, INVALID_REQUEST};
 use crate::client::message::{Body, Id};
 use crate::era::Era;
@@ -51,81 +51,81 @@ pub(crate) static BLOCKED: Row = Row {
     fault: "64 block_thread at once; block_worker on every worker",
     must: "lists are answered and cancellations taken without delay; SIGTERM does not wait for them past the deadline",
     checks: &[
-        Check::new("64_block_thread", Era::BOTH, |bench| blocked(bench, "block_thread", 64)).alone(),
-        Check::new("every_worker", Era::BOTH, |bench| blocked(bench, "block_worker", 0)).alone(),
+        Check::new("64_block_thread", Era::BOTH, |context| blocked(context, "block_thread", 64)).alone(),
+        Check::new("every_worker", Era::BOTH, |context| blocked(context, "block_worker", 0)).alone(),
     ],
 };
 
-fn running_call(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = launch(bench).cleanup_log(&log);
-    let mut server = ReferenceServer::watched(bench, launch)?;
-    let talk = server.talk()?;
+fn running_call(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = launch(context).cleanup_log(&log);
+    let mut server = ReferenceServer::watched(context, launch)?;
+    let session = server.session()?;
     for round in 1..=10 {
         let (id, other) = (server.fresh_id(), server.fresh_id());
-        let mut wire = talk.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
-        let mut beside = talk.begin(&other, "progress", json!({ "steps": 5, "ms": 2 }))?;
-        talk.cancel(&id)?;
+        let mut wire = session.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
+        let mut beside = session.begin(&other, "progress", json!({ "steps": 5, "ms": 2 }))?;
+        session.cancel(&id)?;
         wait_for_cleanups(&log, round)?;
-        talk.cancel(&id)?;
+        session.cancel(&id)?;
         ensure!(rest(&mut wire, &id)?.is_none(), "a cancelled call was answered");
-        super::hang_ups::ends_with_text(&talk, &mut beside, &other)?;
+        super::hang_ups::ends_with_text(&session, &mut beside, &other)?;
     }
     ensure!(cleanup_lines(&log) == 10, "{} cleanups of 10 calls", cleanup_lines(&log));
     server.finish().map(drop)
 }
 
 /// Whatever comes first, there is one ending: an answer, or a response without one.
-fn racing(bench: &mut Bench) -> Verdict {
+fn racing(context: &mut CheckContext) -> Verdict {
     const TOOLS: [&str; 4] = ["echo", "sleep", "stubborn", "block_thread"];
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     let mut answered = 0;
-    bench.race(|bench| {
+    context.race(|context| {
         let id = server.fresh_id();
-        let tool = TOOLS[bench.random.place(TOOLS.len())];
+        let tool = TOOLS[context.random.place(TOOLS.len())];
         let (mut calling, mut cancelling) = (server.connect()?, server.connect()?);
-        calling.send(&talk.call(&id, tool, json!({ "text": "x", "ms": bench.random.below(3) })))?;
-        bench.random.pause(2_500);
-        cancelling.send(&talk.post(crate::client::cancel_line(&id)))?;
+        calling.send(&session.call(&id, tool, json!({ "text": "x", "ms": context.random.below(3) })))?;
+        context.random.pause(2_500);
+        cancelling.send(&session.post(crate::client::cancel_line(&id)))?;
         ensure!(cancelling.head()?.status == 202, "a cancellation was refused");
         let head = calling.head()?;
         ensure!(head.status == 200, "{tool} was answered with {}", head.status);
         answered += usize::from(maybe_answer(&head, &mut calling, &id)?.is_some());
         Ok(())
     })?;
-    bench.note(format!("{answered} were answered first"));
+    context.note(format!("{answered} were answered first"));
     server.finish().map(drop)
 }
 
-fn of_nothing(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn of_nothing(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     let id = server.fresh_id();
-    let mut running = talk.begin(&id, "progress", json!({ "steps": 5, "ms": 20 }))?;
+    let mut running = session.begin(&id, "progress", json!({ "steps": 5, "ms": 20 }))?;
     let params =
         ["{}", "{\"requestId\":null}", "{\"requestId\":[]}", "{\"requestId\":{}}", "{\"requestId\":\"\"}", "[]", "7"];
     let unknown = params.iter().map(|params| (*params).to_owned());
     let other = [format!("{{\"requestId\":\"{id}\"}}"), "{\"requestId\":123456789}".to_owned()];
     for params in unknown.chain(other) {
         let text = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{params}}}");
-        let status = server.status(&talk.post(text))?;
+        let status = server.status(&session.post(text))?;
         ensure!([202, 400].contains(&status), "the cancellation {params} was answered with {status}");
     }
-    super::hang_ups::ends_with_text(&talk, &mut running, &id)?;
+    super::hang_ups::ends_with_text(&session, &mut running, &id)?;
     // After its end, and with an id as if it were a request.
-    if talk.session.is_some() {
-        talk.cancel(&id)?;
+    if session.id.is_some() {
+        session.cancel(&id)?;
     }
-    let asking = talk.ask(&server.fresh_id(), "notifications/cancelled", json!({ "requestId": 7 }));
+    let asking = session.ask(&server.fresh_id(), "notifications/cancelled", json!({ "requestId": 7 }));
     server.send(&asking)?;
-    talk.fence()?;
+    session.round_trip()?;
     server.finish().map(drop)
 }
 
-fn another_session(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let (mine, other) = (server.talk()?, server.talk()?);
+fn another_session(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let (mine, other) = (server.session()?, server.session()?);
     let id = Id::number(7);
     let mut one = mine.begin(&id, "progress", json!({ "steps": 10, "ms": 10 }))?;
     let mut two = other.begin(&id, "slow_cleanup", json!({ "ms": LONG_MS }))?;
@@ -135,37 +135,37 @@ fn another_session(bench: &mut Bench) -> Verdict {
     server.finish().map(drop)
 }
 
-fn stateless(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn stateless(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     let id = server.fresh_id();
-    let mut running = talk.begin(&id, "progress", json!({ "steps": 5, "ms": 10 }))?;
+    let mut running = session.begin(&id, "progress", json!({ "steps": 5, "ms": 10 }))?;
     let params = json!({ "requestId": 1, "_meta": crate::client::stateless_meta(server.era.revision()) });
     let text = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string();
     for text in [text, crate::client::cancel_line(&id)] {
-        let status = server.status(&talk.post(text).with("Mcp-Method", "notifications/cancelled"))?;
+        let status = server.status(&session.post(text).with("Mcp-Method", "notifications/cancelled"))?;
         ensure!(status == 202, "a cancellation was answered with {status}");
     }
-    super::hang_ups::ends_with_text(&talk, &mut running, &id)?;
+    super::hang_ups::ends_with_text(&session, &mut running, &id)?;
     server.finish().map(drop)
 }
 
-fn duplicate(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn duplicate(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     for id in [Id::number(9), Id::string("nine"), Id::string("9")] {
-        let mut first = talk.begin(&id, "progress", json!({ "steps": 20, "ms": 10 }))?;
+        let mut first = session.begin(&id, "progress", json!({ "steps": 20, "ms": 10 }))?;
         for _ in 0..3 {
-            let (head, mut second) = server.send(&talk.call(&id, "echo", json!({ "text": "second" })))?;
+            let (head, mut second) = server.send(&session.call(&id, "echo", json!({ "text": "second" })))?;
             let answer = answer(&head, &mut second, &id)?;
-            if talk.session.is_some() {
+            if session.id.is_some() {
                 ensure!(head.status == 400, "the second was answered with {}", head.status);
                 expect::error(&answer, &[INVALID_REQUEST])?;
             } else {
                 ensure!(expect::text(&answer, server.era)? == "second", "the second was not served");
             }
         }
-        let text = super::hang_ups::ends_with_text(&talk, &mut first, &id)?;
+        let text = super::hang_ups::ends_with_text(&session, &mut first, &id)?;
         ensure!(text == "20 steps", "the first was answered with {text:?}");
     }
     server.finish().map(drop)
@@ -173,18 +173,18 @@ fn duplicate(bench: &mut Bench) -> Verdict {
 
 /// Two at the same moment: each gets a response of its own. In a session at least one is served, and one that is refused
 /// gets an error.
-fn duplicate_raced(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn duplicate_raced(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     let mut refused = 0;
-    bench.race(|bench| {
+    context.race(|context| {
         let id = server.fresh_id();
-        let ms = bench.random.below(2);
+        let ms = context.random.below(2);
         let mut wires = [server.connect()?, server.connect()?];
         for wire in &mut wires {
-            wire.send(&talk.call(&id, "sleep", json!({ "ms": ms })))?;
-            if bench.random.coin() {
-                bench.random.pause(600);
+            wire.send(&session.call(&id, "sleep", json!({ "ms": ms })))?;
+            if context.random.coin() {
+                context.random.pause(600);
             }
         }
         let mut served = 0;
@@ -196,76 +196,76 @@ fn duplicate_raced(bench: &mut Bench) -> Verdict {
                 _ => drop(expect::error(&answer, &[INVALID_REQUEST])?),
             }
         }
-        let least = if talk.session.is_some() { 1 } else { 2 };
+        let least = if session.id.is_some() { 1 } else { 2 };
         ensure!(served >= least, "{served} of two calls with the id {id} were served");
         refused += 2 - served;
         Ok(())
     })?;
-    bench.note(format!("{refused} refused"));
+    context.note(format!("{refused} refused"));
     server.finish().map(drop)
 }
 
-fn panic(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
+fn panic(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
     server.panics_expected = true;
-    let talk = server.talk()?;
+    let session = server.session()?;
     for _ in 0..20 {
         let (id, beside) = (server.fresh_id(), server.fresh_id());
-        let mut other = talk.begin(&beside, "progress", json!({ "steps": 2, "ms": 1 }))?;
-        let (head, mut wire) = server.send(&talk.call(&id, "panic", json!({})))?;
+        let mut other = session.begin(&beside, "progress", json!({ "steps": 2, "ms": 1 }))?;
+        let (head, mut wire) = server.send(&session.call(&id, "panic", json!({})))?;
         let answer = answer(&head, &mut wire, &id)?;
         let error = expect::error(&answer, &[INTERNAL_ERROR])?;
         ensure!(!error.message.contains("secret"), "the text of the panic is on the wire: {}", error.message);
         // One whose client does not wait for it.
         let mut gone = server.connect()?;
-        gone.send(&talk.call(&server.fresh_id(), "panic", json!({})))?;
+        gone.send(&session.call(&server.fresh_id(), "panic", json!({})))?;
         drop(gone);
-        super::hang_ups::ends_with_text(&talk, &mut other, &beside)?;
-        talk.fence()?;
+        super::hang_ups::ends_with_text(&session, &mut other, &beside)?;
+        session.round_trip()?;
     }
     server.finish().map(drop)
 }
 
 /// `count` of 0: as many as there are workers.
-fn blocked(bench: &mut Bench, tool: &str, count: usize) -> Verdict {
-    let log = bench.new_file();
-    let launch = launch(bench).cleanup_log(&log);
-    let mut server = ReferenceServer::start(bench, &launch)?;
+fn blocked(context: &mut CheckContext, tool: &str, count: usize) -> Verdict {
+    let log = context.new_file();
+    let launch = launch(context).cleanup_log(&log);
+    let mut server = ReferenceServer::start(context, &launch)?;
     let count = if count == 0 { server.server.workers()? } else { count };
-    let talk = server.talk()?;
+    let session = server.session()?;
     let cancelled = server.fresh_id();
-    let cleaned = talk.begin(&cancelled, "slow_cleanup", json!({ "ms": LONG_MS }))?;
+    let cleaned = session.begin(&cancelled, "slow_cleanup", json!({ "ms": LONG_MS }))?;
     let mut blocking = Vec::new();
     for _ in 0..count {
         let mut wire = server.connect()?;
-        wire.send(&talk.call(&server.fresh_id(), tool, json!({ "ms": BLOCK_MS })))?;
+        wire.send(&session.call(&server.fresh_id(), tool, json!({ "ms": BLOCK_MS })))?;
         blocking.push(wire);
     }
     let mut slowest = Duration::ZERO;
     for _ in 0..20 {
-        slowest = slowest.max(talk.quick()?);
+        slowest = slowest.max(session.quick()?);
         if tool == "block_thread" {
-            talk.fence()?;
+            session.round_trip()?;
         }
-        bench.random.pause(5_000);
+        context.random.pause(5_000);
     }
-    bench.note(format!("{count} blocked, slowest list {}", seconds(slowest)));
+    context.note(format!("{count} blocked, slowest list {}", seconds(slowest)));
     ensure!(slowest < PROMPT, "a list took {slowest:?} while others block");
-    if talk.session.is_some() {
-        talk.cancel(&cancelled)?;
+    if session.id.is_some() {
+        session.cancel(&cancelled)?;
     }
     drop(cleaned);
     // With every worker blocked, none is free to run the cleanup.
     if tool == "block_thread" {
         let took = wait_for_cleanups(&log, 1)?;
-        bench.note(format!("cleanup {}", seconds(took)));
+        context.note(format!("cleanup {}", seconds(took)));
     }
     // The clients of some of them leave.
     blocking.truncate(count / 2);
-    talk.quick()?;
+    session.quick()?;
     server.server.signal(rustix::process::Signal::TERM)?;
     let ending = server.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     if ending.took > ENDING_ACCEPTED {
         fail!("it waited for blocked handlers");
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::wire::Request;
 use crate::failure::{Verdict, ensure};
-use crate::limits::PATIENCE;
+use crate::limits::CHECK_TIMEOUT;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -34,7 +34,7 @@ impl Frames {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_millis(20)))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(CHECK_TIMEOUT))?;
         let mut frames = Self { stream, raw: Vec::new(), next: 1, pongs: 0 };
         frames.stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")?;
         frames.write(SETTINGS, 0, 0, &[])?;
@@ -70,7 +70,7 @@ impl Frames {
         self.write(PING, 0, 0, b"steadfas")?;
         let start = Instant::now();
         while self.pongs == before {
-            ensure!(start.elapsed() < PATIENCE, "no answer to a ping within {PATIENCE:?}");
+            ensure!(start.elapsed() < CHECK_TIMEOUT, "no answer to a ping within {CHECK_TIMEOUT:?}");
             self.read()?;
         }
         Ok(())

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::reference_server::{ReferenceServer, Talk, answer};
+use super::reference_server::{HttpSession, ReferenceServer, answer};
 use super::wire::Request;
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::expect;
 use crate::client::message::{Body, Message};
 use crate::era::Era;
@@ -38,10 +38,10 @@ fn refused(server: &ReferenceServer, bytes: &[u8], what: &str) -> Verdict {
     server.alive().map_err(|failure| failure.at(what))
 }
 
-fn not_http(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
+fn not_http(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
     let mut random = vec![0; 4_096];
-    random.fill_with(|| u8::try_from(bench.random.below(256)).unwrap_or(0));
+    random.fill_with(|| u8::try_from(context.random.below(256)).unwrap_or(0));
     let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a hello of another protocol \x13\x01\r\n\r\n";
     let cases: [(&str, &[u8]); 8] = [
         ("random bytes", &random),
@@ -66,8 +66,8 @@ fn not_http(bench: &mut Bench) -> Verdict {
     server.finish().map(drop)
 }
 
-fn heads(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
+fn heads(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
     let before = server.server.memory()?.resident;
     let start = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\n", server.address);
     let long = "x".repeat(1 << 20);
@@ -89,23 +89,23 @@ fn heads(bench: &mut Bench) -> Verdict {
         refused(&server, bytes.as_bytes(), what)?;
     }
     let growth = server.server.memory()?.resident.saturating_sub(before);
-    bench.note_memory("grown by", growth);
+    context.note_memory("grown by", growth);
     ensure!(growth < LONG_LINE_KIB, "heads of megabytes were kept: {growth} KiB");
     server.finish().map(drop)
 }
 
 /// The error for a body. It has to be in the response, as JSON.
-fn told(talk: &Talk<'_>, request: &Request, what: &str) -> Verdict<Message> {
-    let (head, mut wire) = talk.server.send(request).map_err(|failure| failure.at(what))?;
+fn answered_error(session: &HttpSession<'_>, request: &Request, what: &str) -> Verdict<Message> {
+    let (head, mut wire) = session.server.send(request).map_err(|failure| failure.at(what))?;
     ensure!((400..500).contains(&head.status), "{what} was answered with {}", head.status);
     let message = Message::parse(&wire.body()?);
     ensure!(matches!(message.body, Body::Error(_)), "{what}: {}", message.opening);
     Ok(message)
 }
 
-fn bodies(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn bodies(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     let deep = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{}", "[".repeat(100_000));
     let bodies: [(&str, &[u8]); 14] = [
         ("nothing", b""),
@@ -124,9 +124,9 @@ fn bodies(bench: &mut Bench) -> Verdict {
         ("100,000 levels", deep.as_bytes()),
     ];
     for (what, body) in bodies {
-        let request = talk.post(body).with("Mcp-Method", "ping");
-        told(&talk, &request, what)?;
-        talk.fence().map_err(|failure| failure.at(what))?;
+        let request = session.post(body).with("Mcp-Method", "ping");
+        answered_error(&session, &request, what)?;
+        session.round_trip().map_err(|failure| failure.at(what))?;
         let mut wire = server.connect()?;
         wire.write(&request.replacing("Transfer-Encoding", "chunked").head())?;
         wire.write_regardless(b"zz\r\nnot a chunk\r\n\r\n");
@@ -137,20 +137,20 @@ fn bodies(bench: &mut Bench) -> Verdict {
 }
 
 /// Refused as soon as it is known, and not read to the end into memory.
-fn over_the_limit(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
-    talk.fence()?;
+fn over_the_limit(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
+    session.round_trip()?;
     let idle = server.server.memory()?.resident;
     // Said in advance: nothing of it need be sent.
-    let request = talk.post("").with("Content-Length", &(4 * FRAME_LIMIT).to_string());
+    let request = session.post("").with("Content-Length", &(4 * FRAME_LIMIT).to_string());
     let mut wire = server.connect()?;
     wire.write(&request.head())?;
     let status = wire.head()?.status;
     ensure!(status == 413, "a body of 64 MiB was answered with {status}");
     // Found out on the way.
     let mut wire = server.connect()?;
-    wire.write(&talk.post("").with("Transfer-Encoding", "chunked").head())?;
+    wire.write(&session.post("").with("Transfer-Encoding", "chunked").head())?;
     let chunk = vec![b' '; 1 << 20];
     for _ in 0..64 {
         wire.write_regardless(b"100000\r\n");
@@ -161,15 +161,15 @@ fn over_the_limit(bench: &mut Bench) -> Verdict {
         ensure!(head.status == 413, "64 MiB in chunks were answered with {}", head.status);
     }
     let peak = server.server.memory()?.peak.saturating_sub(idle);
-    bench.note_memory("peak over idle", peak);
+    context.note_memory("peak over idle", peak);
     ensure!(peak < LONG_LINE_KIB, "64 MiB were read into memory: {peak} KiB");
     server.finish().map(drop)
 }
 
-fn types_methods_and_paths(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
-    let good = talk.ask(&server.fresh_id(), "tools/list", json!({}));
+fn types_methods_and_paths(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
+    let good = session.ask(&server.fresh_id(), "tools/list", json!({}));
     for kind in ["text/plain", "application/jsonp", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
         let status = server.status(&good.clone().replacing("Content-Type", kind))?;
         ensure!(status == 415, "a body of type {kind:?} was answered with {status}");
@@ -182,7 +182,7 @@ fn types_methods_and_paths(bench: &mut Bench) -> Verdict {
         ensure!(status == 406, "Accept {accept:?} was answered with {status}");
     }
     for method in ["PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "post"] {
-        let status = server.status(&talk.request(method))?;
+        let status = server.status(&session.request(method))?;
         ensure!(status == 405, "{method} was answered with {status}");
     }
     for target in ["/", "/mcp/", "/mcp/..", "/MCP", "//mcp", "/mcp%00", "/mc"] {
@@ -190,23 +190,23 @@ fn types_methods_and_paths(bench: &mut Bench) -> Verdict {
         ensure!(status == 404, "{target} was answered with {status}");
     }
     let id = server.fresh_id();
-    let request = Request { target: "/mcp?a=b".to_owned(), ..talk.ask(&id, "tools/list", json!({})) };
+    let request = Request { target: "/mcp?a=b".to_owned(), ..session.ask(&id, "tools/list", json!({})) };
     let (head, mut wire) = server.send(&request)?;
     expect::result(&answer(&head, &mut wire, &id)?)?;
     server.finish().map(drop)
 }
 
 /// A good request with one to four bytes changed, put in or left out. What it comes to is its own affair.
-fn random_damage(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn random_damage(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     let (mut served, mut refused, mut closed) = (0, 0, 0);
-    bench.race(|bench| {
-        let mut bytes = talk.call(&server.fresh_id(), "echo", json!({ "text": "x" })).bytes();
-        for _ in 0..=bench.random.below(3) {
-            let place = bench.random.place(bytes.len());
-            let byte = u8::try_from(bench.random.below(256)).unwrap_or(0);
-            match bench.random.below(3) {
+    context.race(|context| {
+        let mut bytes = session.call(&server.fresh_id(), "echo", json!({ "text": "x" })).bytes();
+        for _ in 0..=context.random.below(3) {
+            let place = context.random.place(bytes.len());
+            let byte = u8::try_from(context.random.below(256)).unwrap_or(0);
+            match context.random.below(3) {
                 0 => bytes[place] = byte,
                 1 => bytes.insert(place, byte),
                 _ => drop(bytes.remove(place)),
@@ -223,7 +223,7 @@ fn random_damage(bench: &mut Bench) -> Verdict {
         }
         Ok(())
     })?;
-    talk.fence()?;
-    bench.note(format!("{served} served, {refused} refused, {closed} closed"));
+    session.round_trip()?;
+    context.note(format!("{served} served, {refused} refused, {closed} closed"));
     server.finish().map(drop)
 }

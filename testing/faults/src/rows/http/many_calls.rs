@@ -5,8 +5,8 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::frames::Frames;
-use super::reference_server::{ReferenceServer, Talk};
-use crate::bench::{Bench, seconds};
+use super::reference_server::{HttpSession, ReferenceServer};
+use crate::check_context::{CheckContext, seconds};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::limits::{HTTP_SLEEPERS_GROWTH_KIB, HTTP_SLEEPERS_KIB, LONG_MS};
@@ -27,21 +27,21 @@ const EACH: usize = 100;
 const EACH_IN_A_SESSION: usize = 10;
 const ROUNDS: Windows = Windows { rounds: 2, most: 4, bound: HTTP_SLEEPERS_GROWTH_KIB };
 
-fn all_taken_back(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
+fn all_taken_back(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
     server.alive()?;
     let idle = server.server.memory()?.resident;
     let (start, mut rounds) = (Instant::now(), 0);
     let settled = ROUNDS.run(|| {
         rounds += 1;
-        let talk = server.talk()?;
-        let mut wires = begin(&talk)?;
+        let session = server.session()?;
+        let mut wires = begin(&session)?;
         for (wire, _) in &mut wires {
             wire.ping()?;
         }
         server.alive()?;
-        if talk.session.is_some() {
-            let status = talk.delete()?;
+        if session.id.is_some() {
+            let status = session.delete()?;
             ensure!(status == 204, "DELETE was answered with {status}");
         } else {
             for (wire, streams) in &mut wires {
@@ -56,11 +56,11 @@ fn all_taken_back(bench: &mut Bench) -> Verdict {
         Ok(server.server.memory()?.resident)
     });
     let peak = server.server.memory()?.peak.saturating_sub(idle);
-    bench.note_memory("peak over idle", peak);
-    bench.note(format!("{rounds} rounds in {}", seconds(start.elapsed())));
+    context.note_memory("peak over idle", peak);
+    context.note(format!("{rounds} rounds in {}", seconds(start.elapsed())));
     ensure!(peak <= HTTP_SLEEPERS_KIB, "peak of {peak} KiB over idle, the bound is {HTTP_SLEEPERS_KIB} KiB");
     let Settled { first, last } = settled?;
-    bench.note_memory("growth over rounds", last.saturating_sub(first));
+    context.note_memory("growth over rounds", last.saturating_sub(first));
     // With a handler that was left it would wait for it, twenty seconds.
     server.finish().map(drop)
 }
@@ -68,14 +68,14 @@ fn all_taken_back(bench: &mut Bench) -> Verdict {
 /// A connection, and the streams of its sleepers.
 type Sleepers = (Frames, Vec<u32>);
 
-fn begin(talk: &Talk<'_>) -> Verdict<Vec<Sleepers>> {
+fn begin(session: &HttpSession<'_>) -> Verdict<Vec<Sleepers>> {
     let mut wires = Vec::new();
-    let each = if talk.session.is_some() { EACH_IN_A_SESSION } else { EACH };
+    let each = if session.id.is_some() { EACH_IN_A_SESSION } else { EACH };
     for _ in 0..CONNECTIONS {
-        let mut wire = Frames::connect(talk.server.address)?;
+        let mut wire = Frames::connect(session.server.address)?;
         let mut streams = Vec::new();
         for _ in 0..each {
-            streams.push(wire.send(&talk.call(&talk.server.fresh_id(), "sleep", json!({ "ms": LONG_MS })))?);
+            streams.push(wire.send(&session.call(&session.server.fresh_id(), "sleep", json!({ "ms": LONG_MS })))?);
         }
         wires.push((wire, streams));
     }

@@ -8,15 +8,15 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::wire::{Event, Head, Request, Wire};
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::expect;
 use crate::client::message::{Body, Id, Message};
 use crate::client::{cancel_line, initialized_line, stateless_meta};
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure, fail};
-use crate::limits::{ENDING_ACCEPTED, PATIENCE};
+use crate::limits::{CHECK_TIMEOUT, ENDING_ACCEPTED};
 use crate::process::launch::Launch;
-use crate::process::server::{Ending, Server};
+use crate::process::server::{Exit, Server};
 use crate::process::standard_error::crash_line;
 
 /// A drain window that nothing of a check outlasts: a server that ends sooner had nothing left to wait for.
@@ -33,34 +33,34 @@ pub(super) struct ReferenceServer {
 }
 
 /// `serve --http` with its defaults.
-pub(super) fn launch(bench: &Bench) -> Launch {
-    bench.launch().argument("--http").argument("127.0.0.1:0")
+pub(super) fn launch(context: &CheckContext) -> Launch {
+    context.launch().argument("--http").argument("127.0.0.1:0")
 }
 
 impl ReferenceServer {
     /// A server whose end shows whether a handler was left running.
-    pub(super) fn open(bench: &mut Bench) -> Verdict<Self> {
-        let launch = launch(bench);
-        Self::watched(bench, launch)
+    pub(super) fn open(context: &mut CheckContext) -> Verdict<Self> {
+        let launch = launch(context);
+        Self::watched(context, launch)
     }
 
     /// The same with other arguments.
-    pub(super) fn watched(bench: &mut Bench, launch: Launch) -> Verdict<Self> {
-        Self::start(bench, &launch.argument("--drain").argument(WINDOW_MS.to_string()))
+    pub(super) fn watched(context: &mut CheckContext, launch: Launch) -> Verdict<Self> {
+        Self::start(context, &launch.argument("--drain").argument(WINDOW_MS.to_string()))
     }
 
-    pub(super) fn start(bench: &mut Bench, launch: &Launch) -> Verdict<Self> {
+    pub(super) fn start(context: &mut CheckContext, launch: &Launch) -> Verdict<Self> {
         let server = Server::start(launch)?;
-        bench.show(&server);
+        context.show(&server);
         let start = Instant::now();
         let address = loop {
             if let Some(address) = listening(&server.errors.text()) {
                 break address;
             }
-            ensure!(start.elapsed() < PATIENCE, "the server does not say where it listens");
+            ensure!(start.elapsed() < CHECK_TIMEOUT, "the server does not say where it listens");
             std::thread::sleep(Duration::from_micros(500));
         };
-        Ok(Self { server, address, era: bench.era, panics_expected: false, next: AtomicU64::new(100_000) })
+        Ok(Self { server, address, era: context.era, panics_expected: false, next: AtomicU64::new(100_000) })
     }
 
     pub(super) fn connect(&self) -> Verdict<Wire> {
@@ -88,45 +88,45 @@ impl ReferenceServer {
     }
 
     /// Opens a conversation as the era does.
-    pub(super) fn talk(&self) -> Verdict<Talk<'_>> {
-        self.talk_over(&mut self.connect()?)
+    pub(super) fn session(&self) -> Verdict<HttpSession<'_>> {
+        self.session_over(&mut self.connect()?)
     }
 
     /// The same over a connection that is there.
-    pub(super) fn talk_over(&self, wire: &mut Wire) -> Verdict<Talk<'_>> {
-        let mut talk = Talk { server: self, session: None };
+    pub(super) fn session_over(&self, wire: &mut Wire) -> Verdict<HttpSession<'_>> {
+        let mut session = HttpSession { server: self, id: None };
         if self.era.is_stateless() {
-            return Ok(talk);
+            return Ok(session);
         }
-        wire.send(&talk.post(initialize(&self.fresh_id(), self.era)))?;
+        wire.send(&session.post(initialize(&self.fresh_id(), self.era)))?;
         let head = wire.head()?;
         ensure!(head.status == 200, "initialize was answered with {}", head.status);
         let answer = Message::parse(&wire.body()?);
         let agreed = expect::result(&answer)?.get("protocolVersion").and_then(Value::as_str);
         ensure!(agreed == Some(self.era.revision()), "asked for {}, got {agreed:?}", self.era);
-        let session = head.header("mcp-session-id");
-        ensure!(!session.is_empty(), "initialize opened no session");
-        talk.session = Some(session.to_owned());
-        wire.send(&talk.post(initialized_line()))?;
+        let id = head.header("mcp-session-id");
+        ensure!(!id.is_empty(), "initialize opened no session");
+        session.id = Some(id.to_owned());
+        wire.send(&session.post(initialized_line()))?;
         let status = wire.head()?.status;
         ensure!(status == 202, "notifications/initialized was answered with {status}");
-        Ok(talk)
+        Ok(session)
     }
 
     /// The server runs, and serves a new client.
     pub(super) fn alive(&self) -> Verdict {
-        self.talk()?.fence().map_err(|failure| failure.at("afterwards"))
+        self.session()?.round_trip().map_err(|failure| failure.at("afterwards"))
     }
 
     /// Stops the server, which must not have to wait: no handler still runs.
-    pub(super) fn finish(&mut self) -> Verdict<Ending> {
+    pub(super) fn finish(&mut self) -> Verdict<Exit> {
         self.alive()?;
         self.server.signal(Signal::TERM)?;
         self.ended(ENDING_ACCEPTED).map_err(|failure| failure.at("the end with nothing running"))
     }
 
     /// The server has to end by itself with code 0, on time, without a word that looks like a crash.
-    pub(super) fn ended(&mut self, time: Duration) -> Verdict<Ending> {
+    pub(super) fn ended(&mut self, time: Duration) -> Verdict<Exit> {
         let ending = self.server.wait(time)?;
         self.server.errors.finish();
         if let Some(line) = crash_line(&self.server.errors.text()).filter(|_| !self.panics_expected) {
@@ -154,17 +154,17 @@ fn listening(errors: &str) -> Option<SocketAddr> {
 
 /// A conversation: a session, or nothing at all.
 #[derive(Clone)]
-pub(super) struct Talk<'a> {
+pub(super) struct HttpSession<'a> {
     pub(super) server: &'a ReferenceServer,
-    pub(super) session: Option<String>,
+    pub(super) id: Option<String>,
 }
 
-impl Talk<'_> {
+impl HttpSession<'_> {
     /// A request of HTTP that belongs to the conversation.
     pub(super) fn request(&self, method: &'static str) -> Request {
         let request = self.server.request(method).with("MCP-Protocol-Version", self.server.era.revision());
-        match &self.session {
-            Some(session) => request.with("Mcp-Session-Id", session),
+        match &self.id {
+            Some(id) => request.with("Mcp-Session-Id", id),
             None => request,
         }
     }
@@ -172,7 +172,7 @@ impl Talk<'_> {
     /// A message as it is.
     pub(super) fn post(&self, message: impl Into<Vec<u8>>) -> Request {
         let mut request = self.request("POST").with("Content-Type", "application/json");
-        if self.session.is_none() && !self.server.era.is_stateless() {
+        if self.id.is_none() && !self.server.era.is_stateless() {
             // What was negotiated is not known before the session.
             request = request.without("MCP-Protocol-Version");
         }
@@ -237,7 +237,7 @@ impl Talk<'_> {
     }
 
     /// An `echo` there and back.
-    pub(super) fn fence(&self) -> Verdict {
+    pub(super) fn round_trip(&self) -> Verdict {
         let text = self.text("echo", json!({ "text": "fence" }))?;
         ensure!(text == "fence", "echo gave {text:?}");
         Ok(())

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::reference_server::{ReferenceServer, Talk, answer, launch, rest};
-use crate::bench::{Bench, cleanup_lines};
+use super::reference_server::{HttpSession, ReferenceServer, answer, launch, rest};
+use crate::check_context::{CheckContext, cleanup_lines};
 use crate::client::expect;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure, fail};
@@ -29,31 +29,31 @@ pub(crate) static ROW: Row = Row {
     ],
 };
 
-fn with_calls_running(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = launch(bench).cleanup_log(&log);
-    let mut server = ReferenceServer::start(bench, &launch)?;
-    let talk = server.talk()?;
+fn with_calls_running(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = launch(context).cleanup_log(&log);
+    let mut server = ReferenceServer::start(context, &launch)?;
+    let session = server.session()?;
     let (quick, slow, silent) = (server.fresh_id(), server.fresh_id(), server.fresh_id());
-    let mut ends = talk.begin(&quick, "progress", json!({ "steps": 20, "ms": 20 }))?;
-    let mut lasts = talk.begin(&slow, "slow_cleanup", json!({ "ms": LONG_MS }))?;
+    let mut ends = session.begin(&quick, "progress", json!({ "steps": 20, "ms": 20 }))?;
+    let mut lasts = session.begin(&slow, "slow_cleanup", json!({ "ms": LONG_MS }))?;
     let mut says_nothing = server.connect()?;
-    says_nothing.send(&talk.call(&silent, "slow_cleanup", json!({ "ms": LONG_MS })))?;
-    talk.fence()?;
+    says_nothing.send(&session.call(&silent, "slow_cleanup", json!({ "ms": LONG_MS })))?;
+    session.round_trip()?;
     server.server.signal(Signal::TERM)?;
-    super::hang_ups::ends_with_text(&talk, &mut ends, &quick)?;
+    super::hang_ups::ends_with_text(&session, &mut ends, &quick)?;
     let Some(stopped) = rest(&mut lasts, &slow)? else { fail!("{slow} was not answered for") };
     expect::own_condition(&stopped)?;
     let head = says_nothing.head()?;
-    // The fence is on another connection, so the signal may have come before this request was read: then it was not begun, and
+    // The round trip  on another connection, so the signal may have come before this request was read: then it was not begun, and
     // has nothing to clean up.
     let begun = head.status != 503;
     if begun {
         expect::own_condition(&answer(&head, &mut says_nothing, &silent)?)?;
     }
-    nothing_is_begun(&server, &talk)?;
+    nothing_is_begun(&server, &session)?;
     let ending = server.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     // A handler that was still waiting for a worker has nothing to clean up either.
     let (lines, calls) = (cleanup_lines(&log), 1 + usize::from(begun));
     ensure!((1..=calls).contains(&lines), "slow_cleanup wrote {lines} lines in {calls} calls");
@@ -61,11 +61,11 @@ fn with_calls_running(bench: &mut Bench) -> Verdict {
 }
 
 /// A connection that is taken during the drain is for answers and cancellations.
-fn nothing_is_begun(server: &ReferenceServer, talk: &Talk<'_>) -> Verdict {
+fn nothing_is_begun(server: &ReferenceServer, session: &HttpSession<'_>) -> Verdict {
     let Ok(mut late) = server.connect() else { return Ok(()) };
     let id = server.fresh_id();
     // It may be over at any moment.
-    if late.send(&talk.call(&id, "sleep", json!({ "ms": 0 }))).is_ok()
+    if late.send(&session.call(&id, "sleep", json!({ "ms": 0 }))).is_ok()
         && let Ok(Some(head)) = late.maybe_head()
     {
         ensure!(head.status == 503, "{id} was answered with {} during the drain", head.status);
@@ -74,37 +74,37 @@ fn nothing_is_begun(server: &ReferenceServer, talk: &Talk<'_>) -> Verdict {
 }
 
 /// No client is connected: handlers are still stopped, and their cleanups run.
-fn with_clients_that_left(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = launch(bench).cleanup_log(&log);
-    let mut server = ReferenceServer::start(bench, &launch)?;
+fn with_clients_that_left(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = launch(context).cleanup_log(&log);
+    let mut server = ReferenceServer::start(context, &launch)?;
     for _ in 0..5 {
-        let talk = server.talk()?;
-        drop(talk.begin(&server.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?);
+        let session = server.session()?;
+        drop(session.begin(&server.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?);
     }
     server.alive()?;
     server.server.signal(Signal::TERM)?;
     let ending = server.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(cleanup_lines(&log) == 5, "{} cleanups of 5 calls", cleanup_lines(&log));
     Ok(())
 }
 
-fn with_idle(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn with_idle(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     let mut idle = Vec::new();
     for _ in 0..20 {
         // One connection that sent nothing, and one that may send more.
         idle.push(server.connect()?);
         let id = server.fresh_id();
         let mut wire = server.connect()?;
-        wire.send(&talk.ask(&id, "tools/list", json!({})))?;
+        wire.send(&session.ask(&id, "tools/list", json!({})))?;
         let head = wire.head()?;
         answer(&head, &mut wire, &id)?;
         idle.push(wire);
     }
-    let listening = if talk.session.is_some() { Some(talk.listen(None)?.1) } else { None };
+    let listening = if session.id.is_some() { Some(session.listen(None)?.1) } else { None };
     server.server.signal(Signal::TERM)?;
     for wire in &mut idle {
         wire.closed()?;
@@ -113,86 +113,86 @@ fn with_idle(bench: &mut Bench) -> Verdict {
         while listening.event()?.is_some() {}
     }
     let ending = server.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
-fn with_half_a_request(bench: &mut Bench) -> Verdict {
-    let launch = launch(bench);
-    let mut server = ReferenceServer::start(bench, &launch)?;
-    let talk = server.talk()?;
-    let request = talk.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS }));
+fn with_half_a_request(context: &mut CheckContext) -> Verdict {
+    let launch = launch(context);
+    let mut server = ReferenceServer::start(context, &launch)?;
+    let session = server.session()?;
+    let request = session.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS }));
     let (mut head, mut body) = (server.connect()?, server.connect()?);
     head.write(&request.head()[..40])?;
     body.write(&request.head())?;
     body.write(&request.body[..10])?;
-    talk.fence()?;
+    session.round_trip()?;
     server.server.signal(Signal::TERM)?;
     let ending = server.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
-fn with_unread(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = launch(bench).cleanup_log(&log);
-    let mut server = ReferenceServer::start(bench, &launch)?;
-    let talk = server.talk()?;
-    let mut unread = vec![talk.begin(&server.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?];
+fn with_unread(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = launch(context).cleanup_log(&log);
+    let mut server = ReferenceServer::start(context, &launch)?;
+    let session = server.session()?;
+    let mut unread = vec![session.begin(&server.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?];
     for _ in 0..3 {
         let mut wire = server.connect()?;
-        wire.send(&talk.call(&server.fresh_id(), "blob", json!({ "bytes": 8 << 20 })))?;
+        wire.send(&session.call(&server.fresh_id(), "blob", json!({ "bytes": 8 << 20 })))?;
         unread.push(wire);
     }
-    talk.fence()?;
+    session.round_trip()?;
     server.server.signal(Signal::TERM)?;
     let ending = server.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     Ok(())
 }
 
 /// The second signal ends it at once, however long the window is.
-fn twice(bench: &mut Bench) -> Verdict {
-    let launch = launch(bench).argument("--drain").argument(BLOCK_MS.to_string());
-    let mut server = ReferenceServer::start(bench, &launch)?;
-    let talk = server.talk()?;
-    let running = talk.begin(&server.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?;
+fn twice(context: &mut CheckContext) -> Verdict {
+    let launch = launch(context).argument("--drain").argument(BLOCK_MS.to_string());
+    let mut server = ReferenceServer::start(context, &launch)?;
+    let session = server.session()?;
+    let running = session.begin(&server.fresh_id(), "slow_cleanup", json!({ "ms": LONG_MS }))?;
     server.server.signal(Signal::TERM)?;
     std::thread::sleep(Duration::from_millis(50));
     server.server.signal(Signal::TERM)?;
     let ending = server.server.wait(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     drop(running);
     ensure!(!server.server.errors.text().contains("panicked"), "the second signal made it panic");
     Ok(())
 }
 
 /// Calls that were begun before the signal are answered, each in its response, or their connections were never served.
-fn raced(bench: &mut Bench) -> Verdict {
+fn raced(context: &mut CheckContext) -> Verdict {
     const ROUNDS: usize = 20;
     let (mut answered, mut closed) = (0, 0);
     for _ in 0..ROUNDS {
-        let log = bench.new_file();
-        let launch = launch(bench).cleanup_log(&log);
-        let mut server = ReferenceServer::start(bench, &launch)?;
-        let talk = server.talk()?;
+        let log = context.new_file();
+        let launch = launch(context).cleanup_log(&log);
+        let mut server = ReferenceServer::start(context, &launch)?;
+        let session = server.session()?;
         let mut calls = Vec::new();
-        for _ in 0..bench.random.below(8) {
+        for _ in 0..context.random.below(8) {
             let (id, mut wire) = (server.fresh_id(), server.connect()?);
-            wire.send(&talk.call(&id, "sleep", json!({ "ms": bench.random.below(5) })))?;
+            wire.send(&session.call(&id, "sleep", json!({ "ms": context.random.below(5) })))?;
             calls.push((id, wire));
         }
         // One that is known to run is answered for, and cleaned up, whatever the moment.
         let running = server.fresh_id();
-        let left = bench.random.coin();
-        let lasts = left && talk.session.is_none();
-        let stream = talk.begin(&running, "slow_cleanup", json!({ "ms": if lasts { LONG_MS } else { 100 } }))?;
+        let left = context.random.coin();
+        let lasts = left && session.id.is_none();
+        let stream = session.begin(&running, "slow_cleanup", json!({ "ms": if lasts { LONG_MS } else { 100 } }))?;
         let mut stream = Some(stream);
         if left {
             stream = None;
         }
-        bench.random.pause(3_000);
+        context.random.pause(3_000);
         server.server.signal(Signal::TERM)?;
         for (id, mut wire) in calls {
             match wire.maybe_head()? {
@@ -205,12 +205,12 @@ fn raced(bench: &mut Bench) -> Verdict {
             }
         }
         if let Some(mut stream) = stream {
-            super::hang_ups::ends_with_text(&talk, &mut stream, &running)?;
+            super::hang_ups::ends_with_text(&session, &mut stream, &running)?;
         }
         server.ended(ENDING_ACCEPTED)?;
         let cleaned = cleanup_lines(&log);
         ensure!(cleaned == usize::from(lasts), "{cleaned} cleanups of the call that ran");
     }
-    bench.note(format!("{answered} answered, {closed} not begun"));
+    context.note(format!("{answered} answered, {closed} not begun"));
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::reference_server::{ReferenceServer, Talk, answer};
+use super::reference_server::{HttpSession, ReferenceServer, answer};
 use super::wire::Request;
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::expect;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
@@ -46,12 +46,12 @@ fn refused(server: &ReferenceServer, bytes: &[u8], what: &str) -> Verdict {
     server.alive().map_err(|failure| failure.at(what))
 }
 
-fn two_ends(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn two_ends(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     // It must never run: the end of the server would wait for it.
-    let hidden = talk.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
-    let good = talk.ask(&server.fresh_id(), "tools/list", json!({}));
+    let hidden = session.call(&server.fresh_id(), "sleep", json!({ "ms": LONG_MS })).bytes();
+    let good = session.ask(&server.fresh_id(), "tools/list", json!({}));
     let length = good.body.len().to_string();
     let more = (good.body.len() + 5).to_string();
     let both = [("Content-Length", &*length), ("Content-Length", &more)];
@@ -80,10 +80,10 @@ fn with(request: &Request, headers: &[(&str, &str)]) -> Request {
 }
 
 /// A line that begins with a space went on from the one before, once. Nobody may see one header where others see two.
-fn folded(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
-    let good = talk.ask(&server.fresh_id(), "tools/list", json!({}));
+fn folded(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
+    let good = session.ask(&server.fresh_id(), "tools/list", json!({}));
     for name in ["Host", "Mcp-Session-Id", "Content-Length", "MCP-Protocol-Version", "X-Anything"] {
         for fold in ["\r\n ", "\r\n\t", "\n ", "\r"] {
             let value = good.headers.iter().find(|(known, _)| known == name).map_or("1", |(_, value)| value);
@@ -98,16 +98,16 @@ fn folded(bench: &mut Bench) -> Verdict {
 }
 
 /// A header given twice means two things to two readers that each use only one of them.
-fn twice(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let (talk, other) = (server.talk()?, server.talk()?);
+fn twice(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let (session, other) = (server.session()?, server.session()?);
     let id = server.fresh_id();
-    let good = talk.call(&id, "echo", json!({ "text": "x" }));
+    let good = session.call(&id, "echo", json!({ "text": "x" }));
     for (name, value) in good.headers.clone() {
         if ["Accept", "Content-Type"].contains(&&*name) {
             continue;
         }
-        let different = match (&other.session, &*name) {
+        let different = match (&other.id, &*name) {
             (Some(session), "Mcp-Session-Id") => session.clone(),
             _ => format!("{value}x"),
         };
@@ -122,59 +122,64 @@ fn twice(bench: &mut Bench) -> Verdict {
 }
 
 /// What the headers mirror is what the body says, or nothing is done.
-fn at_odds(bench: &mut Bench) -> Verdict {
+fn at_odds(context: &mut CheckContext) -> Verdict {
     const HEADER_MISMATCH: i64 = -32020;
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     let id = server.fresh_id();
-    let good = talk.call(&id, "sleep", json!({ "ms": LONG_MS }));
+    let good = session.call(&id, "sleep", json!({ "ms": LONG_MS }));
     for (name, values) in [
         ("Mcp-Method", &["tools/list", "Tools/Call", "tools/call,tools/call", "", "=?base64?dG9vbHMvY2FsbA==?="][..]),
         ("Mcp-Name", &["echo", "Sleep", "sleep,echo", "", "=?base64?ZWNobw==?=", "=?base64?!!?="]),
         ("MCP-Protocol-Version", &["2025-11-25", "2026-07-29", ""]),
     ] {
         for value in values {
-            mismatch(&talk, &good.clone().replacing(name, value), &id, HEADER_MISMATCH)
+            mismatch(&session, &good.clone().replacing(name, value), &id, HEADER_MISMATCH)
                 .map_err(|failure| failure.at(format!("{name}: {value}")))?;
         }
-        mismatch(&talk, &good.clone().without(name), &id, HEADER_MISMATCH)
+        mismatch(&session, &good.clone().without(name), &id, HEADER_MISMATCH)
             .map_err(|failure| failure.at(format!("no {name}")))?;
     }
     server.finish().map(drop)
 }
 
-fn mismatch(talk: &Talk<'_>, request: &Request, id: &crate::client::message::Id, code: i64) -> Verdict {
-    let (head, mut wire) = talk.server.send(request)?;
+fn mismatch(session: &HttpSession<'_>, request: &Request, id: &crate::client::message::Id, code: i64) -> Verdict {
+    let (head, mut wire) = session.server.send(request)?;
     ensure!(head.status == 400, "answered with {}", head.status);
     expect::error(&answer(&head, &mut wire, id)?, &[code]).map(drop)
 }
 
-fn other_revision(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
-    let good = talk.call(&server.fresh_id(), "echo", json!({ "text": "x" }));
+fn other_revision(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
+    let good = session.call(&server.fresh_id(), "echo", json!({ "text": "x" }));
     for version in ["1999-01-01", "2026-07-28", "", "2025-11-25, 2025-11-25", "draft"] {
         let status = server.status(&good.clone().replacing("MCP-Protocol-Version", version))?;
         ensure!(status == 400, "MCP-Protocol-Version {version:?} was answered with {status}");
     }
-    talk.fence()?;
+    session.round_trip()?;
     server.finish().map(drop)
 }
 
 /// Every way in, with this header.
-fn every_method(talk: &Talk<'_>, change: impl Fn(Request) -> Request, allowed: &[u16], what: &str) -> Verdict {
-    let post = talk.call(&talk.server.fresh_id(), "echo", json!({ "text": "x" }));
-    for request in [post, talk.request("GET"), talk.request("DELETE"), talk.request("OPTIONS")] {
+fn every_method(
+    session: &HttpSession<'_>,
+    change: impl Fn(Request) -> Request,
+    allowed: &[u16],
+    what: &str,
+) -> Verdict {
+    let post = session.call(&session.server.fresh_id(), "echo", json!({ "text": "x" }));
+    for request in [post, session.request("GET"), session.request("DELETE"), session.request("OPTIONS")] {
         let method = request.method;
-        let status = talk.server.status(&change(request))?;
+        let status = session.server.status(&change(request))?;
         ensure!(allowed.contains(&status), "{method} with {what} was answered with {status}");
     }
     Ok(())
 }
 
-fn host(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn host(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     let port = server.address.port();
     for name in [
         "evil.example.com",
@@ -187,25 +192,26 @@ fn host(bench: &mut Bench) -> Verdict {
         "localhost@evil.example.com",
         "",
     ] {
-        every_method(&talk, |request| request.replacing("Host", name), &[400, 403], &format!("Host {name:?}"))?;
+        every_method(&session, |request| request.replacing("Host", name), &[400, 403], &format!("Host {name:?}"))?;
     }
-    every_method(&talk, |request| request.without("Host"), &[400, 403], "no Host")?;
-    every_method(&talk, |request| request.with("Host", "evil.example.com"), &[400, 403], "two Hosts")?;
+    every_method(&session, |request| request.without("Host"), &[400, 403], "no Host")?;
+    every_method(&session, |request| request.with("Host", "evil.example.com"), &[400, 403], "two Hosts")?;
     for name in [format!("localhost:{port}"), format!("LOCALHOST:{port}"), "127.0.0.1".to_owned(), "[::1]".to_owned()] {
-        let status =
-            server.status(&talk.call(&server.fresh_id(), "echo", json!({ "text": "x" })).replacing("Host", &name))?;
+        let status = server
+            .status(&session.call(&server.fresh_id(), "echo", json!({ "text": "x" })).replacing("Host", &name))?;
         ensure!(status == 200, "Host {name} was answered with {status}");
     }
     // The target may name a host too.
     let target = "http://evil.example.com/mcp".to_owned();
-    let status = server.status(&Request { target, ..talk.call(&server.fresh_id(), "echo", json!({ "text": "x" })) })?;
+    let status =
+        server.status(&Request { target, ..session.call(&server.fresh_id(), "echo", json!({ "text": "x" })) })?;
     ensure!([400, 403].contains(&status), "a target elsewhere was answered with {status}");
     server.finish().map(drop)
 }
 
-fn origin(bench: &mut Bench) -> Verdict {
-    let mut server = ReferenceServer::open(bench)?;
-    let talk = server.talk()?;
+fn origin(context: &mut CheckContext) -> Verdict {
+    let mut server = ReferenceServer::open(context)?;
+    let session = server.session()?;
     for origin in [
         "https://evil.example.com",
         "http://localhost.evil.example.com",
@@ -217,13 +223,13 @@ fn origin(bench: &mut Bench) -> Verdict {
         "file://",
         "http://localhost, https://evil.example.com",
     ] {
-        every_method(&talk, |request| request.with("Origin", origin), &[403], &format!("Origin {origin:?}"))?;
+        every_method(&session, |request| request.with("Origin", origin), &[403], &format!("Origin {origin:?}"))?;
     }
     let two = |request: Request| request.with("Origin", "http://localhost").with("Origin", "https://evil.example.com");
-    every_method(&talk, two, &[403], "two Origins")?;
+    every_method(&session, two, &[403], "two Origins")?;
     for origin in ["http://localhost", "http://localhost:5173", "http://127.0.0.1:80", "https://[::1]:8443"] {
         let status =
-            server.status(&talk.call(&server.fresh_id(), "echo", json!({ "text": "x" })).with("Origin", origin))?;
+            server.status(&session.call(&server.fresh_id(), "echo", json!({ "text": "x" })).with("Origin", origin))?;
         ensure!(status == 200, "Origin {origin} was answered with {status}");
     }
     server.finish().map(drop)

@@ -8,7 +8,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::failure::{Failure, Verdict, ensure, fail};
-use crate::limits::PATIENCE;
+use crate::limits::CHECK_TIMEOUT;
 
 /// A request, to be changed before it is written.
 #[derive(Clone, Debug)]
@@ -109,8 +109,8 @@ impl Wire {
     pub(super) fn connect(address: SocketAddr) -> Verdict<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(CHECK_TIMEOUT))?;
+        stream.set_write_timeout(Some(CHECK_TIMEOUT))?;
         Ok(Self { stream, raw: Vec::new(), body: Vec::new(), framing: Framing::Over })
     }
 
@@ -205,7 +205,7 @@ impl Wire {
         self.stream.set_read_timeout(Some(time))?;
         let peeked = self.stream.peek(&mut [0]).map_err(|error| error.kind());
         let silent = matches!(peeked, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut));
-        self.stream.set_read_timeout(Some(PATIENCE))?;
+        self.stream.set_read_timeout(Some(CHECK_TIMEOUT))?;
         Ok(silent)
     }
 
@@ -268,7 +268,7 @@ impl Wire {
             Ok(count) => Ok(count > 0),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(false),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                fail!("nothing came within {PATIENCE:?}")
+                fail!("nothing came within {CHECK_TIMEOUT:?}")
             }
             Err(error) => Err(error.into()),
         }

@@ -1,14 +1,18 @@
 //! Malformed lines between calls in flight: each gets its error or is ignored, and the calls are not disturbed.
 
+mod batches;
+mod bytes;
+mod limits;
+
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::Client;
 use crate::client::expect::{self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::client::message::{Body, Id, Identity, Message};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure, fail};
-use crate::limits::{FRAME_LIMIT, LONG_LINE_KIB, PATIENCE};
+use crate::limits::CHECK_TIMEOUT;
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -51,6 +55,9 @@ pub(crate) enum Expected {
 }
 
 use Expected::{MaybeNamed, Named, Silence, Unnamed};
+use batches::{batch_refused, batch_served};
+use bytes::{blank_lines, invalid_utf8, malformed_json, nesting, not_json_rpc, nul_bytes};
+use limits::{line_over_default_limit, line_over_small_limit};
 
 /// A bad line, without its newline.
 pub(crate) type Bad = (Vec<u8>, Expected);
@@ -60,8 +67,8 @@ fn bad(bytes: impl AsRef<[u8]>, expected: Expected) -> Bad {
 }
 
 /// Sends bad lines between calls in flight and compares the output, line by line.
-pub(crate) fn between_calls(bench: &mut Bench, make: impl FnOnce(&Client) -> Vec<Bad>) -> Verdict {
-    let mut client = bench.open()?;
+pub(crate) fn between_calls(context: &mut CheckContext, make: impl FnOnce(&Client) -> Vec<Bad>) -> Verdict {
+    let mut client = context.open()?;
     let lines = make(&client);
     between_calls_of(&mut client, lines)?;
     client.finish()?;
@@ -73,7 +80,7 @@ fn between_calls_of(client: &mut Client, lines: Vec<Bad>) -> Verdict {
     for ms in [150, 200, 250] {
         flying.push(client.call("sleep", json!({ "ms": ms }))?);
     }
-    client.fence()?;
+    client.round_trip()?;
     for (bytes, expected) in lines {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(100)]).into_owned();
         judge_line(client, &bytes, &expected, &flying).map_err(|failure| failure.at(shown))?;
@@ -81,7 +88,7 @@ fn between_calls_of(client: &mut Client, lines: Vec<Bad>) -> Verdict {
     for id in &flying {
         client.text(id)?;
     }
-    client.fence()?;
+    client.round_trip()?;
     Ok(())
 }
 
@@ -89,7 +96,7 @@ fn between_calls_of(client: &mut Client, lines: Vec<Bad>) -> Verdict {
 fn judge_line(client: &mut Client, bytes: &[u8], expected: &Expected, flying: &[Id]) -> Verdict {
     let start = client.place();
     client.send([bytes, b"\n"].concat())?;
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     let about_flying = |message: &Message| message.answers().is_some_and(|id| flying.contains(id));
     let came: Vec<Message> = client.between(start, end).into_iter().filter(|message| !about_flying(message)).collect();
     let null = client.era.writes_null_id();
@@ -117,150 +124,8 @@ fn openings(messages: &[Message]) -> String {
     messages.iter().map(|message| message.opening.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-fn invalid_utf8(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
-        vec![
-            bad(b"\xff\xfe\xfd", Unnamed(&[PARSE_ERROR])),
-            bad(b"\xc3", Unnamed(&[PARSE_ERROR])),
-            bad(b"{\"jsonrpc\":\"2.0\",\"method\xff\":1}", Unnamed(&[PARSE_ERROR])),
-            bad(b"\xef\xbb\xbf\xff", Unnamed(&[PARSE_ERROR])),
-        ]
-    })
-}
-
-fn malformed_json(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
-        vec![
-            bad("{", Unnamed(&[PARSE_ERROR])),
-            bad("this is not JSON", Unnamed(&[PARSE_ERROR])),
-            bad("{\"jsonrpc\":\"2.0\",", Unnamed(&[PARSE_ERROR])),
-            bad("{'jsonrpc':'2.0'}", Unnamed(&[PARSE_ERROR])),
-            bad("}{", Unnamed(&[PARSE_ERROR])),
-            bad("\"no end", Unnamed(&[PARSE_ERROR])),
-            bad("[1,", Unnamed(&[PARSE_ERROR])),
-            bad("{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\",\"id\":}", Unnamed(&[PARSE_ERROR])),
-            // The id stands before the fault: it can be read, so the refusal is under it.
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":41,\"method\":\"tools/call\",\"params\":{",
-                Named(Id::number(41), &[PARSE_ERROR]),
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":\"fortytwo\",\"method\":\"tools/call\",\"params\":{\"name\":nope}}",
-                Named(Id::string("fortytwo"), &[PARSE_ERROR]),
-            ),
-            bad(
-                "{\"jsonrpc\":\"2.0\",\"id\":43,\"method\":\"tools/list\"} trailing",
-                Named(Id::number(43), &[PARSE_ERROR]),
-            ),
-        ]
-    })
-}
-
-fn not_json_rpc(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
-        vec![
-            bad("{\"hello\":\"world\"}", Unnamed(&[INVALID_REQUEST])),
-            bad("{}", Unnamed(&[INVALID_REQUEST])),
-            bad("42", Unnamed(&[INVALID_REQUEST])),
-            bad("\"text\"", Unnamed(&[INVALID_REQUEST])),
-            bad("null", Unnamed(&[INVALID_REQUEST])),
-            bad("true", Unnamed(&[INVALID_REQUEST])),
-            bad("{\"jsonrpc\":\"1.0\",\"id\":44,\"method\":\"tools/list\"}", Named(Id::number(44), &[INVALID_REQUEST])),
-            bad("{\"jsonrpc\":2.0,\"id\":45,\"method\":\"tools/list\"}", Named(Id::number(45), &[INVALID_REQUEST])),
-            bad("{\"id\":46,\"method\":\"tools/list\"}", Named(Id::number(46), &[INVALID_REQUEST])),
-        ]
-    })
-}
-
-fn nul_bytes(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
-        let inside = client.call_line(&Id::number(47), "echo", json!({ "text": "NUL" })).trim_end().to_owned();
-        vec![
-            bad([0; 1], Unnamed(&[PARSE_ERROR])),
-            bad([0; 1000], Unnamed(&[PARSE_ERROR])),
-            bad(inside.replace("NUL", "a\0b"), Named(Id::number(47), &[PARSE_ERROR])),
-        ]
-    })
-}
-
-fn blank_lines(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
-        vec![
-            bad("", Silence),
-            bad("\r", Silence),
-            bad("\n\n\n\r\n\r\n", Silence),
-            bad("   ", Silence),
-            bad(" \t \r", Silence),
-            bad("\n".repeat(10_000), Silence),
-        ]
-    })?;
-    // A line may end as it does on other systems.
-    let mut client = bench.open()?;
-    let id = client.fresh_id();
-    let line = client.call_line(&id, "add", json!({ "a": 2, "b": 3 })).replace('\n', "\r\n");
-    client.send_request(&id, &line)?;
-    ensure!(client.text(&id)? == "5", "a call that ends with CRLF");
-    client.finish()?;
-    Ok(())
-}
-
-fn nesting(bench: &mut Bench) -> Verdict {
-    const DEEP: usize = 100_000;
-    const EITHER: &[i64] = &[PARSE_ERROR, INVALID_REQUEST];
-    between_calls(bench, |_| {
-        let objects = "{\"a\":".repeat(DEEP) + "1" + &"}".repeat(DEEP);
-        vec![
-            bad("[".repeat(DEEP) + &"]".repeat(DEEP), Unnamed(EITHER)),
-            bad("[".repeat(DEEP), Unnamed(EITHER)),
-            bad(&objects, Unnamed(EITHER)),
-            bad(
-                format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nothing\",\"params\":{objects}}}"),
-                Unnamed(EITHER),
-            ),
-        ]
-    })
-}
-
-/// A refusal for a limit is a condition of the server's own, or a request that cannot be read.
-const OVERSIZED: &[i64] = &[PARSE_ERROR, INVALID_REQUEST, expect::INTERNAL_ERROR];
-
-fn line_over_small_limit(bench: &mut Bench) -> Verdict {
-    const LIMIT: usize = 65_536;
-    let launch = bench.launch().argument("--max-frame").argument(LIMIT.to_string());
-    let mut client = bench.open_with(&launch)?;
-    let mut lines = Vec::new();
-    for length in [LIMIT + 1, LIMIT * 2, LIMIT * 20] {
-        lines.push(bad("x".repeat(length), Unnamed(OVERSIZED)));
-        let id = Id::number(1_000 + length as u64);
-        let call = client.call_line(&id, "echo", json!({ "text": "y".repeat(length) })).trim_end().to_owned();
-        lines.push((call.into_bytes(), MaybeNamed(id, OVERSIZED)));
-        lines.push(bad(b"\xff".repeat(length), Unnamed(OVERSIZED)));
-    }
-    between_calls_of(&mut client, lines)?;
-    // What fits is served.
-    let text = "z".repeat(LIMIT / 2);
-    let id = client.call("echo", json!({ "text": text }))?;
-    ensure!(client.text(&id)? == text, "an echo of half the limit");
-    client.finish()?;
-    Ok(())
-}
-
-fn line_over_default_limit(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    client.fence()?;
-    let idle = client.server.memory()?.resident;
-    let id = Id::number(48);
-    let call = client.call_line(&id, "echo", json!({ "text": "y".repeat(4 * FRAME_LIMIT) })).trim_end().to_owned();
-    between_calls_of(&mut client, vec![(call.into_bytes(), MaybeNamed(id, OVERSIZED))])?;
-    let over = client.server.memory()?.peak.saturating_sub(idle);
-    bench.note_memory("64 MiB line: peak over idle", over);
-    ensure!(over <= LONG_LINE_KIB, "a refused line cost {over} KiB, the bound is {LONG_LINE_KIB} KiB");
-    client.finish()?;
-    Ok(())
-}
-
-fn id_null(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
+fn id_null(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |client| {
         vec![
             bad(client.request_line(&Id::raw("null"), "tools/list", json!({})).trim_end(), Unnamed(&[INVALID_REQUEST])),
             bad(
@@ -271,8 +136,8 @@ fn id_null(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn id_of_wrong_type(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
+fn id_of_wrong_type(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |client| {
         ["1.5", "-0.5", "1e-3", "true", "false", "{}", "[]", "[1]", "{\"id\":1}"]
             .iter()
             .map(|id| {
@@ -283,8 +148,8 @@ fn id_of_wrong_type(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn missing_method(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
+fn missing_method(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |_| {
         vec![
             // Without a method it may be a damaged answer, and only a request is refused under its id.
             bad("{\"jsonrpc\":\"2.0\",\"id\":49}", Unnamed(&[INVALID_REQUEST])),
@@ -298,9 +163,9 @@ fn missing_method(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn params_of_wrong_shape(bench: &mut Bench) -> Verdict {
+fn params_of_wrong_shape(context: &mut CheckContext) -> Verdict {
     const WRONG: &[i64] = &[INVALID_REQUEST, INVALID_PARAMS];
-    between_calls(bench, |client| {
+    between_calls(context, |client| {
         let mut lines = Vec::new();
         for (number, params) in ["7", "\"text\"", "true", "[1,2]", "[]"].iter().enumerate() {
             let id = Id::number(60 + number as u64);
@@ -322,23 +187,23 @@ fn params_of_wrong_shape(bench: &mut Bench) -> Verdict {
         }
         lines
     })?;
-    arguments_of_wrong_shape(bench)
+    arguments_of_wrong_shape(context)
 }
 
 /// Arguments that a known tool cannot take: a result that a model can mend, or invalid parameters where they are no object.
-fn arguments_of_wrong_shape(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn arguments_of_wrong_shape(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     for arguments in [json!({}), json!({ "a": "two", "b": 3 }), json!({ "a": 2 }), json!({ "a": null, "b": 3 })] {
         let shown = arguments.to_string();
         let id = client.call("add", arguments)?;
-        let words = expect::tool_failure(&client.answer(&id)?, bench.era).map_err(|failure| failure.at(&shown))?;
+        let words = expect::tool_failure(&client.answer(&id)?, context.era).map_err(|failure| failure.at(&shown))?;
         ensure!(words.contains('a') || words.contains('b'), "{shown}: the message does not name the argument: {words}");
     }
     for arguments in [json!(7), json!([1, 2]), json!("text")] {
         let id = client.call("add", arguments)?;
         let answer = client.answer(&id)?;
         if matches!(answer.body, Body::Result(_)) {
-            expect::tool_failure(&answer, bench.era)?;
+            expect::tool_failure(&answer, context.era)?;
         } else {
             expect::error(&answer, &[INVALID_PARAMS])?;
         }
@@ -347,8 +212,8 @@ fn arguments_of_wrong_shape(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn unknown_names(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
+fn unknown_names(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |client| {
         vec![
             bad(
                 client.request_line(&Id::number(81), "no/such/method", json!({})).trim_end(),
@@ -362,8 +227,8 @@ fn unknown_names(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn unknown_notifications(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |_| {
+fn unknown_notifications(context: &mut CheckContext) -> Verdict {
+    between_calls(context, |_| {
         vec![
             bad("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/no_such_thing\"}", Silence),
             bad("{\"jsonrpc\":\"2.0\",\"method\":\"tools/list\"}", Silence),
@@ -378,69 +243,23 @@ fn unknown_notifications(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn batch_refused(bench: &mut Bench) -> Verdict {
-    between_calls(bench, |client| {
-        let member = client.request_line(&Id::number(83), "tools/list", json!({}));
-        let member = member.trim_end();
-        vec![
-            bad("[]", Unnamed(&[INVALID_REQUEST])),
-            bad(format!("[{member}]"), Unnamed(&[INVALID_REQUEST])),
-            bad("[1,2,3]", Unnamed(&[INVALID_REQUEST])),
-        ]
-    })
-}
-
-/// One array when all have ended; no entry for a notification; a slow member delays only its array.
-fn batch_served(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    let (slow, quick) = (client.fresh_id(), client.fresh_id());
-    client.count(&slow);
-    client.count(&quick);
-    let members = [
-        client.call_line(&slow, "sleep", json!({ "ms": 200 })),
-        client.call_line(&quick, "add", json!({ "a": 2, "b": 3 })),
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/roots/list_changed\"}".to_owned(),
-    ];
-    let members: Vec<&str> = members.iter().map(|line| line.trim_end()).collect();
-    client.send(format!("[{}]\n", members.join(",")))?;
-    let (fence, _) = client.fence()?;
-    let place = client.answer_place(&slow)?;
-    ensure!(place == client.answer_place(&quick)?, "the answers to a batch are not in one array");
-    ensure!(place > fence, "a batch held up a call that was not in it, or was answered in part");
-    let array = client.between(place, place + 1);
-    match array.first().map(|message| &message.body) {
-        Some(Body::Batch(entries)) => ensure!(entries.len() == 2, "{} entries for two requests", entries.len()),
-        _ => fail!("a batch was not answered with an array"),
-    }
-    let start = client.place();
-    client.send("[]\n")?;
-    let (end, _) = client.fence()?;
-    let came = client.between(start, end);
-    ensure!(came.len() == 1, "an empty batch: {}", openings(&came));
-    for message in &came {
-        expect::error(message, &[INVALID_REQUEST])?;
-    }
-    client.finish()?;
-    Ok(())
-}
-
 /// A line that cannot be taken names a call in flight: an error under that id would be read as the call's answer.
-fn id_in_flight(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn id_in_flight(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = client.call("sleep", json!({ "ms": 300 }))?;
-    client.fence()?;
+    client.round_trip()?;
     let start = client.place();
     let mut sent = 0;
     for rest in ["\"method\":\"tools/call\",\"params\":{", "\"method\":7}", "\"params\":{}}", "\"method\":\"\u{0}\"}"] {
         client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}\n"))?;
         sent += 1;
     }
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     let came = client.between(start, end);
     ensure!(came.len() == sent, "{sent} bad lines, {} errors: {}", came.len(), openings(&came));
     for message in &came {
         expect::error(message, &[PARSE_ERROR, INVALID_REQUEST])?;
-        expect::unnamed(message, bench.era.writes_null_id())?;
+        expect::unnamed(message, context.era.writes_null_id())?;
     }
     client.text(&id)?;
     client.finish()?;
@@ -448,7 +267,7 @@ fn id_in_flight(bench: &mut Bench) -> Verdict {
 }
 
 /// Bad lines and calls in one stream, cut into two writes anywhere.
-fn storm(bench: &mut Bench) -> Verdict {
+fn storm(context: &mut CheckContext) -> Verdict {
     let bad: &[&[u8]] = &[
         b"\xff\xfe",
         b"{",
@@ -459,36 +278,37 @@ fn storm(bench: &mut Bench) -> Verdict {
         b"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"tools/list\"}",
         b"\"\xc3\x28\"",
     ];
-    let mut client = bench.open()?;
+    let mut client = context.open()?;
     let mut calls = Vec::new();
     let mut errors = 0;
-    bench.race(|bench| {
+    context.race(|context| {
         let mut bytes = Vec::new();
         for _ in 0..4 {
             let id = client.fresh_id();
             client.count(&id);
-            let ms = bench.random.below(3);
+            let ms = context.random.below(3);
             bytes.extend_from_slice(client.call_line(&id, "sleep", json!({ "ms": ms })).as_bytes());
             calls.push(id);
-            bytes.extend_from_slice(bad[bench.random.place(bad.len())]);
-            bytes.extend_from_slice(if bench.random.coin() { b"\n" } else { b"\r\n\n" });
+            bytes.extend_from_slice(bad[context.random.place(bad.len())]);
+            bytes.extend_from_slice(if context.random.coin() { b"\n" } else { b"\r\n\n" });
             errors += 1;
         }
-        let cut = bench.random.place(bytes.len());
+        let cut = context.random.place(bytes.len());
         client.send(&bytes[..cut])?;
-        bench.random.pause(300);
+        context.random.pause(300);
         client.send(&bytes[cut..])
     })?;
     for id in &calls {
         client.text(id)?;
     }
     let transcript = &client.server.output.transcript;
-    let count =
-        |seen: &crate::process::output::Seen| seen.messages.iter().filter(|line| line.is_unnamed_error()).count();
-    let all = transcript.wait(PATIENCE, |seen| (seen.messages.len() >= calls.len() + errors).then(|| count(seen)));
+    let count = |seen: &crate::process::output::TranscriptState| {
+        seen.messages.iter().filter(|line| line.is_unnamed_error()).count()
+    };
+    let all = transcript.wait(CHECK_TIMEOUT, |seen| (seen.messages.len() >= calls.len() + errors).then(|| count(seen)));
     ensure!(all == Some(errors), "{errors} bad lines, {all:?} errors");
     client.finish()?;
-    let after = count(&client.server.output.transcript.seen());
+    let after = count(&client.server.output.transcript.state());
     ensure!(after == errors, "{errors} bad lines, {after} errors");
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::cancellation_races as races;
-use crate::bench::{Bench, cleanup_lines, seconds, wait_for_cleanups};
+use crate::check_context::{CheckContext, cleanup_lines, seconds, wait_for_cleanups};
 use crate::client::expect;
 use crate::client::message::{Id, Message};
 use crate::client::{Client, cancel_line, initialize_line, initialized_line};
@@ -29,9 +29,9 @@ pub(crate) static ROW: Row = Row {
         Check::new("200_pairs_of_quick_calls_in_one_write", Era::BOTH, races::quick_pairs),
         Check::new("racing_its_answer", Era::BOTH, races::racing_its_answer),
         Check::new("racing_its_answer_all_tools", Era::BOTH, races::all_tools),
-        Check::new("handler_that_blocks_a_thread", Era::BOTH, |bench| goes_on(bench, "block_thread")),
-        Check::new("handler_that_blocks_a_worker", Era::BOTH, |bench| goes_on(bench, "block_worker")),
-        Check::new("handler_that_goes_on_regardless", Era::BOTH, |bench| goes_on(bench, "stubborn")),
+        Check::new("handler_that_blocks_a_thread", Era::BOTH, |context| goes_on(context, "block_thread")),
+        Check::new("handler_that_blocks_a_worker", Era::BOTH, |context| goes_on(context, "block_worker")),
+        Check::new("handler_that_goes_on_regardless", Era::BOTH, |context| goes_on(context, "stubborn")),
         Check::new("string_7_while_number_7_runs", Era::BOTH, string_while_number),
         Check::new("number_7_while_string_7_runs", Era::BOTH, number_while_string),
         Check::new("one_of_number_7_and_string_7", Era::BOTH, one_of_both),
@@ -46,14 +46,14 @@ pub(crate) static ROW: Row = Row {
     ],
 };
 
-fn running_call(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn running_call(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let other = client.call("sleep", json!({ "ms": 300 }))?;
     // Its own end would come while the check still looks.
     let id = client.call("sleep", json!({ "ms": 200 }))?;
-    client.fence()?;
+    client.round_trip()?;
     client.cancel(&id)?;
-    client.fence()?;
+    client.round_trip()?;
     client.text(&other)?;
     ensure!(client.answer_count(&id) == 0, "{id} was answered after its cancellation");
     client.finish()?;
@@ -61,16 +61,16 @@ fn running_call(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn cleaned_up(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+fn cleaned_up(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     let id = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     let other = client.call("slow_cleanup", json!({ "ms": 100 }))?;
     client.let_them_run()?;
     client.cancel(&id)?;
     let took = wait_for_cleanups(&log, 1)?;
-    bench.note(format!("cleanup after {}", seconds(took)));
+    context.note(format!("cleanup after {}", seconds(took)));
     client.text(&other)?;
     client.finish()?;
     ensure!(client.answer_count(&id) == 0, "{id} was answered after its cancellation");
@@ -78,8 +78,8 @@ fn cleaned_up(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn call_with_progress(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn call_with_progress(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     for _ in 0..20 {
         let (id, token, line) = client.progress_call_line("progress", json!({ "steps": 1_000, "ms": 5 }));
         client.send(line)?;
@@ -90,20 +90,20 @@ fn call_with_progress(bench: &mut Bench) -> Verdict {
         });
         ensure!(started.is_some(), "no progress of {id}");
         client.cancel(&id)?;
-        let (place, _) = client.fence()?;
-        bench.random.pause(5_000);
+        let (place, _) = client.round_trip()?;
+        context.random.pause(5_000);
         client.silent_since(&id, place)?;
     }
     client.finish()?;
     Ok(())
 }
 
-fn waits_on_client(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn waits_on_client(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = client.call("ask_roots", json!({}))?;
     client.requests_from_server("roots/list", 1)?;
     client.cancel(&id)?;
-    let (place, _) = client.fence()?;
+    let (place, _) = client.round_trip()?;
     client.silent_since(&id, place)?;
     ensure!(client.answer_count(&id) == 0, "{id} was answered");
     client.finish()?;
@@ -111,8 +111,8 @@ fn waits_on_client(bench: &mut Bench) -> Verdict {
 }
 
 /// The handler cannot be stopped. Its answer, when it has one at last, goes nowhere, and others are served meanwhile.
-fn goes_on(bench: &mut Bench, tool: &str) -> Verdict {
-    let mut client = bench.open()?;
+fn goes_on(context: &mut CheckContext, tool: &str) -> Verdict {
+    let mut client = context.open()?;
     for _ in 0..3 {
         let mut ids = Vec::new();
         for ms in [50, 100, 200] {
@@ -129,7 +129,7 @@ fn goes_on(bench: &mut Bench, tool: &str) -> Verdict {
         for id in &ids {
             client.cancel(id)?;
         }
-        let (place, _) = client.fence()?;
+        let (place, _) = client.round_trip()?;
         // Longer than the handlers go on.
         let later = client.call("sleep", json!({ "ms": 400 }))?;
         client.text(&later)?;
@@ -142,46 +142,46 @@ fn goes_on(bench: &mut Bench, tool: &str) -> Verdict {
     Ok(())
 }
 
-fn string_while_number(bench: &mut Bench) -> Verdict {
-    other_type(bench, &Id::number(7), &Id::string("7"))
+fn string_while_number(context: &mut CheckContext) -> Verdict {
+    other_type(context, &Id::number(7), &Id::string("7"))
 }
 
-fn number_while_string(bench: &mut Bench) -> Verdict {
-    other_type(bench, &Id::string("7"), &Id::number(7))
+fn number_while_string(context: &mut CheckContext) -> Verdict {
+    other_type(context, &Id::string("7"), &Id::number(7))
 }
 
-fn other_type(bench: &mut Bench, running: &Id, cancelled: &Id) -> Verdict {
-    let mut client = bench.open()?;
+fn other_type(context: &mut CheckContext, running: &Id, cancelled: &Id) -> Verdict {
+    let mut client = context.open()?;
     client.call_as(running, "sleep", json!({ "ms": 200 }))?;
     client.cancel(cancelled)?;
-    client.fence()?;
+    client.round_trip()?;
     client.text(running)?;
     client.finish()?;
     Ok(())
 }
 
-fn one_of_both(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn one_of_both(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let (number, string) = (Id::number(7), Id::string("7"));
     client.call_as(&number, "sleep", json!({ "ms": 200 }))?;
     client.call_as(&string, "sleep", json!({ "ms": 200 }))?;
     client.cancel(&string)?;
     client.text(&number)?;
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     ensure!(client.answer_count(&string) == 0, "the cancelled {string} was answered");
     Ok(())
 }
 
-fn after_the_answer(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn after_the_answer(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = client.call("echo", json!({ "text": "done" }))?;
     client.text(&id)?;
     let start = client.place();
     for _ in 0..100 {
         client.cancel(&id)?;
     }
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     ensure!(client.between(start, end).is_empty(), "a late cancellation was answered");
     // It does not hang over the id: the next call under it runs.
     client.call_as(&id, "echo", json!({ "text": "again" }))?;
@@ -191,8 +191,8 @@ fn after_the_answer(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn before_the_request(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn before_the_request(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = client.fresh_id();
     client.cancel(&id)?;
     client.call_as(&id, "echo", json!({ "text": "served" }))?;
@@ -201,15 +201,15 @@ fn before_the_request(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn twice(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+fn twice(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     let id = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     client.let_them_run()?;
     client.send(cancel_line(&id).repeat(2))?;
     client.cancel(&id)?;
-    let (place, _) = client.fence()?;
+    let (place, _) = client.round_trip()?;
     wait_for_cleanups(&log, 1)?;
     client.silent_since(&id, place)?;
     client.finish()?;
@@ -218,10 +218,10 @@ fn twice(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn unknown_id(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn unknown_id(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let flying = client.call("sleep", json!({ "ms": 100 }))?;
-    client.fence()?;
+    client.round_trip()?;
     for id in ["424242", "-5", "\"nobody\"", "\"\"", "18446744073709551616", "0"] {
         silently(&mut client, &cancel_line(&Id::raw(id)), &flying)?;
     }
@@ -234,7 +234,7 @@ fn unknown_id(bench: &mut Bench) -> Verdict {
 fn silently(client: &mut Client, line: &str, flying: &Id) -> Verdict {
     let start = client.place();
     client.send(line)?;
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     let came = client.between(start, end);
     let answered = came.iter().find(|message| message.answers() != Some(flying));
     ensure!(answered.is_none(), "{} gave {:?}", line.trim_end(), answered.map(|message| &message.opening));
@@ -242,25 +242,25 @@ fn silently(client: &mut Client, line: &str, flying: &Id) -> Verdict {
 }
 
 /// `initialize` is always answered once.
-fn of_initialize(bench: &mut Bench) -> Verdict {
-    let launch = bench.launch();
-    let mut client = bench.start(&launch)?;
+fn of_initialize(context: &mut CheckContext) -> Verdict {
+    let launch = context.launch();
+    let mut client = context.start(&launch)?;
     let id = Id::number(1);
-    let lines = initialize_line(&id, bench.era.revision()) + &cancel_line(&id) + &cancel_line(&id);
+    let lines = initialize_line(&id, context.era.revision()) + &cancel_line(&id) + &cancel_line(&id);
     client.send_request(&id, &lines)?;
     expect::result(&client.answer(&id)?)?;
     client.cancel(&id)?;
     client.send(initialized_line())?;
     client.cancel(&id)?;
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
-fn malformed(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn malformed(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let flying = client.call("sleep", json!({ "ms": 250 }))?;
-    client.fence()?;
+    client.round_trip()?;
     for params in [
         "{}",
         "[]",
@@ -282,10 +282,10 @@ fn malformed(bench: &mut Bench) -> Verdict {
 }
 
 /// With an id of its own it is a request, for a method that no request has: answered with an error, and nothing stops.
-fn as_a_request(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn as_a_request(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let flying = client.call("sleep", json!({ "ms": 200 }))?;
-    client.fence()?;
+    client.round_trip()?;
     let id = client.fresh_id();
     let line = client.request_line(&id, "notifications/cancelled", json!({ "requestId": 100_002 }));
     client.send_request(&id, &line)?;

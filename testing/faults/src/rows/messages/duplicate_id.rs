@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::Client;
 use crate::client::expect::{self, INVALID_REQUEST};
 use crate::client::message::{Body, Id, Message};
@@ -15,9 +15,9 @@ pub(crate) static ROW: Row = Row {
     fault: "two calls with the same id in flight",
     must: "the second is refused, the first is answered",
     checks: &[
-        Check::new("number", Era::THREE, |bench| duplicate(bench, &Id::number(9), 1)),
-        Check::new("string", Era::THREE, |bench| duplicate(bench, &Id::string("nine"), 1)),
-        Check::new("many_times", Era::THREE, |bench| duplicate(bench, &Id::number(9), 200)),
+        Check::new("number", Era::THREE, |context| duplicate(context, &Id::number(9), 1)),
+        Check::new("string", Era::THREE, |context| duplicate(context, &Id::string("nine"), 1)),
+        Check::new("many_times", Era::THREE, |context| duplicate(context, &Id::number(9), 200)),
         Check::new("string_and_number_are_two", Era::BOTH, string_and_number),
         Check::new("free_again_after_the_answer", Era::BOTH, free_again),
         Check::new("cancelled_after_the_refusal", Era::BOTH, cancelled_after),
@@ -37,14 +37,14 @@ fn refusals(client: &Client, id: &Id) -> Verdict<usize> {
     Ok(unnamed.len())
 }
 
-fn duplicate(bench: &mut Bench, id: &Id, times: usize) -> Verdict {
-    let mut client = bench.open()?;
+fn duplicate(context: &mut CheckContext, id: &Id, times: usize) -> Verdict {
+    let mut client = context.open()?;
     client.call_as(id, "sleep", json!({ "ms": 300 }))?;
     for _ in 0..times {
         let line = client.call_line(id, "echo", json!({ "text": "second" }));
         client.send(line)?;
     }
-    client.fence()?;
+    client.round_trip()?;
     ensure!(refusals(&client, id)? == times, "{} refusals of {times}", refusals(&client, id)?);
     ensure!(client.answer_count(id) == 0, "{id} was answered while its first call still ran");
     let text = client.text(id)?;
@@ -53,8 +53,8 @@ fn duplicate(bench: &mut Bench, id: &Id, times: usize) -> Verdict {
     Ok(())
 }
 
-fn string_and_number(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn string_and_number(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let (number, string) = (Id::number(7), Id::string("7"));
     client.call_as(&number, "sleep", json!({ "ms": 100 }))?;
     client.call_as(&string, "sleep", json!({ "ms": 100 }))?;
@@ -64,13 +64,13 @@ fn string_and_number(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn free_again(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn free_again(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = Id::number(9);
     for round in 1..=50 {
         client.call_as(&id, "echo", json!({ "text": "again" }))?;
-        let wait = |seen: &crate::process::output::Seen| (seen.answer_count(&id) == round).then_some(());
-        let came = client.server.output.transcript.wait(crate::limits::PATIENCE, wait);
+        let wait = |seen: &crate::process::output::TranscriptState| (seen.answer_count(&id) == round).then_some(());
+        let came = client.server.output.transcript.wait(crate::limits::CHECK_TIMEOUT, wait);
         ensure!(came.is_some(), "no answer to {id} in round {round}");
     }
     let refused = client.between(0, client.place()).iter().any(|line| matches!(line.body, Body::Error(_)));
@@ -79,14 +79,14 @@ fn free_again(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn cancelled_after(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn cancelled_after(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = Id::number(9);
     client.call_as(&id, "sleep", json!({ "ms": 60_000 }))?;
     let line = client.call_line(&id, "echo", json!({ "text": "second" }));
     client.send(line)?;
     client.cancel(&id)?;
-    client.fence()?;
+    client.round_trip()?;
     ensure!(refusals(&client, &id)? == 1, "the second was not refused");
     ensure!(client.answer_count(&id) == 0, "{id} was answered after its cancellation");
     client.finish()?;
@@ -94,24 +94,24 @@ fn cancelled_after(bench: &mut Bench) -> Verdict {
 }
 
 /// The second comes about when the first ends: it is served or refused, and there are two endings in all.
-fn raced(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn raced(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let mut both_served = 0;
-    bench.race(|bench| {
+    context.race(|context| {
         let id = client.fresh_id();
-        let first = client.call_line(&id, "sleep", json!({ "ms": bench.random.below(2) }));
+        let first = client.call_line(&id, "sleep", json!({ "ms": context.random.below(2) }));
         let second = client.call_line(&id, "echo", json!({ "text": "second" }));
         client.count(&id);
         client.count(&id);
-        if bench.random.coin() {
+        if context.random.coin() {
             client.send(first + &second)?;
         } else {
             client.send(first)?;
-            bench.random.pause(2_500);
+            context.random.pause(2_500);
             client.send(second)?;
         }
-        client.fence()?;
-        let ended = client.server.output.transcript.wait(crate::limits::PATIENCE, |seen| {
+        client.round_trip()?;
+        let ended = client.server.output.transcript.wait(crate::limits::CHECK_TIMEOUT, |seen| {
             let refused = seen.messages.iter().rev().take(12).filter(|line| names(line, &id)).count();
             let answered = seen.answer_count(&id);
             (refused + answered >= 2).then_some((refused, answered))
@@ -123,7 +123,7 @@ fn raced(bench: &mut Bench) -> Verdict {
         both_served += usize::from(answered == 2);
         Ok(())
     })?;
-    bench.note(format!("{both_served} times the id was free again"));
+    context.note(format!("{both_served} times the id was free again"));
     client.finish()?;
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::Client;
 use crate::client::expect::{self, PARSE_ERROR};
 use crate::client::message::{Body, Id, Message};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
-use crate::limits::{LONG_MS, PATIENCE};
+use crate::limits::{CHECK_TIMEOUT, LONG_MS};
 use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
@@ -18,12 +18,12 @@ pub(crate) static ROW: Row = Row {
     must: "served, or refused with an error under that id; never dropped in silence",
     checks: &[
         Check::new("arguments_nested_150", Era::BOTH, nested_150),
-        Check::new("arguments_nested_5000", Era::BOTH, |bench| nested(bench, 5_000)),
-        Check::new("arguments_nested_100000", Era::BOTH, |bench| nested(bench, 100_000)),
-        Check::new("id_2_to_53_plus_1", Era::BOTH, |bench| large_id(bench, "9007199254740993")),
-        Check::new("id_2_to_63", Era::BOTH, |bench| large_id(bench, "9223372036854775808")),
-        Check::new("id_2_to_64", Era::BOTH, |bench| large_id(bench, "18446744073709551616")),
-        Check::new("id_below_zero", Era::BOTH, |bench| large_id(bench, "-9223372036854775809")),
+        Check::new("arguments_nested_5000", Era::BOTH, |context| nested(context, 5_000)),
+        Check::new("arguments_nested_100000", Era::BOTH, |context| nested(context, 100_000)),
+        Check::new("id_2_to_53_plus_1", Era::BOTH, |context| large_id(context, "9007199254740993")),
+        Check::new("id_2_to_63", Era::BOTH, |context| large_id(context, "9223372036854775808")),
+        Check::new("id_2_to_64", Era::BOTH, |context| large_id(context, "18446744073709551616")),
+        Check::new("id_below_zero", Era::BOTH, |context| large_id(context, "-9223372036854775809")),
         Check::new("id_odd_strings", Era::BOTH, odd_string_ids),
         Check::new("id_of_100000_bytes", Era::BOTH, huge_string_id),
         Check::new("last_line_without_newline", Era::BOTH, no_last_newline),
@@ -53,8 +53,8 @@ fn nest(depth: usize, objects: bool) -> String {
 }
 
 /// Well within the limit of nesting: the call runs. Whether the tool likes its argument is its own affair.
-fn nested_150(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn nested_150(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     for objects in [false, true] {
         for id_last in [false, true] {
             let id = client.fresh_id();
@@ -63,13 +63,13 @@ fn nested_150(bench: &mut Bench) -> Verdict {
             expect::result(&client.answer(&id)?)?;
         }
     }
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
-fn nested(bench: &mut Bench, depth: usize) -> Verdict {
-    let mut client = bench.open()?;
+fn nested(context: &mut CheckContext, depth: usize) -> Verdict {
+    let mut client = context.open()?;
     let mut served = 0;
     for objects in [false, true] {
         for id_last in [false, true] {
@@ -80,35 +80,35 @@ fn nested(bench: &mut Bench, depth: usize) -> Verdict {
                 .answer(&id)
                 .map_err(|failure| failure.at(format!("objects: {objects}, the id behind the arguments: {id_last}")))?;
             served += usize::from(matches!(answer.body, Body::Result(_)));
-            client.fence()?;
+            client.round_trip()?;
         }
     }
-    bench.note(format!("{served} served, {} refused", 4 - served));
+    context.note(format!("{served} served, {} refused", 4 - served));
     client.finish()?;
     Ok(())
 }
 
-fn large_id(bench: &mut Bench, digits: &str) -> Verdict {
-    let mut client = bench.open()?;
+fn large_id(context: &mut CheckContext, digits: &str) -> Verdict {
+    let mut client = context.open()?;
     let id = Id::raw(digits);
     client.call_as(&id, "add", json!({ "a": 2, "b": 3 }))?;
     let answer = client.answer(&id)?;
     let served = matches!(answer.body, Body::Result(_));
     if served {
-        ensure!(expect::text(&answer, bench.era)? == "5", "2 + 3 under {id}");
+        ensure!(expect::text(&answer, context.era)? == "5", "2 + 3 under {id}");
         // Exactly that id, not one that is the same float: a cancellation of its neighbour does not touch it.
         client.call_as(&id, "sleep", json!({ "ms": 100 }))?;
         client.cancel(&Id::raw(neighbour(digits)))?;
         let transcript = &client.server.output.transcript;
-        let came = transcript.wait(PATIENCE, |seen| (seen.answer_count(&id) == 2).then_some(()));
+        let came = transcript.wait(CHECK_TIMEOUT, |seen| (seen.answer_count(&id) == 2).then_some(()));
         ensure!(came.is_some(), "a cancellation of {} stopped {id}", neighbour(digits));
         client.call_as(&id, "sleep", json!({ "ms": LONG_MS }))?;
         client.cancel(&id)?;
-        let (place, _) = client.fence()?;
+        let (place, _) = client.round_trip()?;
         client.silent_since(&id, place)?;
         ensure!(client.answer_count(&id) == 2, "{id} was answered after its cancellation");
     }
-    bench.note(if served { "served" } else { "refused" });
+    context.note(if served { "served" } else { "refused" });
     client.finish()?;
     Ok(())
 }
@@ -120,8 +120,8 @@ fn neighbour(digits: &str) -> String {
     format!("{front}{changed}")
 }
 
-fn odd_string_ids(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn odd_string_ids(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let long = "i".repeat(1_000);
     for text in ["", " ", "7", "null", "ü-✓", "\"quoted\" \\ \n", &long] {
         let id = Id::string(text);
@@ -133,15 +133,15 @@ fn odd_string_ids(bench: &mut Bench) -> Verdict {
 }
 
 /// An id has to be stored and echoed, so its size may be limited: then the call is refused, not dropped.
-fn huge_string_id(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn huge_string_id(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = Id::string(&"i".repeat(100_000));
     let start = client.place();
     client.call_as(&id, "add", json!({ "a": 2, "b": 3 }))?;
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     let came = client.between(start, end);
     let refused = came.iter().any(Message::is_unnamed_error);
-    bench.note(if refused { "refused" } else { "served" });
+    context.note(if refused { "refused" } else { "served" });
     if !refused {
         client.text(&id)?;
     }
@@ -149,20 +149,20 @@ fn huge_string_id(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn no_last_newline(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn no_last_newline(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = client.fresh_id();
     let line = client.call_line(&id, "add", json!({ "a": 2, "b": 3 }));
     client.send_request(&id, line.trim_end())?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(client.text(&id)? == "5", "2 + 3");
     Ok(())
 }
 
-fn no_last_newline_and_bad(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    client.fence()?;
+fn no_last_newline_and_bad(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    client.round_trip()?;
     let start = client.place();
     client.send("{\"jsonrpc\":\"2.0\",")?;
     client.finish()?;
@@ -170,12 +170,12 @@ fn no_last_newline_and_bad(bench: &mut Bench) -> Verdict {
     ensure!(came.len() == 1, "{} lines for a bad last line", came.len());
     for message in &came {
         expect::error(message, &[PARSE_ERROR])?;
-        expect::unnamed(message, bench.era.writes_null_id())?;
+        expect::unnamed(message, context.era.writes_null_id())?;
     }
     Ok(())
 }
 
-fn invalid_utf8_in_string(bench: &mut Bench) -> Verdict {
+fn invalid_utf8_in_string(context: &mut CheckContext) -> Verdict {
     // A stray byte, a cut sequence, an overlong form, a surrogate, and a number past the last character.
     let sequences: &[&[u8]] = &[
         b"\xff",
@@ -187,7 +187,7 @@ fn invalid_utf8_in_string(bench: &mut Bench) -> Verdict {
         b"\x80abc",
         b"ok\xfe\xffok",
     ];
-    let mut client = bench.open()?;
+    let mut client = context.open()?;
     let flying = client.call("sleep", json!({ "ms": 200 }))?;
     for sequence in sequences {
         for id_last in [false, true] {
@@ -202,7 +202,7 @@ fn invalid_utf8_in_string(bench: &mut Bench) -> Verdict {
             let answer =
                 client.answer(&id).map_err(|failure| failure.at(format!("{sequence:x?}, the id behind: {id_last}")))?;
             expect::error(&answer, &[PARSE_ERROR])?;
-            client.fence()?;
+            client.round_trip()?;
         }
     }
     client.text(&flying)?;
@@ -211,8 +211,8 @@ fn invalid_utf8_in_string(bench: &mut Bench) -> Verdict {
 }
 
 /// Well-formed JSON that is no text: half of a pair of escapes.
-fn lone_surrogate(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn lone_surrogate(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     for escape in ["\\ud800", "\\udc00", "\\ud800x", "\\udc00\\ud800"] {
         for id_last in [false, true] {
             let id = client.fresh_id();
@@ -221,14 +221,14 @@ fn lone_surrogate(bench: &mut Bench) -> Verdict {
             client.answer(&id).map_err(|failure| failure.at(escape))?;
         }
     }
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
 /// However the bytes of a call arrive, it is the same call.
-fn split_at_every_byte(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn split_at_every_byte(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let length = client.call_line(&Id::number(100_001), "echo", json!({ "text": "ü✓\u{1f980}" })).len();
     for cut in 1..length {
         let id = client.fresh_id();
@@ -236,7 +236,7 @@ fn split_at_every_byte(bench: &mut Bench) -> Verdict {
         client.count(&id);
         let cut = cut.min(line.len() - 1);
         client.send(&line.as_bytes()[..cut])?;
-        bench.random.pause(100);
+        context.random.pause(100);
         client.send(&line.as_bytes()[cut..])?;
         ensure!(client.text(&id)? == "ü✓\u{1f980}", "cut after {cut} bytes");
     }

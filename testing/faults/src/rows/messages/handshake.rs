@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::expect::{
     self, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION,
 };
@@ -46,13 +46,13 @@ fn ask(client: &mut Client, method: &str, params: Value) -> Verdict<Message> {
     client.answer(&id)
 }
 
-fn start(bench: &mut Bench) -> Verdict<Client> {
-    let launch = bench.launch();
-    bench.start(&launch)
+fn start(context: &mut CheckContext) -> Verdict<Client> {
+    let launch = context.launch();
+    context.start(&launch)
 }
 
-fn request_before(bench: &mut Bench) -> Verdict {
-    let mut client = start(bench)?;
+fn request_before(context: &mut CheckContext) -> Verdict {
+    let mut client = start(context)?;
     for (method, params) in [
         ("tools/list", json!({})),
         ("tools/call", json!({ "name": "echo", "arguments": { "text": "early" } })),
@@ -68,13 +68,13 @@ fn request_before(bench: &mut Bench) -> Verdict {
         );
     }
     client.open()?;
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
-fn ping_before(bench: &mut Bench) -> Verdict {
-    let mut client = start(bench)?;
+fn ping_before(context: &mut CheckContext) -> Verdict {
+    let mut client = start(context)?;
     let answer = ask(&mut client, "ping", json!({}))?;
     expect::result(&answer)?;
     client.open()?;
@@ -85,8 +85,8 @@ fn ping_before(bench: &mut Bench) -> Verdict {
 }
 
 /// Nobody knows yet which revision is spoken: the id is null, which every one of them can read.
-fn bad_bytes_before(bench: &mut Bench) -> Verdict {
-    let mut client = start(bench)?;
+fn bad_bytes_before(context: &mut CheckContext) -> Verdict {
+    let mut client = start(context)?;
     let lines: &[(&[u8], i64)] = &[
         (b"\xff\xfe", PARSE_ERROR),
         (b"{", PARSE_ERROR),
@@ -103,53 +103,53 @@ fn bad_bytes_before(bench: &mut Bench) -> Verdict {
         expect::error(message, &[*code])?;
         expect::unnamed(message, true)?;
     }
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
-fn notifications_before(bench: &mut Bench) -> Verdict {
-    let mut client = start(bench)?;
+fn notifications_before(context: &mut CheckContext) -> Verdict {
+    let mut client = start(context)?;
     client.send(initialized_line())?;
     client.send(crate::client::cancel_line(&Id::number(1)))?;
     client.send("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n")?;
     client.open()?;
-    client.fence()?;
+    client.round_trip()?;
     ensure!(client.place() == 2, "the server answered a notification");
     client.finish()?;
     Ok(())
 }
 
-fn bad_initialize(bench: &mut Bench) -> Verdict {
-    let mut client = start(bench)?;
+fn bad_initialize(context: &mut CheckContext) -> Verdict {
+    let mut client = start(context)?;
     for params in [json!({}), json!({ "protocolVersion": 7, "capabilities": {}, "clientInfo": {} })] {
         let answer = ask(&mut client, "initialize", params)?;
         expect::error(&answer, &[INVALID_PARAMS])?;
     }
     client.open()?;
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
-fn before_initialized(bench: &mut Bench) -> Verdict {
-    let mut client = start(bench)?;
+fn before_initialized(context: &mut CheckContext) -> Verdict {
+    let mut client = start(context)?;
     let id = client.fresh_id();
-    client.send_request(&id, &initialize_line(&id, bench.era.revision()))?;
+    client.send_request(&id, &initialize_line(&id, context.era.revision()))?;
     expect::result(&client.answer(&id)?)?;
-    client.fence()?;
+    client.round_trip()?;
     client.send(initialized_line())?;
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
-fn pipelined(bench: &mut Bench) -> Verdict {
-    let mut client = start(bench)?;
+fn pipelined(context: &mut CheckContext) -> Verdict {
+    let mut client = start(context)?;
     let (opening, call) = (client.fresh_id(), client.fresh_id());
     client.count(&opening);
     client.count(&call);
-    let lines = initialize_line(&opening, bench.era.revision())
+    let lines = initialize_line(&opening, context.era.revision())
         + &initialized_line()
         + &client.call_line(&call, "add", json!({ "a": 2, "b": 3 }));
     client.send(lines)?;
@@ -160,8 +160,8 @@ fn pipelined(bench: &mut Bench) -> Verdict {
 }
 
 /// The second is refused under its id, and what the first agreed still holds.
-fn twice(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn twice(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let flying = client.call("sleep", json!({ "ms": 100 }))?;
     for revision in ["2025-11-25", "2024-11-05", "1999-01-01"] {
         let id = client.fresh_id();
@@ -169,41 +169,41 @@ fn twice(bench: &mut Bench) -> Verdict {
         expect::error(&client.answer(&id)?, &[INVALID_REQUEST])?;
     }
     client.text(&flying)?;
-    client.fence()?;
+    client.round_trip()?;
     let start = client.place();
     client.send("{\n")?;
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     for message in client.between(start, end) {
-        expect::unnamed(&message, bench.era.writes_null_id())?;
+        expect::unnamed(&message, context.era.writes_null_id())?;
     }
     client.finish()?;
     Ok(())
 }
 
-fn each_revision(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    client.fence()?;
+fn each_revision(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
-fn unknown_in_initialize(bench: &mut Bench) -> Verdict {
+fn unknown_in_initialize(context: &mut CheckContext) -> Verdict {
     for revision in ["1999-01-01", "2026-07-28", "2030-01-01", "", "newest"] {
-        let mut client = start(bench)?;
+        let mut client = start(context)?;
         let id = client.fresh_id();
         client.send_request(&id, &initialize_line(&id, revision))?;
         let answer = client.answer(&id)?;
         let agreed = expect::result(&answer)?.get("protocolVersion").and_then(Value::as_str);
         ensure!(agreed == Some("2025-11-25"), "asked for {revision:?}, got {agreed:?}");
         client.send(initialized_line())?;
-        client.fence()?;
+        client.round_trip()?;
         client.finish()?;
     }
     Ok(())
 }
 
-fn unsupported_in_meta(bench: &mut Bench) -> Verdict {
-    let mut client = start(bench)?;
+fn unsupported_in_meta(context: &mut CheckContext) -> Verdict {
+    let mut client = start(context)?;
     // The older ones are known, but not in this form.
     for revision in ["1900-01-01", "2030-01-01", "", "2025-11-25", "2024-11-05"] {
         for method in ["server/discover", "tools/list", "tools/call"] {
@@ -217,13 +217,13 @@ fn unsupported_in_meta(bench: &mut Bench) -> Verdict {
         }
     }
     client.open()?;
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
-fn incomplete_meta(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn incomplete_meta(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let mut without_capabilities = stateless_meta("2026-07-28");
     if let Some(meta) = without_capabilities.as_object_mut() {
         meta.remove(CAPABILITIES_KEY);
@@ -239,13 +239,13 @@ fn incomplete_meta(bench: &mut Bench) -> Verdict {
         let answer = ask(&mut client, "tools/call", params)?;
         expect::error(&answer, &[INVALID_PARAMS]).map_err(|failure| failure.at(shown))?;
     }
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
-fn discover(bench: &mut Bench) -> Verdict {
-    let mut client = start(bench)?;
+fn discover(context: &mut CheckContext) -> Verdict {
+    let mut client = start(context)?;
     let answer = ask(&mut client, "server/discover", json!({ "_meta": stateless_meta("2026-07-28") }))?;
     let result = expect::result(&answer)?;
     ensure!(result.get("resultType") == Some(&json!("complete")), "resultType: {}", answer.opening);
@@ -258,9 +258,9 @@ fn discover(bench: &mut Bench) -> Verdict {
 }
 
 /// The table of methods is the only gate: what a revision does not have does not exist there.
-fn methods_of_other_era(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    let foreign: &[&str] = if bench.era.is_stateless() {
+fn methods_of_other_era(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    let foreign: &[&str] = if context.era.is_stateless() {
         &["ping", "logging/setLevel", "resources/subscribe"]
     } else {
         &["server/discover", "subscriptions/listen"]
@@ -271,19 +271,19 @@ fn methods_of_other_era(bench: &mut Bench) -> Verdict {
         client.send_request(&id, &line)?;
         expect::error(&client.answer(&id)?, &[METHOD_NOT_FOUND]).map_err(|failure| failure.at(method))?;
     }
-    client.fence()?;
+    client.round_trip()?;
     client.finish()?;
     Ok(())
 }
 
 /// Each request is answered in the form in which it was asked.
-fn both_eras(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn both_eras(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     for _ in 0..20 {
         client.era = Era::V2026_07_28;
-        client.fence()?;
+        client.round_trip()?;
         client.era = Era::V2025_11_25;
-        client.fence()?;
+        client.round_trip()?;
     }
     client.finish()?;
     Ok(())

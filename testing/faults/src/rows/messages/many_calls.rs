@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::bench::{Bench, seconds};
+use crate::check_context::{CheckContext, seconds};
 use crate::client::expect;
 use crate::client::message::{Body, Id};
 use crate::client::{Client, cancel_line};
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::limits::{
-    IN_FLIGHT_LIMIT, LONG_MS, PATIENCE, PROMPT, SLEEPERS_AFTER_KIB, SLEEPERS_GROWTH_KIB, SLEEPERS_KIB,
+    CHECK_TIMEOUT, IN_FLIGHT_LIMIT, LONG_MS, PROMPT, SLEEPERS_AFTER_KIB, SLEEPERS_GROWTH_KIB, SLEEPERS_KIB,
 };
 use crate::process::memory::{Settled, Windows};
 use crate::table::{Check, Row};
@@ -46,16 +46,16 @@ fn start(client: &mut Client, count: u64) -> Verdict<Vec<Id>> {
 }
 
 /// The same ids in each round: an entry that was not removed would refuse the next call as a duplicate.
-fn cancel_all(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    client.fence()?;
+fn cancel_all(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    client.round_trip()?;
     let idle = client.server.memory()?.resident;
     let settled = ROUNDS.run(|| {
         let ids = start(&mut client, SLEEPERS)?;
-        client.fence()?;
+        client.round_trip()?;
         let cancels: String = ids.iter().map(cancel_line).collect();
         client.send(cancels)?;
-        client.fence()?;
+        client.round_trip()?;
         let answered =
             client.between(0, client.place()).iter().filter(|line| matches!(line.body, Body::Error(_))).count();
         ensure!(answered == 0, "{answered} errors: an entry was left behind");
@@ -64,15 +64,15 @@ fn cancel_all(bench: &mut Bench) -> Verdict {
         settled_memory(&client, idle)
     });
     let peak = client.server.memory()?.peak.saturating_sub(idle);
-    bench.note_memory("peak over idle", peak);
+    context.note_memory("peak over idle", peak);
     ensure!(peak <= SLEEPERS_KIB, "peak of {peak} KiB over idle, the bound is {SLEEPERS_KIB} KiB");
     let Settled { first, last } = settled?;
-    bench.note_memory("after the first round", first.saturating_sub(idle));
-    bench.note_memory("after the last", last.saturating_sub(idle));
+    context.note_memory("after the first round", first.saturating_sub(idle));
+    context.note_memory("after the last", last.saturating_sub(idle));
     let left = last.saturating_sub(idle);
     ensure!(left <= SLEEPERS_AFTER_KIB, "{left} KiB over idle remain, the bound is {SLEEPERS_AFTER_KIB} KiB");
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
@@ -87,9 +87,9 @@ fn settled_memory(client: &Client, idle: u64) -> Verdict<u64> {
     Ok(least)
 }
 
-fn past_the_limit(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    client.fence()?;
+fn past_the_limit(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    client.round_trip()?;
     let ids = start(&mut client, (IN_FLIGHT_LIMIT + TOO_MANY) as u64)?;
     let (accepted, refused) = ids.split_at(IN_FLIGHT_LIMIT);
     for id in refused {
@@ -99,7 +99,7 @@ fn past_the_limit(bench: &mut Bench) -> Verdict {
     }
     if let Some(id) = refused.first() {
         let words = expect::own_condition(&client.answer(id)?)?.message.clone();
-        bench.note(format!("the peer hears: {words}"));
+        context.note(format!("the peer hears: {words}"));
     }
     let early = accepted.iter().filter(|id| client.answer_count(id) > 0).count();
     ensure!(early == 0, "{early} calls within the limit were refused");
@@ -107,14 +107,14 @@ fn past_the_limit(bench: &mut Bench) -> Verdict {
     let cancels: String = accepted.iter().take(10).map(cancel_line).collect();
     client.send(cancels)?;
     let room = room_again(&mut client)?;
-    bench.note(format!("room again after {}", seconds(room)));
+    context.note(format!("room again after {}", seconds(room)));
     let cancels: String = accepted.iter().map(cancel_line).collect();
     client.send(cancels)?;
     room_again(&mut client)?;
     let answered = accepted.iter().filter(|id| client.answer_count(id) > 0).count();
     ensure!(answered == 0, "{answered} cancelled calls were answered");
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
@@ -123,7 +123,7 @@ fn room_again(client: &mut Client) -> Verdict<Duration> {
     let start = Instant::now();
     loop {
         let id = client.call("echo", json!({ "text": "room?" }))?;
-        if matches!(client.answer_within(&id, PATIENCE)?.body, Body::Result(_)) {
+        if matches!(client.answer_within(&id, CHECK_TIMEOUT)?.body, Body::Result(_)) {
             return Ok(start.elapsed());
         }
         ensure!(start.elapsed() < PROMPT, "cancelled calls still count against the limit after {PROMPT:?}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::Client;
 use crate::client::message::Id;
 use crate::era::Era;
@@ -27,14 +27,14 @@ pub(crate) static ROW: Row = Row {
 };
 
 /// Sends lines that must be ignored, before the handshake is long over and while a call runs.
-fn ignored(bench: &mut Bench, lines: &[String]) -> Verdict {
-    let mut client = bench.open()?;
+fn ignored(context: &mut CheckContext, lines: &[String]) -> Verdict {
+    let mut client = context.open()?;
     let flying = client.call("sleep", json!({ "ms": 150 }))?;
-    client.fence()?;
+    client.round_trip()?;
     for line in lines {
         let start = client.place();
         client.send(format!("{line}\n"))?;
-        let (end, _) = client.fence()?;
+        let (end, _) = client.round_trip()?;
         let came = client.between(start, end);
         let about_it: Vec<&str> = came
             .iter()
@@ -50,35 +50,35 @@ fn ignored(bench: &mut Bench, lines: &[String]) -> Verdict {
 
 const ODD_IDS: &[&str] = &["999", "0", "-1", "\"999\"", "\"\"", "18446744073709551616", "1"];
 
-fn answer_to_nothing(bench: &mut Bench) -> Verdict {
+fn answer_to_nothing(context: &mut CheckContext) -> Verdict {
     let lines: Vec<String> =
         ODD_IDS.iter().map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}")).collect();
-    ignored(bench, &lines)
+    ignored(context, &lines)
 }
 
-fn error_to_nothing(bench: &mut Bench) -> Verdict {
+fn error_to_nothing(context: &mut CheckContext) -> Verdict {
     let error = "\"error\":{\"code\":-32603,\"message\":\"no\"}";
     let lines: Vec<String> = ODD_IDS.iter().map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{error}}}")).collect();
-    ignored(bench, &lines)
+    ignored(context, &lines)
 }
 
-fn error_with_null_id(bench: &mut Bench) -> Verdict {
+fn error_with_null_id(context: &mut CheckContext) -> Verdict {
     let error = "\"error\":{\"code\":-32700,\"message\":\"Parse error\"}";
     ignored(
-        bench,
+        context,
         &[format!("{{\"jsonrpc\":\"2.0\",\"id\":null,{error}}}"), format!("{{\"jsonrpc\":\"2.0\",{error}}}")],
     )
 }
 
 /// The ids of the two directions never meet.
-fn id_of_call_in_flight(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn id_of_call_in_flight(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = client.call("sleep", json!({ "ms": 200 }))?;
-    client.fence()?;
+    client.round_trip()?;
     let start = client.place();
     client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n"))?;
     client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":1,\"message\":\"no\"}}}}\n"))?;
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     ensure!(client.between(start, end).is_empty(), "an answer to nothing was answered");
     client.text(&id)?;
     client.finish()?;
@@ -100,8 +100,8 @@ fn asked(client: &mut Client) -> Verdict<(Id, Id)> {
     }
 }
 
-fn answer_twice(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn answer_twice(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let (call, request) = asked(&mut client)?;
     client.send(roots_answer(&request).repeat(3))?;
     client.text(&call)?;
@@ -109,14 +109,14 @@ fn answer_twice(bench: &mut Bench) -> Verdict {
     let error = "\"error\":{\"code\":-32603,\"message\":\"changed my mind\"}";
     client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{request},{error}}}\n"))?;
     let start = client.place();
-    let (end, _) = client.fence()?;
+    let (end, _) = client.round_trip()?;
     ensure!(client.between(start, end).is_empty(), "a second answer was answered");
     client.finish()?;
     Ok(())
 }
 
-fn other_type_of_id(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn other_type_of_id(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let (call, request) = asked(&mut client)?;
     let other = match request.as_json().strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         Some(text) if text.parse::<u64>().is_ok() => Id::raw(text),
@@ -124,7 +124,7 @@ fn other_type_of_id(bench: &mut Bench) -> Verdict {
         None => Id::string(request.as_json()),
     };
     client.send(roots_answer(&other))?;
-    client.fence()?;
+    client.round_trip()?;
     ensure!(client.answer_count(&call) == 0, "an answer to {other} was taken for {request}");
     client.send(roots_answer(&request))?;
     client.text(&call)?;
@@ -132,13 +132,13 @@ fn other_type_of_id(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn late_answer(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn late_answer(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let (call, request) = asked(&mut client)?;
     client.cancel(&call)?;
-    client.fence()?;
+    client.round_trip()?;
     client.send(roots_answer(&request))?;
-    let (place, _) = client.fence()?;
+    let (place, _) = client.round_trip()?;
     client.silent_since(&call, place)?;
     ensure!(client.answer_count(&call) == 0, "a cancelled call was answered");
     client.finish()?;
@@ -146,8 +146,8 @@ fn late_answer(bench: &mut Bench) -> Verdict {
 }
 
 /// Answers that are not even well-formed: no more than an error without an id may come of each, and calls go on.
-fn odd_answers(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn odd_answers(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     for line in [
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{\"code\":1,\"message\":\"both\"}}",
         "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"result\":{}}",
@@ -160,7 +160,7 @@ fn odd_answers(bench: &mut Bench) -> Verdict {
     ] {
         let start = client.place();
         client.send(format!("{line}\n"))?;
-        let (end, _) = client.fence()?;
+        let (end, _) = client.round_trip()?;
         let came = client.between(start, end);
         let fine = came.len() <= 1 && came.iter().all(crate::client::message::Message::is_unnamed_error);
         ensure!(fine, "{line} gave {} lines, the first {:?}", came.len(), came.first().map(|line| &line.opening));
@@ -170,22 +170,22 @@ fn odd_answers(bench: &mut Bench) -> Verdict {
 }
 
 /// Answers, second answers and cancellations in any order: each call ends at most once.
-fn raced(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    bench.race(|bench| {
+fn raced(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    context.race(|context| {
         let (call, request) = asked(&mut client)?;
         let answer = roots_answer(&request);
         let cancel = crate::client::cancel_line(&call);
-        let cancelled = bench.random.coin();
+        let cancelled = context.random.coin();
         let mut lines = vec![answer.clone(), answer];
         if cancelled {
-            lines.insert(bench.random.place(3), cancel);
+            lines.insert(context.random.place(3), cancel);
         }
         for line in lines {
             client.send(line)?;
-            bench.random.pause(200);
+            context.random.pause(200);
         }
-        let (place, _) = client.fence()?;
+        let (place, _) = client.round_trip()?;
         if cancelled { client.silent_since(&call, place) } else { client.text(&call).map(drop) }
     })?;
     client.finish()?;

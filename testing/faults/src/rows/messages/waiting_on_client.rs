@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::Client;
 use crate::client::expect;
 use crate::client::message::{Body, Id};
@@ -26,8 +26,8 @@ pub(crate) static ROW: Row = Row {
 };
 
 /// A client with two calls that wait for it. Gives the calls and the server's own requests.
-fn waiting(bench: &mut Bench) -> Verdict<(Client, Vec<Id>, Vec<Id>)> {
-    let mut client = bench.open()?;
+fn waiting(context: &mut CheckContext) -> Verdict<(Client, Vec<Id>, Vec<Id>)> {
+    let mut client = context.open()?;
     let calls = vec![client.call("ask_roots", json!({}))?, client.call("ask_roots", json!({}))?];
     let requests = client.requests_from_server("roots/list", 2)?;
     Ok((client, calls, requests))
@@ -40,40 +40,40 @@ fn ended_with_closed(client: &Client, id: &Id) -> Verdict {
     Ok(())
 }
 
-fn input_closes(bench: &mut Bench) -> Verdict {
-    let (mut client, calls, _) = waiting(bench)?;
+fn input_closes(context: &mut CheckContext) -> Verdict {
+    let (mut client, calls, _) = waiting(context)?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     calls.iter().try_for_each(|id| ended_with_closed(&client, id))
 }
 
-fn input_then_output(bench: &mut Bench) -> Verdict {
-    let (mut client, ..) = waiting(bench)?;
+fn input_then_output(context: &mut CheckContext) -> Verdict {
+    let (mut client, ..) = waiting(context)?;
     client.server.close_input();
     client.server.output.close();
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
-fn output_then_input(bench: &mut Bench) -> Verdict {
-    let (mut client, ..) = waiting(bench)?;
+fn output_then_input(context: &mut CheckContext) -> Verdict {
+    let (mut client, ..) = waiting(context)?;
     client.server.output.close();
     client.server.close_input();
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
 /// The end comes about when one of the two is answered.
-fn input_closes_raced(bench: &mut Bench) -> Verdict {
-    bench.race(|bench| {
-        let (mut client, calls, requests) = waiting(bench)?;
-        let answered = usize::from(bench.random.coin());
+fn input_closes_raced(context: &mut CheckContext) -> Verdict {
+    context.race(|context| {
+        let (mut client, calls, requests) = waiting(context)?;
+        let answered = usize::from(context.random.coin());
         for request in requests.iter().take(answered) {
             client.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{request},\"result\":{{\"roots\":[]}}}}\n"))?;
         }
-        bench.random.pause(1_000);
+        context.random.pause(1_000);
         client.finish()?;
         let good = calls.iter().filter(|id| client.text(id).is_ok()).count();
         ensure!(good == answered, "{answered} of the waiting calls were answered, {good} succeeded");
@@ -84,16 +84,16 @@ fn input_closes_raced(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn both_raced(bench: &mut Bench) -> Verdict {
-    bench.race(|bench| {
-        let (mut client, ..) = waiting(bench)?;
-        let input_first = bench.random.coin();
+fn both_raced(context: &mut CheckContext) -> Verdict {
+    context.race(|context| {
+        let (mut client, ..) = waiting(context)?;
+        let input_first = context.random.coin();
         if input_first {
             client.server.close_input();
         } else {
             client.server.output.close();
         }
-        bench.random.pause(2_000);
+        context.random.pause(2_000);
         client.server.close_input();
         client.server.output.close();
         client.ended_somehow(ENDING_ACCEPTED)?;
@@ -102,8 +102,8 @@ fn both_raced(bench: &mut Bench) -> Verdict {
 }
 
 /// Without a handshake a server sends no requests. The call ends in some way of its own, and never hangs.
-fn stateless(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn stateless(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let calls = [client.call("ask_roots", json!({}))?, client.call("ask_roots", json!({}))?];
     for id in &calls {
         client.answer(id)?;

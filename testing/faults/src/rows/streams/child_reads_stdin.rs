@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::table::{Check, Row};
@@ -21,17 +21,17 @@ pub(crate) static ROW: Row = Row {
 };
 
 /// Children that read come and go while calls are made.
-fn calls_meanwhile(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn calls_meanwhile(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let mut readers = Vec::new();
     let mut number = 0;
-    bench.race(|bench| {
+    context.race(|context| {
         if number % 50 == 0 {
             readers.push(client.call("spawn_reader", json!({ "ms": 200 }))?);
         }
         number += 1;
-        bench.random.pause(400);
-        client.fence().map(drop)
+        context.random.pause(400);
+        client.round_trip().map(drop)
     })?;
     for id in &readers {
         let eaten = client.text(id)?;
@@ -41,8 +41,8 @@ fn calls_meanwhile(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn calls_in_one_write(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn calls_in_one_write(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let reader = client.call("spawn_reader", json!({ "ms": 500 }))?;
     std::thread::sleep(Duration::from_millis(50));
     let mut lines = String::new();
@@ -65,11 +65,11 @@ fn calls_in_one_write(bench: &mut Bench) -> Verdict {
 
 /// The end of input is not the child's to see, and the server does not wait for the child. Its output pipe is not
 /// held open by it either: the reader sees the end.
-fn input_closes(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn input_closes(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     client.call("spawn_reader", json!({ "ms": 30_000 }))?;
-    client.fence()?;
+    client.round_trip()?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::bench::{Bench, cleanup_lines};
+use crate::check_context::{CheckContext, cleanup_lines};
 use crate::client::expect;
 use crate::client::message::Id;
 use crate::client::{Client, initialized_line};
@@ -43,17 +43,17 @@ pub(crate) static BURST: Row = Row {
 const BURSTS: usize = 10;
 const BURST_CALLS: u64 = 1_000;
 
-fn three_long_calls(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+fn three_long_calls(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     let sleep = client.call("sleep", json!({ "ms": LONG_MS }))?;
     let cleanup = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     let (progress, _, line) = client.progress_call_line("progress", json!({ "steps": 10_000, "ms": LONG_MS }));
     client.send(line)?;
     client.let_them_run()?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     for id in [sleep, cleanup, progress] {
         stopped(&client, &id)?;
@@ -61,28 +61,28 @@ fn three_long_calls(bench: &mut Bench) -> Verdict {
     Ok(())
 }
 
-fn three_cleanups(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+fn three_cleanups(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     let mut ids = Vec::new();
     for _ in 0..3 {
         ids.push(client.call("slow_cleanup", json!({ "ms": LONG_MS }))?);
     }
     client.let_them_run()?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(cleanup_lines(&log) == 3, "three slow_cleanup wrote {} lines", cleanup_lines(&log));
     ids.iter().try_for_each(|id| stopped(&client, id))
 }
 
 /// There are clients that kill a server at the first word that it says after they have closed its input.
-fn cleanups_first(bench: &mut Bench) -> Verdict {
+fn cleanups_first(context: &mut CheckContext) -> Verdict {
     // Enough of them that some are likely late if the server does not wait for them.
     const CALLS: usize = 200;
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     let first = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     for _ in 1..CALLS {
         client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
@@ -93,7 +93,7 @@ fn cleanups_first(bench: &mut Bench) -> Verdict {
     let lines = cleanup_lines(&log);
     ensure!(lines == CALLS, "{lines} of {CALLS} had cleaned up when the first answer came");
     let ending = client.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
@@ -104,66 +104,66 @@ fn stopped(client: &Client, id: &Id) -> Verdict {
     Ok(())
 }
 
-fn ends_within_the_window(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn ends_within_the_window(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let id = client.call("sleep", json!({ "ms": 200 }))?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     client.text(&id)?;
     Ok(())
 }
 
-fn nothing_running(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    client.fence()?;
+fn nothing_running(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    client.round_trip()?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
-fn nothing_said(bench: &mut Bench) -> Verdict {
-    let launch = bench.launch();
-    let mut client = bench.start(&launch)?;
+fn nothing_said(context: &mut CheckContext) -> Verdict {
+    let launch = context.launch();
+    let mut client = context.start(&launch)?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(client.place() == 0, "the server spoke without being asked");
     Ok(())
 }
 
-fn thousand_calls(bench: &mut Bench) -> Verdict {
+fn thousand_calls(context: &mut CheckContext) -> Verdict {
     for _ in 0..BURSTS {
-        let mut client = bench.open()?;
+        let mut client = context.open()?;
         burst(&mut client, String::new(), BURST_CALLS)?;
     }
-    bench.note(format!("{BURSTS} bursts"));
+    context.note(format!("{BURSTS} bursts"));
     Ok(())
 }
 
 /// As `printf '...' | steadfast serve` does it: the client does not wait for the response to `initialize`.
-fn whole_conversation(bench: &mut Bench) -> Verdict {
+fn whole_conversation(context: &mut CheckContext) -> Verdict {
     for _ in 0..BURSTS {
-        let launch = bench.launch();
-        let mut client = bench.start(&launch)?;
+        let launch = context.launch();
+        let mut client = context.start(&launch)?;
         let id = client.fresh_id();
         client.count(&id);
         let mut opening = client.opening_line(&id);
-        if !bench.era.is_stateless() {
+        if !context.era.is_stateless() {
             opening.push_str(&initialized_line());
         }
         burst(&mut client, opening, BURST_CALLS)?;
         expect::result(&client.answer(&id)?)?;
     }
-    bench.note(format!("{BURSTS} bursts"));
+    context.note(format!("{BURSTS} bursts"));
     Ok(())
 }
 
-fn short_bursts(bench: &mut Bench) -> Verdict {
-    bench.race(|bench| {
-        let mut client = bench.open()?;
-        let calls = 1 + bench.random.below(20);
+fn short_bursts(context: &mut CheckContext) -> Verdict {
+    context.race(|context| {
+        let mut client = context.open()?;
+        let calls = 1 + context.random.below(20);
         let lines = additions(&mut client, calls);
         client.send(&lines.0)?;
-        bench.random.pause(1_500);
+        context.random.pause(1_500);
         client.finish()?;
         answered(&client, &lines.1)
     })

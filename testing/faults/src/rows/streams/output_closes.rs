@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::bench::{Bench, cleanup_lines};
+use crate::check_context::{CheckContext, cleanup_lines};
 use crate::client::Client;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
@@ -25,13 +25,13 @@ pub(crate) static ROW: Row = Row {
 };
 
 /// Long calls only: the server has no reason to write and has to notice all the same.
-fn nothing_to_write(bench: &mut Bench) -> Verdict {
-    lose_reader(bench, |_| Ok(()))
+fn nothing_to_write(context: &mut CheckContext) -> Verdict {
+    lose_reader(context, |_| Ok(()))
 }
 
 /// Calls end after the reader went: their answers meet EPIPE.
-fn answers_to_write(bench: &mut Bench) -> Verdict {
-    lose_reader(bench, |client| {
+fn answers_to_write(context: &mut CheckContext) -> Verdict {
+    lose_reader(context, |client| {
         for ms in [0, 1, 5, 20, 50] {
             client.call("sleep", json!({ "ms": ms }))?;
         }
@@ -39,8 +39,8 @@ fn answers_to_write(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn progress_to_write(bench: &mut Bench) -> Verdict {
-    lose_reader(bench, |client| {
+fn progress_to_write(context: &mut CheckContext) -> Verdict {
+    lose_reader(context, |client| {
         for _ in 0..3 {
             let (_, _, line) = client.progress_call_line("progress", json!({ "steps": 1_000, "ms": 2 }));
             client.send(line)?;
@@ -49,10 +49,10 @@ fn progress_to_write(bench: &mut Bench) -> Verdict {
     })
 }
 
-fn lose_reader(bench: &mut Bench, more: impl FnOnce(&mut Client) -> Verdict) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+fn lose_reader(context: &mut CheckContext, more: impl FnOnce(&mut Client) -> Verdict) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     client.call("sleep", json!({ "ms": LONG_MS }))?;
     client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
@@ -60,15 +60,15 @@ fn lose_reader(bench: &mut Bench, more: impl FnOnce(&mut Client) -> Verdict) -> 
     more(&mut client)?;
     client.server.output.close();
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(cleanup_lines(&log) == 2, "two slow_cleanup wrote {} lines", cleanup_lines(&log));
     Ok(())
 }
 
-fn requests_keep_coming(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+fn requests_keep_coming(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     client.let_them_run()?;
     client.server.output.close();
@@ -80,29 +80,29 @@ fn requests_keep_coming(bench: &mut Bench) -> Verdict {
         std::thread::sleep(Duration::from_micros(50));
     }
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     Ok(())
 }
 
-fn either_order(bench: &mut Bench) -> Verdict {
-    bench.race(|bench| {
-        let log = bench.new_file();
-        let launch = bench.launch().cleanup_log(&log);
-        let mut client = bench.open_with(&launch)?;
+fn either_order(context: &mut CheckContext) -> Verdict {
+    context.race(|context| {
+        let log = context.new_file();
+        let launch = context.launch().cleanup_log(&log);
+        let mut client = context.open_with(&launch)?;
         client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
         client.let_them_run()?;
-        client.call("sleep", json!({ "ms": bench.random.below(3) }))?;
+        client.call("sleep", json!({ "ms": context.random.below(3) }))?;
         client.call("echo", json!({ "text": "last" }))?;
-        let input_first = bench.random.coin();
-        bench.random.pause(1_000);
+        let input_first = context.random.coin();
+        context.random.pause(1_000);
         if input_first {
             client.server.close_input();
-            bench.random.pause(3_000);
+            context.random.pause(3_000);
             client.server.output.close();
         } else {
             client.server.output.close();
-            bench.random.pause(3_000);
+            context.random.pause(3_000);
             client.server.close_input();
         }
         client.ended_somehow(ENDING_ACCEPTED)?;

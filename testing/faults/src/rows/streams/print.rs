@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::era::Era;
 use crate::failure::{Verdict, ensure};
 use crate::table::{Check, Row};
@@ -14,8 +14,8 @@ pub(crate) static ROW: Row = Row {
     checks: &[Check::new("any_text", Era::BOTH, any_text), Check::new("among_calls_raced", Era::BOTH, among_calls)],
 };
 
-fn any_text(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn any_text(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let texts = [
         "a stray line".to_owned(),
         "{\"jsonrpc\":\"2.0\",\"id\":100001,\"result\":{}}".to_owned(),
@@ -31,8 +31,8 @@ fn any_text(bench: &mut Bench) -> Verdict {
     for id in &ids {
         client.text(id)?;
     }
-    client.fence()?;
-    // Every line is protocol, and there are no more lines than answers: the opening, the prints, the fence.
+    client.round_trip()?;
+    // Every line is protocol, and there are no more lines than answers: the opening, the prints, the round trip.
     client.finish()?;
     let lines = client.place();
     ensure!(lines == texts.len() + 2, "{lines} lines for {} answers", texts.len() + 2);
@@ -42,15 +42,15 @@ fn any_text(bench: &mut Bench) -> Verdict {
 }
 
 /// Prints race with answers: no answer is torn.
-fn among_calls(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn among_calls(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let mut ids = Vec::new();
-    bench.race(|bench| {
+    context.race(|context| {
         let mut lines = String::new();
         for number in 0..4 {
             let id = client.fresh_id();
             client.count(&id);
-            let text = "x".repeat(bench.random.place(3_000));
+            let text = "x".repeat(context.random.place(3_000));
             let tool = if number % 2 == 0 { "print" } else { "echo" };
             lines.push_str(&client.call_line(&id, tool, json!({ "text": text })));
             ids.push(id);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::bench::{Bench, cleanup_lines, seconds, wait_for_cleanups};
+use crate::check_context::{CheckContext, cleanup_lines, seconds, wait_for_cleanups};
 use crate::client::expect;
 use crate::client::orphan::CLIENT_MODE;
 use crate::era::Era;
@@ -20,8 +20,8 @@ pub(crate) static ROW: Row = Row {
     fault: "SIGTERM with calls running; SIGKILL of the client",
     must: "drain, cleanup, exit; no orphan",
     checks: &[
-        Check::new("sigterm_with_calls_running", Era::BOTH, |bench| drain(bench, Signal::TERM)),
-        Check::new("sigint_with_calls_running", Era::BOTH, |bench| drain(bench, Signal::INT)),
+        Check::new("sigterm_with_calls_running", Era::BOTH, |context| drain(context, Signal::TERM)),
+        Check::new("sigint_with_calls_running", Era::BOTH, |context| drain(context, Signal::INT)),
         Check::new("sigterm_when_idle", Era::BOTH, idle),
         Check::new("sigterm_before_a_word", Era::BOTH, before_a_word),
         Check::new("sigterm_twice", Era::BOTH, twice),
@@ -33,17 +33,17 @@ pub(crate) static ROW: Row = Row {
 };
 
 /// What ends within the window is answered, what does not is stopped and answered so, cleanups run.
-fn drain(bench: &mut Bench, signal: Signal) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+fn drain(context: &mut CheckContext, signal: Signal) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     let long = client.call("sleep", json!({ "ms": LONG_MS }))?;
     let cleanup = client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     let short = client.call("sleep", json!({ "ms": 250 }))?;
     client.let_them_run()?;
     client.server.signal(signal)?;
     let ending = client.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     client.text(&short)?;
     for id in [&long, &cleanup] {
         expect::own_condition(&client.answer_within(id, Duration::ZERO)?)?;
@@ -52,21 +52,21 @@ fn drain(bench: &mut Bench, signal: Signal) -> Verdict {
     Ok(())
 }
 
-fn idle(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    client.fence()?;
+fn idle(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    client.round_trip()?;
     client.server.signal(Signal::TERM)?;
     let ending = client.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
 /// A signal before the handlers are installed kills, as it should; after that it drains. Never a panic.
-fn before_a_word(bench: &mut Bench) -> Verdict {
+fn before_a_word(context: &mut CheckContext) -> Verdict {
     for _ in 0..50 {
-        let launch = bench.launch();
-        let mut client = bench.start(&launch)?;
-        bench.random.pause(8_000);
+        let launch = context.launch();
+        let mut client = context.start(&launch)?;
+        context.random.pause(8_000);
         client.server.signal(Signal::TERM)?;
         let ending = client.server.wait(ENDING_ACCEPTED)?;
         let killed = std::os::unix::process::ExitStatusExt::signal(&ending.status) == Some(Signal::TERM.as_raw());
@@ -76,9 +76,9 @@ fn before_a_word(bench: &mut Bench) -> Verdict {
 }
 
 /// The second signal ends the drain, however long that would have been.
-fn twice(bench: &mut Bench) -> Verdict {
-    let launch = bench.launch().argument("--drain").argument(BLOCK_MS.to_string());
-    let mut client = bench.open_with(&launch)?;
+fn twice(context: &mut CheckContext) -> Verdict {
+    let launch = context.launch().argument("--drain").argument(BLOCK_MS.to_string());
+    let mut client = context.open_with(&launch)?;
     client.call("stubborn", json!({ "ms": LONG_MS }))?;
     client.call("block_thread", json!({ "ms": LONG_MS }))?;
     client.let_them_run()?;
@@ -86,17 +86,17 @@ fn twice(bench: &mut Bench) -> Verdict {
     std::thread::sleep(Duration::from_millis(50));
     client.server.signal(Signal::TERM)?;
     let ending = client.server.wait(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     let errors = client.server.errors.text();
     ensure!(!errors.contains("panicked"), "the second signal made it panic");
     Ok(())
 }
 
 /// No client waits for the handlers, and SIGKILL follows: it is stopped at once, however long the drain would be.
-fn after_the_end_of_input(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log).argument("--drain").argument(LONG_MS.to_string());
-    let mut client = bench.open_with(&launch)?;
+fn after_the_end_of_input(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log).argument("--drain").argument(LONG_MS.to_string());
+    let mut client = context.open_with(&launch)?;
     client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     let asking = client.call("ask_roots", json!({}))?;
     client.requests_from_server("roots/list", 1)?;
@@ -106,15 +106,15 @@ fn after_the_end_of_input(bench: &mut Bench) -> Verdict {
     client.answer_within(&asking, ENDING_ACCEPTED)?;
     client.server.signal(Signal::TERM)?;
     let ending = client.ended(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     Ok(())
 }
 
-fn unread_output(bench: &mut Bench) -> Verdict {
-    let log = bench.new_file();
-    let launch = bench.launch().cleanup_log(&log);
-    let mut client = bench.open_with(&launch)?;
+fn unread_output(context: &mut CheckContext) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log);
+    let mut client = context.open_with(&launch)?;
     client.call("slow_cleanup", json!({ "ms": LONG_MS }))?;
     client.let_them_run()?;
     client.server.output.hold_back();
@@ -124,21 +124,21 @@ fn unread_output(bench: &mut Bench) -> Verdict {
     std::thread::sleep(Duration::from_millis(100));
     client.server.signal(Signal::TERM)?;
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     Ok(())
 }
 
 /// What was read before the signal is answered; nothing is answered twice; the end is clean.
-fn raced(bench: &mut Bench) -> Verdict {
-    bench.race(|bench| {
-        let mut client = bench.open()?;
+fn raced(context: &mut CheckContext) -> Verdict {
+    context.race(|context| {
+        let mut client = context.open()?;
         let first = client.call("echo", json!({ "text": "first" }))?;
         client.text(&first)?;
-        for _ in 0..bench.random.below(10) {
-            client.call("sleep", json!({ "ms": bench.random.below(3) }))?;
+        for _ in 0..context.random.below(10) {
+            client.call("sleep", json!({ "ms": context.random.below(3) }))?;
         }
-        bench.random.pause(3_000);
+        context.random.pause(3_000);
         client.server.signal(Signal::TERM)?;
         client.ended(ENDING_ACCEPTED)?;
         Ok(())
@@ -146,13 +146,13 @@ fn raced(bench: &mut Bench) -> Verdict {
 }
 
 /// The client dies without a word. The server sees both of its streams end, stops its handlers and goes.
-fn client_killed(bench: &mut Bench) -> Verdict {
+fn client_killed(context: &mut CheckContext) -> Verdict {
     for _ in 0..5 {
-        let log = bench.new_file();
-        let mut client = Command::new(&bench.client_program)
+        let log = context.new_file();
+        let mut client = Command::new(&context.client_program)
             .arg(CLIENT_MODE)
-            .arg(bench.program())
-            .arg(bench.era.revision())
+            .arg(context.program())
+            .arg(context.era.revision())
             .arg(&log)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -172,7 +172,7 @@ fn client_killed(bench: &mut Bench) -> Verdict {
             ensure!(start.elapsed() < ENDING_ACCEPTED, "the server outlives its client by {ENDING_ACCEPTED:?}");
             std::thread::sleep(Duration::from_millis(2));
         }
-        bench.note(format!("gone after {}", seconds(start.elapsed())));
+        context.note(format!("gone after {}", seconds(start.elapsed())));
         wait_for_cleanups(&log, 1).map_err(|failure| failure.at(format!("the cleanup within {PROMPT:?}")))?;
         ensure!(cleanup_lines(&log) == 1, "slow_cleanup wrote {} lines", cleanup_lines(&log));
     }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, seconds};
+use crate::check_context::{CheckContext, seconds};
 use crate::client::Client;
 use crate::client::message::Id;
 use crate::era::Era;
 use crate::failure::{Failure, Verdict, ensure};
-use crate::limits::{ENDING_ACCEPTED, FLOOD_GROWTH_KIB, FLOOD_KIB, PATIENCE, UNREAD_BLOBS_KIB};
+use crate::limits::{CHECK_TIMEOUT, ENDING_ACCEPTED, FLOOD_GROWTH_KIB, FLOOD_KIB, UNREAD_BLOBS_KIB};
 use crate::process::input::Input;
 use crate::table::{Check, Row};
 
@@ -31,8 +31,10 @@ pub(crate) static FLOOD: Row = Row {
     must: "memory flat within a stated bound; after the close the process ends within the drain deadline although its \
            output is still blocked",
     checks: &[
-        Check::new("echo", Era::BOTH, |bench| flood_and_close(bench, "echo", &json!({ "text": "x".repeat(1_000) }))),
-        Check::new("blob", Era::BOTH, |bench| flood_and_close(bench, "blob", &json!({ "bytes": 65_536 }))),
+        Check::new("echo", Era::BOTH, |context| {
+            flood_and_close(context, "echo", &json!({ "text": "x".repeat(1_000) }))
+        }),
+        Check::new("blob", Era::BOTH, |context| flood_and_close(context, "blob", &json!({ "bytes": 65_536 }))),
         Check::new("blob_with_a_slow_writer", Era::BOTH, slow_flood),
         Check::new("read_on_afterwards", Era::BOTH, flood_and_read_on),
     ],
@@ -59,7 +61,7 @@ impl Writer {
         let done = Arc::new(AtomicBool::new(false));
         let finished = Arc::clone(&done);
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
-            let written = input.write_all(&bytes, PATIENCE);
+            let written = input.write_all(&bytes, CHECK_TIMEOUT);
             finished.store(true, Ordering::Release);
             written.map(|()| input)
         })?;
@@ -81,7 +83,7 @@ impl Writer {
 
 /// Sends the blob calls without reading, then reads. Returns the ids in order and the memory that it took above idle.
 fn unread_blobs(client: &mut Client) -> Verdict<(Vec<Id>, u64)> {
-    client.fence()?;
+    client.round_trip()?;
     let idle = client.server.memory()?.resident;
     client.server.output.hold_back();
     let mut lines = String::new();
@@ -105,17 +107,17 @@ fn unread_blobs(client: &mut Client) -> Verdict<(Vec<Id>, u64)> {
     Ok((ids, peak))
 }
 
-fn all_arrive(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn all_arrive(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let (ids, peak) = unread_blobs(&mut client)?;
-    bench.note_memory("peak over idle", peak);
+    context.note_memory("peak over idle", peak);
     ensure!(peak <= UNREAD_BLOBS_KIB, "peak of {peak} KiB over idle, the bound is {UNREAD_BLOBS_KIB} KiB");
     let mut places = Vec::new();
     for id in &ids {
         places.push(client.answer_place(id)?);
     }
     let turned = places.windows(2).filter(|pair| pair[0] > pair[1]).count();
-    bench.note(format!("{turned} ended before the call before them"));
+    context.note(format!("{turned} ended before the call before them"));
     client.ended(ENDING_ACCEPTED)?;
     Ok(())
 }
@@ -123,9 +125,9 @@ fn all_arrive(bench: &mut Bench) -> Verdict {
 /// Calls that run side by side end in any order, and a peer sees them in the order in which they were committed. What of
 /// that order can be known from outside: lists are answered as they are read, so in the order of their requests; each
 /// progress comes before the next, and before its answer.
-fn in_order(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
-    client.fence()?;
+fn in_order(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
+    client.round_trip()?;
     client.server.output.hold_back();
     let mut lines = String::new();
     let (mut lists, mut others) = (Vec::new(), Vec::new());
@@ -178,7 +180,7 @@ fn flood(
     time: Duration,
     gap: Duration,
 ) -> Verdict<(Input, u64, UnreadBytes)> {
-    client.fence()?;
+    client.round_trip()?;
     let idle = client.server.memory()?.resident;
     client.server.output.hold_back();
     let input = client.server.take_input()?;
@@ -216,54 +218,54 @@ fn flood(
 }
 
 /// Under the bound.
-fn judge_height(bench: &mut Bench, tide: &UnreadBytes, calls: u64) -> Verdict {
+fn judge_height(context: &mut CheckContext, tide: &UnreadBytes, calls: u64) -> Verdict {
     let over = tide.early.max(tide.late).saturating_sub(tide.idle);
-    bench.note(format!("{calls} calls taken"));
-    bench.note_memory("over idle", over);
+    context.note(format!("{calls} calls taken"));
+    context.note_memory("over idle", over);
     ensure!(over <= FLOOD_KIB, "{over} KiB over idle, the bound is {FLOOD_KIB} KiB");
     Ok(())
 }
 
 /// Flat: the last third of the flood no higher than what came before.
-fn judge_flatness(bench: &mut Bench, tide: &UnreadBytes) -> Verdict {
+fn judge_flatness(context: &mut CheckContext, tide: &UnreadBytes) -> Verdict {
     let growth = tide.late.saturating_sub(tide.early);
-    bench.note_memory("growth in the last third", growth);
+    context.note_memory("growth in the last third", growth);
     ensure!(growth <= FLOOD_GROWTH_KIB, "grew by {growth} KiB in the last third, the bound is {FLOOD_GROWTH_KIB} KiB");
     Ok(())
 }
 
-fn flood_and_close(bench: &mut Bench, tool: &str, arguments: &Value) -> Verdict {
-    flood_slowly_and_close(bench, tool, arguments, Duration::ZERO)
+fn flood_and_close(context: &mut CheckContext, tool: &str, arguments: &Value) -> Verdict {
+    flood_slowly_and_close(context, tool, arguments, Duration::ZERO)
 }
 
 /// Slow enough that each call is taken alone, so that no single read is refused as a whole.
-fn slow_flood(bench: &mut Bench) -> Verdict {
-    flood_slowly_and_close(bench, "blob", &json!({ "bytes": 65_536 }), Duration::from_millis(1))
+fn slow_flood(context: &mut CheckContext) -> Verdict {
+    flood_slowly_and_close(context, "blob", &json!({ "bytes": 65_536 }), Duration::from_millis(1))
 }
 
-fn flood_slowly_and_close(bench: &mut Bench, tool: &str, arguments: &Value, gap: Duration) -> Verdict {
-    let mut client = bench.open()?;
+fn flood_slowly_and_close(context: &mut CheckContext, tool: &str, arguments: &Value, gap: Duration) -> Verdict {
+    let mut client = context.open()?;
     let (input, calls, tide) = flood(&mut client, tool, arguments, FLOOD_FOR, gap)?;
-    judge_height(bench, &tide, calls)?;
-    judge_flatness(bench, &tide)?;
+    judge_height(context, &tide, calls)?;
+    judge_flatness(context, &tide)?;
     drop(input);
     let ending = client.ended_somehow(ENDING_ACCEPTED)?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
 /// No call is lost: each call that was written whole is answered, with its result or with a refusal.
-fn flood_and_read_on(bench: &mut Bench) -> Verdict {
-    let mut client = bench.open()?;
+fn flood_and_read_on(context: &mut CheckContext) -> Verdict {
+    let mut client = context.open()?;
     let arguments = json!({ "text": "x".repeat(1_000) });
     let (input, calls, tide) = flood(&mut client, "echo", &arguments, Duration::from_secs(2), Duration::ZERO)?;
-    judge_height(bench, &tide, calls)?;
+    judge_height(context, &tide, calls)?;
     let start = Instant::now();
     client.server.output.read_on();
     for number in 0..calls {
         client.answer(&Id::number(number))?;
     }
-    bench.note(format!("all answered {} later", seconds(start.elapsed())));
+    context.note(format!("all answered {} later", seconds(start.elapsed())));
     drop(input);
     // The last call may have been cut by the deadline, so a bad last line is possible; the end is not judged by it.
     client.ended(ENDING_ACCEPTED)?;

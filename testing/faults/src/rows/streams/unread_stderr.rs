@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::check_context::CheckContext;
 use crate::client::message::Id;
 use crate::client::{Client, cancel_line};
 use crate::era::Era;
@@ -18,11 +18,11 @@ pub(crate) static ROW: Row = Row {
     fault: "stderr is not drained by the client while bad bytes flood in",
     must: "the server goes on",
     checks: &[
-        Check::new("unread", Era::BOTH, |bench| flood(bench, StderrMode::LeaveUnread, None)),
-        Check::new("unread_with_every_log_line_on", Era::BOTH, |bench| {
-            flood(bench, StderrMode::LeaveUnread, Some("trace"))
+        Check::new("unread", Era::BOTH, |context| flood(context, StderrMode::LeaveUnread, None)),
+        Check::new("unread_with_every_log_line_on", Era::BOTH, |context| {
+            flood(context, StderrMode::LeaveUnread, Some("trace"))
         }),
-        Check::new("closed", Era::BOTH, |bench| flood(bench, StderrMode::Close, Some("trace"))),
+        Check::new("closed", Era::BOTH, |context| flood(context, StderrMode::Close, Some("trace"))),
         Check::new("unread_and_print_blocks", Era::BOTH, print_blocks),
         Check::new("unread_and_panics", Era::BOTH, panics),
     ],
@@ -32,22 +32,22 @@ pub(crate) static ROW: Row = Row {
 const BLOCKS: usize = 50;
 const LINES: usize = 400;
 
-fn flood(bench: &mut Bench, treatment: StderrMode, level: Option<&str>) -> Verdict {
-    let mut launch = bench.launch().errors(treatment);
+fn flood(context: &mut CheckContext, treatment: StderrMode, level: Option<&str>) -> Verdict {
+    let mut launch = context.launch().errors(treatment);
     if let Some(level) = level {
         launch = launch.variable("RUST_LOG", level);
     }
-    let mut client = bench.open_with(&launch)?;
+    let mut client = context.open_with(&launch)?;
     let flying = client.call("sleep", json!({ "ms": 300 }))?;
     for _ in 0..BLOCKS {
         client.send(bad_block())?;
-        client.fence()?;
+        client.round_trip()?;
     }
     client.text(&flying)?;
     let unnamed = client.between(0, client.place()).iter().filter(|line| line.is_unnamed_error()).count();
     ensure!(unnamed == BLOCKS * LINES * 2, "{} bad lines, {unnamed} errors", BLOCKS * LINES * 2);
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
@@ -65,19 +65,19 @@ fn bad_block() -> Vec<u8> {
 }
 
 /// What a handler prints goes to standard error, which is full: that handler waits, others do not.
-fn print_blocks(bench: &mut Bench) -> Verdict {
-    let launch = bench.launch().errors(StderrMode::LeaveUnread);
-    let mut client = bench.open_with(&launch)?;
+fn print_blocks(context: &mut CheckContext) -> Verdict {
+    let launch = context.launch().errors(StderrMode::LeaveUnread);
+    let mut client = context.open_with(&launch)?;
     client.call("print", json!({ "text": "p".repeat(1_000_000) }))?;
     prompt(&mut client)?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
-fn panics(bench: &mut Bench) -> Verdict {
-    let launch = bench.launch().errors(StderrMode::LeaveUnread);
-    let mut client = bench.open_with(&launch)?;
+fn panics(context: &mut CheckContext) -> Verdict {
+    let launch = context.launch().errors(StderrMode::LeaveUnread);
+    let mut client = context.open_with(&launch)?;
     client.panics_expected = true;
     // Enough messages of panics to fill a pipe of 64 KiB several times.
     for _ in 0..3_000 {
@@ -85,13 +85,13 @@ fn panics(bench: &mut Bench) -> Verdict {
     }
     prompt(&mut client)?;
     let ending = client.finish()?;
-    bench.note_ending(ending);
+    context.note_exit(ending);
     Ok(())
 }
 
 fn prompt(client: &mut Client) -> Verdict {
     for _ in 0..20 {
-        let (_, took) = client.fence()?;
+        let (_, took) = client.round_trip()?;
         ensure!(took < PROMPT, "an echo took {took:?} while standard error is full");
     }
     Ok(())

@@ -7,8 +7,9 @@ use steadfast::{ErrorKind, Outcome};
 use steadfast_proto::Moment;
 
 use super::SLACK;
+use crate::client::TransportKind;
 use crate::client::journal::{Facts, TransportFacts};
-use crate::client::script::{Over, Reading};
+use crate::client::script::Reading;
 use crate::law::Law;
 
 /// Versions of resources, and which notifications were delivered.
@@ -44,7 +45,7 @@ struct AnswerFacts {
 pub(in crate::client) struct ReadingFacts {
     plan: Reading,
     began: Moment,
-    pub(in crate::client) over: bool,
+    pub(in crate::client) finished: bool,
     /// What was known then.
     known: u64,
     newest: usize,
@@ -81,7 +82,7 @@ impl CacheFacts {
 
     pub(in crate::client) fn at_reading(&mut self, plan: &Reading, now: Moment) {
         let known = self.known.get(&plan.resource).copied().unwrap_or_default();
-        let reading = ReadingFacts { plan: plan.clone(), began: now, over: false, known, newest: self.newest };
+        let reading = ReadingFacts { plan: plan.clone(), began: now, finished: false, known, newest: self.newest };
         self.readings.insert(plan.number, reading);
     }
 
@@ -106,13 +107,13 @@ impl CacheFacts {
 /// A reading has ended with that answer, or with an error.
 pub(in crate::client) fn at_read(
     facts: &mut Facts,
-    way: &dyn TransportFacts,
+    transport: &dyn TransportFacts,
     now: Moment,
     number: u64,
     end: Result<Option<u64>, (ErrorKind, Outcome)>,
 ) {
     let Some(reading) = facts.cache.readings.get_mut(&number) else { return };
-    reading.over = true;
+    reading.finished = true;
     let took = now.since(reading.began);
     if took > reading.plan.total + SLACK {
         return facts.broken(Law::Answer, format!("reading {number} takes {took:?}"));
@@ -128,17 +129,17 @@ pub(in crate::client) fn at_read(
         }
         Err(_) => return,
     };
-    if let Some(what) = lie(facts, way, number, answer) {
+    if let Some(what) = lie(facts, transport, number, answer) {
         facts.broken(Law::Outcome, what);
     }
 }
 
 /// What is wrong with an answer that was given to a reading.
-fn lie(facts: &mut Facts, way: &dyn TransportFacts, number: u64, answer: u64) -> Option<String> {
-    let (modern, over) = (facts.modern, facts.over);
+fn lie(facts: &mut Facts, transport: &dyn TransportFacts, number: u64, answer: u64) -> Option<String> {
+    let (modern, kind) = (facts.modern, facts.transport_kind);
     let cache = &mut facts.cache;
     let (reading, source) = (cache.readings.get(&number)?, cache.answers.get(&answer)?);
-    if reading.plan.resource != source.resource || !source.receipt.is_some_and(|receipt| way.was_read(receipt)) {
+    if reading.plan.resource != source.resource || !source.receipt.is_some_and(|receipt| transport.was_read(receipt)) {
         return Some(format!("reading {number} ended with the answer {answer}, which is not for it"));
     }
     // Whoever began before the request was made may be the one that made it.
@@ -158,7 +159,7 @@ fn lie(facts: &mut Facts, way: &dyn TransportFacts, number: u64, answer: u64) ->
         return Some(format!("reading {number} was given version {version}, and {known} was known"));
     }
     // Over HTTP a request does not show whether the server is still connected.
-    if source.link < reading.newest && over == Over::Stream {
+    if source.link < reading.newest && kind == TransportKind::Stream {
         return Some(format!("reading {number} was given the answer {answer}, from a connection that was lost"));
     }
     None
@@ -170,7 +171,7 @@ pub(super) fn at_idle(facts: &mut Facts, now: Moment, over: bool) {
         .cache
         .readings
         .iter()
-        .find(|(_, reading)| !reading.over && (over || now.since(reading.began) > reading.plan.total + SLACK));
+        .find(|(_, reading)| !reading.finished && (over || now.since(reading.began) > reading.plan.total + SLACK));
     if let Some((number, _)) = late {
         let what = format!("reading {number} goes on");
         facts.broken(if over { Law::Closing } else { Law::Answer }, what);

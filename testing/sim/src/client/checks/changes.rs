@@ -2,8 +2,8 @@
 
 use steadfast_proto::Moment;
 
+use crate::client::TransportKind;
 use crate::client::journal::{Facts, Kind, TransportFacts};
-use crate::client::script::Over;
 use crate::law::Law;
 use crate::observation::message::Id;
 
@@ -11,7 +11,7 @@ use crate::observation::message::Id;
 pub(in crate::client) struct ListenerFacts {
     pub(in crate::client) resource: u8,
     /// On one connection after the other.
-    spells: Vec<SubscriptionPeriod>,
+    periods: Vec<SubscriptionPeriod>,
     pub(in crate::client) ended: Option<Moment>,
     /// How often its subscription was reported.
     pub(in crate::client) began: usize,
@@ -51,12 +51,12 @@ pub(in crate::client) enum StreamItem {
 
 impl ListenerFacts {
     pub(in crate::client) fn new(resource: u8) -> Self {
-        Self { resource, spells: Vec::new(), ended: None, began: 0, heard: 0 }
+        Self { resource, periods: Vec::new(), ended: None, began: 0, heard: 0 }
     }
 
     /// Whether its subscription was reported, on the last connection that it subscribed on.
-    pub(in crate::client) fn is_heard_on_its_connection(&self) -> bool {
-        self.spells.last().is_some_and(|spell| spell.listens)
+    pub(in crate::client) fn is_subscribed(&self) -> bool {
+        self.periods.last().is_some_and(|period| period.listens)
     }
 }
 
@@ -77,12 +77,12 @@ pub(in crate::client) fn whose(uri: &str) -> Option<u64> {
 
 /// A client subscribes: once on each connection (L5).
 pub(super) fn at_listen(facts: &mut Facts, link: usize, request: Id, number: u64) {
-    let over = facts.over;
+    let kind = facts.transport_kind;
     let Some(listener) = facts.listeners.get_mut(&number) else {
         return facts.broken(Law::Identity, format!("listener {number} does not exist"));
     };
-    let again = listener.spells.iter().any(|spell| spell.link >= link);
-    listener.spells.push(SubscriptionPeriod {
+    let again = listener.periods.iter().any(|period| period.link >= link);
+    listener.periods.push(SubscriptionPeriod {
         link,
         request,
         listens: false,
@@ -92,7 +92,7 @@ pub(super) fn at_listen(facts: &mut Facts, link: usize, request: Id, number: u64
         last: 0,
     });
     // Over HTTP a stream may break while the connection is good.
-    if again && over == Over::Stream {
+    if again && kind == TransportKind::Stream {
         facts.broken(Law::Closing, format!("listener {number} asks again on the connection {link}"));
     }
 }
@@ -101,8 +101,8 @@ pub(super) fn at_listen(facts: &mut Facts, link: usize, request: Id, number: u64
 pub(in crate::client) fn at_acknowledgement(facts: &mut Facts, number: u64, request: &Id) {
     let resource = facts.listeners.get(&number).map(|listener| listener.resource);
     let version = resource.map(|resource| facts.cache.version(resource)).unwrap_or_default();
-    if let Some(spell) = spell(facts, number, request) {
-        spell.acknowledged = true;
+    if let Some(period) = period(facts, number, request) {
+        period.acknowledged = true;
     }
     facts.cache.at_acknowledgement(number, version);
 }
@@ -110,56 +110,56 @@ pub(in crate::client) fn at_acknowledgement(facts: &mut Facts, number: u64, requ
 /// The server tells a listener of a change.
 pub(in crate::client) fn at_told(facts: &mut Facts, number: u64, request: &Id, serial: u64, receipt: Option<usize>) {
     let modern = facts.modern;
-    if let Some(spell) = spell(facts, number, request) {
+    if let Some(period) = period(facts, number, request) {
         // The older wires do not mark where a subscription begins: the client reports it.
-        let binding = if modern { spell.acknowledged } else { spell.listens };
-        spell.told.push(NotifiedChange { serial, receipt, binding });
+        let binding = if modern { period.acknowledged } else { period.listens };
+        period.told.push(NotifiedChange { serial, receipt, binding });
     }
 }
 
 /// Who listens to a resource on a connection, and with which request.
 pub(in crate::client) fn listeners_on(facts: &Facts, link: usize, resource: u8) -> Vec<(u64, Id)> {
     let on = facts.listeners.iter().filter(|(_, listener)| listener.resource == resource && listener.ended.is_none());
-    let on = on.filter_map(|(number, listener)| Some((*number, listener.spells.last()?)));
-    on.filter(|(_, spell)| spell.link == link).map(|(number, spell)| (number, spell.request.clone())).collect()
+    let on = on.filter_map(|(number, listener)| Some((*number, listener.periods.last()?)));
+    on.filter(|(_, period)| period.link == link).map(|(number, period)| (number, period.request.clone())).collect()
 }
 
-fn spell<'a>(facts: &'a mut Facts, number: u64, request: &Id) -> Option<&'a mut SubscriptionPeriod> {
+fn period<'a>(facts: &'a mut Facts, number: u64, request: &Id) -> Option<&'a mut SubscriptionPeriod> {
     let listener = facts.listeners.get_mut(&number)?;
-    listener.spells.iter_mut().find(|spell| spell.request == *request)
+    listener.periods.iter_mut().find(|period| period.request == *request)
 }
 
 /// The program gets an item: first that it is subscribed, and then the notifications, in their order and once.
-pub(in crate::client) fn at_heard(facts: &mut Facts, number: u64, heard: &StreamItem) {
+pub(in crate::client) fn at_notification(facts: &mut Facts, number: u64, heard: &StreamItem) {
     let modern = facts.modern;
     let Some(listener) = facts.listeners.get_mut(&number).filter(|_| !matches!(heard, StreamItem::Other)) else {
         return;
     };
     let resource = listener.resource;
-    let Some(spell) = listener.spells.last_mut() else {
+    let Some(period) = listener.periods.last_mut() else {
         return facts.broken(Law::Identity, format!("listener {number} hears something, and has asked for nothing"));
     };
     match heard {
         StreamItem::Listening => {
-            spell.listens = true;
+            period.listens = true;
             listener.began += 1;
             let began = listener.began;
             facts.cache.at_listening(number, began, resource);
         }
         StreamItem::Change(serial) => {
-            if !spell.listens {
+            if !period.listens {
                 let what = format!("listener {number} received change {serial} before `Listening`");
                 return facts.broken(Law::Order, what);
             }
-            let place = spell.told.iter().skip(spell.place).position(|told| told.serial == *serial);
+            let place = period.told.iter().skip(period.place).position(|told| told.serial == *serial);
             // On the older wires every stream gets every notification, be it from before or not.
             let passed = if modern { place.map(|place| place + 1) } else { Some(place.map_or(0, |place| place + 1)) };
-            let Some(passed) = passed.filter(|_| *serial > spell.last) else {
+            let Some(passed) = passed.filter(|_| *serial > period.last) else {
                 let what = format!("listener {number} hears of {serial}, which it was not told, or before");
                 return facts.broken(Law::Identity, what);
             };
-            spell.place += passed;
-            spell.last = *serial;
+            period.place += passed;
+            period.last = *serial;
             listener.heard += 1;
             facts.cache.at_change(resource, *serial);
         }
@@ -168,20 +168,20 @@ pub(in crate::client) fn at_heard(facts: &mut Facts, number: u64, heard: &Stream
 }
 
 /// Nothing can run: what was read has been passed on.
-pub(super) fn at_idle(facts: &mut Facts, way: &dyn TransportFacts, now: Moment, over: bool) {
+pub(super) fn at_idle(facts: &mut Facts, transport: &dyn TransportFacts, now: Moment, over: bool) {
     let mut broken = None;
     for (number, listener) in facts.listeners.iter().filter(|(_, listener)| listener.ended.is_none()) {
         if over {
             broken = Some((Law::Closing, format!("listener {number} waits at {now:?}, and the connection is over")));
         }
-        let Some(spell) = listener.spells.last() else { continue };
-        let missed = spell
+        let Some(period) = listener.periods.last() else { continue };
+        let missed = period
             .told
             .iter()
-            .skip(spell.place)
-            .find(|told| told.binding && told.receipt.is_some_and(|receipt| way.was_read(receipt)));
+            .skip(period.place)
+            .find(|told| told.binding && told.receipt.is_some_and(|receipt| transport.was_read(receipt)));
         // A program that closes its client needs no items, and a listener whose connection is lost gets one when it subscribes again.
-        let over = facts.shut.is_some() || facts.is_given_up(spell.link);
+        let over = facts.shut.is_some() || facts.is_given_up(period.link);
         if let Some(NotifiedChange { serial, .. }) = missed.filter(|_| !over) {
             broken = Some((Law::Answer, format!("listener {number} has not heard of {serial}, which was read")));
         }
@@ -192,9 +192,9 @@ pub(super) fn at_idle(facts: &mut Facts, way: &dyn TransportFacts, now: Moment, 
 }
 
 /// Nothing is on its way: the server of an older revision knows who listens, and who does not any more.
-pub(super) fn subscriptions_are_right(facts: &mut Facts, way: &dyn TransportFacts) {
+pub(super) fn subscriptions_are_right(facts: &mut Facts, transport: &dyn TransportFacts) {
     // One goes after the other (L9), so nothing is sent while the response is on its way.
-    let heard = |receipt: Option<usize>| receipt.is_none_or(|receipt| way.was_read(receipt));
+    let heard = |receipt: Option<usize>| receipt.is_none_or(|receipt| transport.was_read(receipt));
     let underway = facts.requests.values().any(|request| {
         matches!(request.kind, Kind::Subscription) && !request.answers.iter().any(|(receipt, _)| heard(*receipt))
     });
@@ -203,9 +203,9 @@ pub(super) fn subscriptions_are_right(facts: &mut Facts, way: &dyn TransportFact
     }
     let mut broken = None;
     for (number, listener) in &facts.listeners {
-        let Some(spell) = listener.spells.last() else { continue };
-        let has = |uri: &str| facts.subscribed.contains(&(spell.link, uri.to_owned()));
-        if listener.ended.is_none() && spell.listens && !has(&shared(listener.resource)) {
+        let Some(period) = listener.periods.last() else { continue };
+        let has = |uri: &str| facts.subscribed.contains(&(period.link, uri.to_owned()));
+        if listener.ended.is_none() && period.listens && !has(&shared(listener.resource)) {
             let what = format!("listener {number} is said to listen, and the server was told that it does not");
             broken = Some((Law::Outcome, what));
         }
@@ -222,7 +222,7 @@ pub(super) fn subscriptions_are_right(facts: &mut Facts, way: &dyn TransportFact
 pub(super) fn given_up_are_taken_back(facts: &mut Facts) {
     let left = facts.listeners.iter().find(|(_, listener)| {
         let over = listener.ended.is_some();
-        let request = listener.spells.last().and_then(|spell| facts.requests.get(&spell.request)).filter(|_| over);
+        let request = listener.periods.last().and_then(|period| facts.requests.get(&period.request)).filter(|_| over);
         request.is_some_and(|request| !request.cancelled && !request.given_up && request.answers.is_empty())
     });
     if let Some((number, _)) = left.filter(|_| facts.modern) {

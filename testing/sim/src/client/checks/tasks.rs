@@ -8,8 +8,8 @@ use steadfast::ErrorKind;
 use steadfast_proto::Moment;
 
 use super::{CANCELLING, SLACK, first_answer};
-use crate::client::journal::{End, Facts, RequestFacts, ResponseKind, TransportFacts};
-use crate::client::script::Over;
+use crate::client::TransportKind;
+use crate::client::journal::{CallResult, Facts, RequestFacts, ResponseKind, TransportFacts};
 use crate::law::Law;
 use crate::observation::message::Id;
 
@@ -48,13 +48,13 @@ pub(in crate::client) fn at_asking(facts: &mut Facts, task: &str, key: &str) {
 /// that waits for its answer.
 pub(super) fn at_task_request(facts: &mut Facts, method: &str, params: &Value) -> Option<u64> {
     let name = params["taskId"].as_str().unwrap_or_default();
-    let (over, link) = (facts.over, facts.trouble);
+    let (kind, link) = (facts.transport_kind, facts.trouble);
     let Some(task) = facts.tasks.get_mut(name) else {
         facts.broken(Law::Identity, format!("{method} is about {name:?}, which is no task"));
         return None;
     };
     // Over HTTP each message is a request of its own, and one that was lost may be sent again.
-    let in_order = over == Over::Stream && !link;
+    let in_order = kind == TransportKind::Stream && !link;
     if task.cancelled && in_order {
         facts.broken(Law::Silence, format!("{method} is about {name}, which was cancelled"));
         return None;
@@ -83,9 +83,9 @@ pub(in crate::client) fn at_update(facts: &mut Facts, params: &Value) {
 }
 
 /// Nothing can run: a client that has read that its call is a task has taken note of it.
-pub(super) fn note_followed(facts: &mut Facts, way: &dyn TransportFacts, tag: u64) {
+pub(super) fn note_followed(facts: &mut Facts, transport: &dyn TransportFacts, tag: u64) {
     let Some(call) = facts.calls.get(&tag) else { return };
-    if first_answer(facts, way, call).0 != Some(ResponseKind::Task) {
+    if first_answer(facts, transport, call).0 != Some(ResponseKind::Task) {
         return;
     }
     let task = call.ids.last().and_then(|last| call.tasks.iter().find(|(request, _)| request == last));
@@ -96,23 +96,23 @@ pub(super) fn note_followed(facts: &mut Facts, way: &dyn TransportFacts, tag: u6
 }
 
 /// A call has ended: its task is to be cancelled, unless it is known to be over.
-pub(super) fn at_end(facts: &mut Facts, tag: u64, said: Option<ResponseKind>, end: &End) {
+pub(super) fn at_end(facts: &mut Facts, tag: u64, said: Option<ResponseKind>, end: &CallResult) {
     let over = said.is_some_and(|said| said.decides() && said != ResponseKind::Unreadable);
     if let Some(call) = facts.calls.get_mut(&tag) {
-        call.unwanted = call.task.clone().filter(|_| !over && !matches!(end, End::Done(_)));
+        call.unwanted = call.task.clone().filter(|_| !over && !matches!(end, CallResult::Done(_)));
     }
 }
 
 /// Whether as many cancellations as may be under way at once wait for an answer: the next one waits for its turn.
-fn is_turn_taken(facts: &Facts, way: &dyn TransportFacts, now: Moment) -> bool {
-    open_cancellations(facts, way, now) >= facts.most_calls
+fn is_turn_taken(facts: &Facts, transport: &dyn TransportFacts, now: Moment) -> bool {
+    open_cancellations(facts, transport, now) >= facts.most_calls
 }
 
 /// How many cancellations wait for an answer.
-fn open_cancellations(facts: &Facts, way: &dyn TransportFacts, now: Moment) -> usize {
+fn open_cancellations(facts: &Facts, transport: &dyn TransportFacts, now: Moment) -> usize {
     let answered = |request: &RequestFacts| {
         let mut receipts = request.answers.iter().filter_map(|(receipt, _)| *receipt);
-        receipts.any(|receipt| way.was_read(receipt))
+        receipts.any(|receipt| transport.was_read(receipt))
     };
     let waits = |request: &&RequestFacts| {
         request.cancels_task && !answered(request) && now <= request.written + CANCELLING + SLACK
@@ -121,19 +121,19 @@ fn open_cancellations(facts: &Facts, way: &dyn TransportFacts, now: Moment) -> u
 }
 
 /// L5: a task that is created after its call was dropped is cancelled. Over HTTP the client does not learn of it.
-pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
-    if facts.over == Over::Http || is_turn_taken(facts, way, now) {
+pub(super) fn late_are_cancelled(facts: &mut Facts, transport: &dyn TransportFacts, now: Moment) {
+    if facts.transport_kind == TransportKind::Http || is_turn_taken(facts, transport, now) {
         return;
     }
     let late = facts.calls.iter().find(|(_, call)| {
         let given_up = match call.ended {
-            Some((_, End::Done(_) | End::Failed(ErrorKind::Decode, _))) | None => false,
+            Some((_, CallResult::Done(_) | CallResult::Failed(ErrorKind::Decode, _))) | None => false,
             Some((when, _)) => now < when + PATIENCE,
         };
         let task = call.ids.last().and_then(|last| call.tasks.iter().find(|(request, _)| request == last));
         let task = task.and_then(|(_, task)| facts.tasks.get(task));
         given_up
-            && first_answer(facts, way, call).0 == Some(ResponseKind::Task)
+            && first_answer(facts, transport, call).0 == Some(ResponseKind::Task)
             && task.is_some_and(|task| !task.cancelled)
     });
     if let Some((tag, _)) = late {
@@ -142,18 +142,18 @@ pub(super) fn late_are_cancelled(facts: &mut Facts, way: &dyn TransportFacts, no
 }
 
 /// The program closes the client: the tasks that it follows go with it.
-pub(in crate::client) fn at_close(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
+pub(in crate::client) fn at_close(facts: &mut Facts, transport: &dyn TransportFacts, now: Moment) {
     let open = facts.calls.values().filter(|call| call.ended.is_none());
     let followed: Vec<String> = open
-        .filter(|call| !first_answer(facts, way, call).0.is_some_and(ResponseKind::decides))
+        .filter(|call| !first_answer(facts, transport, call).0.is_some_and(ResponseKind::decides))
         .filter_map(|call| call.task.clone())
         .collect();
-    facts.cancels_at_close = !followed.is_empty() || may_be_cancelling(facts, way, now);
+    facts.cancels_at_close = !followed.is_empty() || may_be_cancelling(facts, transport, now);
     if facts.trouble {
         return;
     }
     // If they are more than may be cancelled at once, the last of them depend on how soon the server answers.
-    facts.may_go_on = (followed.len() + open_cancellations(facts, way, now)).saturating_sub(facts.most_calls);
+    facts.may_go_on = (followed.len() + open_cancellations(facts, transport, now)).saturating_sub(facts.most_calls);
     facts.left_behind = followed;
 }
 
@@ -170,8 +170,8 @@ pub(in crate::client) fn at_closed(facts: &mut Facts) {
 }
 
 /// L5: a task without a waiting call is cancelled.
-pub(super) fn unwanted_are_cancelled(facts: &mut Facts, way: &dyn TransportFacts, now: Moment) {
-    if is_turn_taken(facts, way, now) {
+pub(super) fn unwanted_are_cancelled(facts: &mut Facts, transport: &dyn TransportFacts, now: Moment) {
+    if is_turn_taken(facts, transport, now) {
         return;
     }
     let unwanted = facts.calls.iter().find(|(_, call)| {
@@ -186,15 +186,15 @@ pub(super) fn unwanted_are_cancelled(facts: &mut Facts, way: &dyn TransportFacts
 
 /// Whether a cancellation of a task may be in progress: its call has ended without its result, and the task is not known to
 /// be over. The server may not have been reached yet.
-pub(super) fn may_be_cancelling(facts: &Facts, way: &dyn TransportFacts, now: Moment) -> bool {
+pub(super) fn may_be_cancelling(facts: &Facts, transport: &dyn TransportFacts, now: Moment) -> bool {
     let given_up = |task: &TaskFacts| {
         let call = facts.calls.get(&task.tag);
         call.is_some_and(|call| match &call.ended {
-            Some((_, end)) if !matches!(end, End::Done(_)) => call.unwanted.is_some() || call.task.is_none(),
+            Some((_, end)) if !matches!(end, CallResult::Done(_)) => call.unwanted.is_some() || call.task.is_none(),
             _ => false,
         })
     };
-    open_cancellations(facts, way, now) > 0 || facts.tasks.values().any(|task| !task.cancelled && given_up(task))
+    open_cancellations(facts, transport, now) > 0 || facts.tasks.values().any(|task| !task.cancelled && given_up(task))
 }
 
 /// How many tasks were cancelled.

@@ -41,7 +41,7 @@ pub(super) struct Stream {
     pub(super) cut: Option<usize>,
     /// They end there as if that was all.
     pub(super) clean: bool,
-    pub(super) over: bool,
+    pub(super) finished: bool,
     pub(super) answered: bool,
     pub(super) events: Vec<(Vec<u8>, Option<usize>)>,
     /// Events that were read to their end.
@@ -79,7 +79,7 @@ impl State {
     pub(super) fn push(&mut self, number: usize, message: &[u8], last: bool) -> Option<usize> {
         let (ends, receipt) = (self.random.chance(70), self.read.len());
         let stream = self.streams.get_mut(number)?;
-        if stream.over || (stream.json && !last) {
+        if stream.finished || (stream.json && !last) {
             return None;
         }
         let event = if stream.json {
@@ -93,14 +93,14 @@ impl State {
         let late = stream.answered;
         stream.answered |= last;
         // A server may leave the HTTP response open after the JSON-RPC response, or send more.
-        stream.over |= last && (stream.json || ends);
+        stream.finished |= last && (stream.json || ends);
         self.read.push(false);
         (!late).then_some(receipt)
     }
 
     /// Puts a part of a message on a stream.
     pub(super) fn tear(&mut self, number: usize, message: &[u8]) {
-        if let Some(stream) = self.streams.get_mut(number).filter(|stream| !stream.over && !stream.json) {
+        if let Some(stream) = self.streams.get_mut(number).filter(|stream| !stream.finished && !stream.json) {
             let half = message.get(..message.len() / 2).unwrap_or_default();
             stream.events.push(([b"data: ", half].concat(), None));
         }
@@ -110,8 +110,8 @@ impl State {
     pub(super) fn end(&mut self, which: impl Fn(usize) -> bool) -> (Vec<Id>, Vec<Waker>) {
         let (mut ids, mut wakers) = (Vec::new(), Vec::new());
         for (number, stream) in self.streams.iter_mut().enumerate() {
-            if which(number) && !stream.over {
-                stream.over = true;
+            if which(number) && !stream.finished {
+                stream.finished = true;
                 ids.extend(stream.id.clone().filter(|_| !stream.answered));
             }
             if which(number) {
@@ -129,7 +129,7 @@ impl State {
     pub(super) fn poll_answer(&mut self, number: usize, cx: &mut Context<'_>) -> Poll<bool> {
         let down = self.down;
         let Some(stream) = self.streams.get_mut(number) else { return Poll::Ready(false) };
-        if down || stream.over || !stream.events.is_empty() {
+        if down || stream.finished || !stream.events.is_empty() {
             return Poll::Ready(!stream.events.is_empty() && !down);
         }
         stream.wakers.push(cx.waker().clone());
@@ -168,7 +168,7 @@ impl State {
         let chance = self.random.chance(60);
         let Some(stream) = self.streams.get_mut(number) else { return Read::End };
         let Some((event, receipt)) = stream.events.get(place.0) else {
-            if stream.over {
+            if stream.finished {
                 for receipt in stream.events.iter().filter_map(|(_, receipt)| *receipt).filter(|_| stream.json) {
                     if let Some(read) = self.read.get_mut(receipt) {
                         *read = true;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Server, ServerOutput, notification, refusal, result};
 use crate::client::checks::changes as checks;
 use crate::client::journal::ResponseKind;
-use crate::client::script::{AcknowledgeMode, Act, Listening, StreamEnd};
+use crate::client::script::{AcknowledgeMode, Action, Listening, StreamEnd};
 use crate::observation::message::Id;
 
 /// A stream of changes (2026-07-28).
@@ -17,7 +17,7 @@ pub(super) struct Subscription {
     id: Id,
     /// What its request is called in the journal.
     key: Id,
-    voice: Arc<dyn ServerOutput>,
+    output: Arc<dyn ServerOutput>,
     /// It is notified of changes.
     begun: bool,
 }
@@ -30,38 +30,38 @@ impl Server {
     }
 
     /// A resource changes: its subscribers are notified.
-    pub(in crate::client) fn change(&self, resource: u8, voice: &Arc<dyn ServerOutput>) {
+    pub(in crate::client) fn change(&self, resource: u8, output: &Arc<dyn ServerOutput>) {
         let serial = self.journal.facts().cache.change(resource);
         self.journal.note("changes", serial, &[b'0' + resource]);
         if self.handshake.is_some() {
-            return self.tell_everyone(resource, serial, voice);
+            return self.tell_everyone(resource, serial, output);
         }
         let told: Vec<(u64, Id, Id, Arc<dyn ServerOutput>)> = {
             let state = self.state();
             let told = state.subscriptions.iter().filter(|one| one.begun && one.resource == resource);
-            told.map(|one| (one.listener, one.id.clone(), one.key.clone(), Arc::clone(&one.voice))).collect()
+            told.map(|one| (one.listener, one.id.clone(), one.key.clone(), Arc::clone(&one.output))).collect()
         };
-        for (listener, id, key, voice) in told {
-            self.tell(serial, resource, (listener, &id, &key), &voice);
+        for (listener, id, key, output) in told {
+            self.tell(serial, resource, (listener, &id, &key), &output);
         }
     }
 
     /// Tells one stream of a change.
-    fn tell(&self, serial: u64, resource: u8, (listener, id, key): (u64, &Id, &Id), voice: &Arc<dyn ServerOutput>) {
+    fn tell(&self, serial: u64, resource: u8, (listener, id, key): (u64, &Id, &Id), output: &Arc<dyn ServerOutput>) {
         let uri = format!("{}/{serial}", checks::shared(resource));
         let params = format!("{{\"uri\":\"{uri}\",\"_meta\":{}}}", of(id));
-        let receipt = voice.say(&notification("notifications/resources/updated", &params), false);
+        let receipt = output.say(&notification("notifications/resources/updated", &params), false);
         checks::at_told(&mut self.journal.facts(), listener, key, serial, receipt);
     }
 
     /// Tells a client of the older revisions, if it has asked for it.
-    fn tell_everyone(&self, resource: u8, serial: u64, voice: &Arc<dyn ServerOutput>) {
-        let (uri, link) = (checks::shared(resource), voice.link());
+    fn tell_everyone(&self, resource: u8, serial: u64, output: &Arc<dyn ServerOutput>) {
+        let (uri, link) = (checks::shared(resource), output.link());
         if !self.journal.facts().subscribed.contains(&(link, uri.clone())) {
             return;
         }
         let params = format!("{{\"uri\":\"{uri}/{serial}\"}}");
-        let receipt = voice.say(&notification("notifications/resources/updated", &params), false);
+        let receipt = output.say(&notification("notifications/resources/updated", &params), false);
         let mut facts = self.journal.facts();
         for (listener, key) in checks::listeners_on(&facts, link, resource) {
             checks::at_told(&mut facts, listener, &key, serial, receipt);
@@ -69,7 +69,7 @@ impl Server {
     }
 
     /// One who wants to listen, since 2026-07-28.
-    pub(super) fn listen(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
+    pub(super) fn listen(self: &Arc<Self>, link: usize, id: Id, params: &Value, output: &Arc<dyn ServerOutput>) {
         let key = self.journal.key(link, &id);
         let wanted = &params["notifications"];
         let uris = wanted["resourceSubscriptions"].as_array().into_iter().flatten();
@@ -79,7 +79,7 @@ impl Server {
             resource: plan.resource,
             id: id.clone(),
             key: key.clone(),
-            voice: Arc::clone(voice),
+            output: Arc::clone(output),
             begun: false,
         };
         self.state().subscriptions.push(subscription);
@@ -87,14 +87,14 @@ impl Server {
             "notifications/subscriptions/acknowledged",
             &format!("{{\"notifications\":{wanted},\"_meta\":{}}}", of(&id)),
         );
-        let (server, voice) = (Arc::clone(self), Arc::clone(voice));
-        self.executor.spawn_scenery(async move {
+        let (server, output) = (Arc::clone(self), Arc::clone(output));
+        self.executor.spawn_harness_task(async move {
             match plan.acknowledged {
-                AcknowledgeMode::Refused => return server.farewell(&plan, &id, &key, StreamEnd::Error, &voice),
+                AcknowledgeMode::Refused => return server.end_stream(&plan, &id, &key, StreamEnd::Error, &output),
                 AcknowledgeMode::Late(delay) => server.executor.sleep(delay).await,
                 AcknowledgeMode::Behind => {
                     let serial = server.journal.facts().cache.change(plan.resource);
-                    server.tell(serial, plan.resource, (plan.number, &id, &key), &voice);
+                    server.tell(serial, plan.resource, (plan.number, &id, &key), &output);
                 }
                 AcknowledgeMode::Once | AcknowledgeMode::Twice | AcknowledgeMode::Never => {}
             }
@@ -105,12 +105,12 @@ impl Server {
             };
             for _ in 0..times {
                 checks::at_acknowledgement(&mut server.journal.facts(), plan.number, &key);
-                voice.tell(&acknowledgement, false);
+                output.tell(&acknowledgement, false);
             }
             server.set_begun(&key, times > 0);
-            if let Some((delay, farewell)) = plan.end {
+            if let Some((delay, end)) = plan.end {
                 server.executor.sleep(delay).await;
-                server.farewell(&plan, &id, &key, farewell, &voice);
+                server.end_stream(&plan, &id, &key, end, &output);
             }
         });
     }
@@ -121,10 +121,10 @@ impl Server {
     }
 
     /// Ends a stream.
-    fn farewell(&self, plan: &Listening, id: &Id, key: &Id, farewell: StreamEnd, voice: &Arc<dyn ServerOutput>) {
+    fn end_stream(&self, plan: &Listening, id: &Id, key: &Id, end: StreamEnd, output: &Arc<dyn ServerOutput>) {
         self.set_begun(key, false);
-        self.journal.note("ends", plan.number, format!("{farewell:?}").as_bytes());
-        let (said, message) = match farewell {
+        self.journal.note("ends", plan.number, format!("{end:?}").as_bytes());
+        let (said, message) = match end {
             StreamEnd::Result => {
                 let meta: Value = serde_json::from_str(&of(id)).unwrap_or_default();
                 (ResponseKind::Result, result(id, &json!({ "resultType": "complete", "_meta": meta })))
@@ -133,22 +133,22 @@ impl Server {
             StreamEnd::Cancelled => {
                 (ResponseKind::Result, notification("notifications/cancelled", &format!("{{\"requestId\":{id}}}")))
             }
-            StreamEnd::Broken => return voice.break_off(),
+            StreamEnd::Broken => return output.break_off(),
         };
-        let receipt = voice.say(&message, farewell != StreamEnd::Cancelled);
+        let receipt = output.say(&message, end != StreamEnd::Cancelled);
         self.journal.answered(key, receipt, said);
     }
 
     /// A subscription to a resource in the older revisions.
-    pub(super) fn subscribe(self: &Arc<Self>, link: usize, id: Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
+    pub(super) fn subscribe(self: &Arc<Self>, link: usize, id: Id, params: &Value, output: &Arc<dyn ServerOutput>) {
         let (uri, key) = (params["uri"].as_str().unwrap_or_default().to_owned(), self.journal.key(link, &id));
         let plan = self.listening(&uri);
         let acknowledged = plan.map_or(AcknowledgeMode::Once, |plan| plan.acknowledged);
         if acknowledged != AcknowledgeMode::Refused {
             self.journal.facts().subscribed.insert((link, uri));
         }
-        let (server, voice) = (Arc::clone(self), Arc::clone(voice));
-        self.executor.spawn_scenery(async move {
+        let (server, output) = (Arc::clone(self), Arc::clone(output));
+        self.executor.spawn_harness_task(async move {
             let (said, message) = match acknowledged {
                 AcknowledgeMode::Never => return,
                 AcknowledgeMode::Refused => (ResponseKind::Error, refusal(&id, -32602)),
@@ -157,29 +157,29 @@ impl Server {
             if let AcknowledgeMode::Late(delay) = acknowledged {
                 server.executor.sleep(delay).await;
             }
-            let receipt = voice.say(&message, true);
+            let receipt = output.say(&message, true);
             server.journal.answered(&key, receipt, said);
             if acknowledged == AcknowledgeMode::Twice {
-                voice.tell(&message, true);
+                output.tell(&message, true);
             }
         });
     }
 
-    pub(super) fn unsubscribe(&self, link: usize, id: &Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
+    pub(super) fn unsubscribe(&self, link: usize, id: &Id, params: &Value, output: &Arc<dyn ServerOutput>) {
         let (uri, key) = (params["uri"].as_str().unwrap_or_default().to_owned(), self.journal.key(link, id));
         self.journal.facts().subscribed.remove(&(link, uri));
         if self.draw(|random| random.chance(25)) {
             return;
         }
-        let receipt = voice.say(&result(id, &json!({})), true);
+        let receipt = output.say(&result(id, &json!({})), true);
         self.journal.answered(&key, receipt, ResponseKind::Result);
     }
 
     /// What the script has for the listener whom that name belongs to.
     pub(in crate::client) fn listening(&self, uri: &str) -> Option<Listening> {
         let number = checks::whose(uri)?;
-        self.listenings.iter().find_map(|act| match act {
-            Act::Listen(plan) if plan.number == number => Some(plan.clone()),
+        self.listenings.iter().find_map(|action| match action {
+            Action::Listen(plan) if plan.number == number => Some(plan.clone()),
             _ => None,
         })
     }

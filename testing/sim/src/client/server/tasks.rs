@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::{OpenRequest, Server, ServerOutput, inquiry, refusal, result};
 use crate::client::checks::tasks as checks;
 use crate::client::journal::ResponseKind;
-use crate::client::script::{Errand, TaskStep};
+use crate::client::script::{TaskPlan, TaskStep};
 use crate::observation::message::Id;
 
 /// One task.
 pub(super) struct Task {
     tag: u64,
-    errand: Errand,
+    task_plan: TaskPlan,
     /// How often it was asked for.
     polls: usize,
     /// What it asks for now, if that was not answered.
@@ -23,22 +23,22 @@ pub(super) struct Task {
 
 impl Server {
     /// Makes a call a task. Returns what is answered.
-    pub(super) fn begin_task(&self, errand: Errand, busy: &OpenRequest) -> Value {
+    pub(super) fn begin_task(&self, task_plan: TaskPlan, busy: &OpenRequest) -> Value {
         let name = format!("t{}.{}", busy.tag, self.number());
         checks::at_task(&mut self.journal.facts(), &busy.key, busy.tag, &name);
-        let task = Task { tag: busy.tag, errand, polls: 0, question: None, cancelled: false };
+        let task = Task { tag: busy.tag, task_plan, polls: 0, question: None, cancelled: false };
         self.state().tasks.insert(name.clone(), task);
-        shown(&name, "task", "working", errand.pace)
+        shown(&name, "task", "working", task_plan.pace)
     }
 
     /// Says how a task is doing.
-    pub(super) fn get_task(&self, link: usize, id: &Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
+    pub(super) fn get_task(&self, link: usize, id: &Id, params: &Value, output: &Arc<dyn ServerOutput>) {
         let (name, key) = (params["taskId"].as_str().unwrap_or_default(), self.journal.key(link, id));
         let number = self.number();
         let mut state = self.state();
-        let Some(task) = state.tasks.get_mut(name) else { return voice.tell(&refusal(id, -32602), true) };
+        let Some(task) = state.tasks.get_mut(name) else { return output.tell(&refusal(id, -32602), true) };
         let turn = task.turn();
-        let (pace, tag) = (task.errand.pace, task.tag);
+        let (pace, tag) = (task.task_plan.pace, task.tag);
         if let TaskStep::Asks(_) | TaskStep::AsksAnew = turn {
             let kept = task.question.take().filter(|_| turn != TaskStep::AsksAnew);
             let question = kept.unwrap_or_else(|| format!("k{number}"));
@@ -76,19 +76,19 @@ impl Server {
             TaskStep::Cancelled => {
                 (ResponseKind::TaskCancelled, result(id, &shown(name, "complete", "cancelled", pace)))
             }
-            TaskStep::Dies => return voice.die(),
+            TaskStep::Dies => return output.die(),
         };
-        let receipt = voice.say(&message, true);
+        let receipt = output.say(&message, true);
         self.journal.note("<- task", tag, format!("{turn:?}").as_bytes());
         self.journal.answered(&key, receipt, said);
         if turn == TaskStep::Twice {
-            let second = voice.say(&result(id, &shown(name, "complete", "cancelled", pace)), true);
+            let second = output.say(&result(id, &shown(name, "complete", "cancelled", pace)), true);
             self.journal.answered(&key, second, ResponseKind::TaskCancelled);
         }
     }
 
     /// Takes what a task asked for.
-    pub(super) fn update_task(&self, link: usize, id: &Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
+    pub(super) fn update_task(&self, link: usize, id: &Id, params: &Value, output: &Arc<dyn ServerOutput>) {
         let key = self.journal.key(link, id);
         checks::at_update(&mut self.journal.facts(), params);
         // A server may show a question for a while after it was answered.
@@ -103,12 +103,12 @@ impl Server {
             5..8 => return,
             _ => (ResponseKind::TaskWorks, result(id, &json!({ "resultType": "complete" }))),
         };
-        let receipt = voice.say(&message, true);
+        let receipt = output.say(&message, true);
         self.journal.answered(&key, receipt, said);
     }
 
     /// Gives a task up, and mostly says so.
-    pub(super) fn cancel_task(&self, link: usize, id: &Id, params: &Value, voice: &Arc<dyn ServerOutput>) {
+    pub(super) fn cancel_task(&self, link: usize, id: &Id, params: &Value, output: &Arc<dyn ServerOutput>) {
         let (name, key) = (params["taskId"].as_str().unwrap_or_default(), self.journal.key(link, id));
         if let Some(task) = self.state().tasks.get_mut(name) {
             task.cancelled = true;
@@ -118,7 +118,7 @@ impl Server {
             5..15 => return,
             _ => (ResponseKind::Result, result(id, &json!({ "resultType": "complete" }))),
         };
-        let receipt = voice.say(&message, true);
+        let receipt = output.say(&message, true);
         self.journal.answered(&key, receipt, said);
     }
 }
@@ -126,8 +126,8 @@ impl Server {
 impl Task {
     /// The status in this response.
     fn turn(&mut self) -> TaskStep {
-        let [.., last] = self.errand.steps;
-        let turn = self.errand.steps.get(self.polls).copied().unwrap_or(last);
+        let [.., last] = self.task_plan.steps;
+        let turn = self.task_plan.steps.get(self.polls).copied().unwrap_or(last);
         // A question stays until it is answered.
         if !matches!(turn, TaskStep::Asks(_)) {
             self.polls += 1;

@@ -4,7 +4,7 @@
 use super::transport::TransportKind;
 
 /// A check that a server cannot pass.
-struct Known {
+struct KnownFault {
     peer: &'static str,
     check: &'static str,
     /// Where it shows.
@@ -12,10 +12,11 @@ struct Known {
     reason: &'static str,
 }
 
-const ALL: &[Known] = &[];
+const ALL: &[KnownFault] = &[];
 
 /// Why a check cannot pass, if that is known.
 pub(crate) fn fault(peer: &str, check: &str, transport: TransportKind, revision: &str) -> Option<&'static str> {
-    let known = |known: &&Known| known.peer == peer && known.check == check && (known.applies)(transport, revision);
+    let known =
+        |known: &&KnownFault| known.peer == peer && known.check == check && (known.applies)(transport, revision);
     ALL.iter().find(known).map(|known| known.reason)
 }

@@ -2,42 +2,42 @@
 
 use super::results::{Check, Status};
 
-struct Excuse {
+struct ExpectedFailure {
     scenario: &'static str,
     /// Its id, or its name where several have one id.
     check: &'static str,
     status: Status,
-    /// Why it is not our failing.
+    /// Why Steadfast is not the cause.
     #[allow(dead_code, reason = "for the reader of the list")]
     because: &'static str,
 }
 
-const EXCUSES: &[Excuse] = &[
-    Excuse {
+const EXPECTED_FAILURES: &[ExpectedFailure] = &[
+    ExpectedFailure {
         scenario: "tasks-status-notifications",
         check: "tasks-status-notifications",
         status: Status::Skipped,
         because: "the suite has no code for it: the scenario says that it is skipped, whatever the server does",
     },
-    Excuse {
+    ExpectedFailure {
         scenario: "server-sse-multiple-streams",
         check: "server-sse-streams-functional",
         status: Status::Info,
         because: "it looks at `tools/list` on streams, and a list that is there at once is answered with JSON, as it may be",
     },
-    Excuse {
+    ExpectedFailure {
         scenario: "http-standard-headers",
         check: "ClientMcpMethodHeader_initialize",
         status: Status::Skipped,
         because: "revision 2026-07-28 has no handshake",
     },
-    Excuse {
+    ExpectedFailure {
         scenario: "http-standard-headers",
         check: "ClientMcpMethodHeader_notifications_initialized",
         status: Status::Skipped,
         because: "revision 2026-07-28 has no handshake",
     },
-    Excuse {
+    ExpectedFailure {
         scenario: "auth/offline-access-scope",
         check: "sep-2207-client-metadata-grant-types",
         status: Status::Info,
@@ -45,8 +45,11 @@ const EXCUSES: &[Excuse] = &[
     },
 ];
 
-/// Whether a check that did not succeed could not have.
-pub(crate) fn excused(scenario: &str, check: &Check) -> bool {
-    let is_it = |excuse: &Excuse| excuse.check == check.id || check.name.as_deref() == Some(excuse.check);
-    EXCUSES.iter().any(|excuse| excuse.scenario == scenario && is_it(excuse) && excuse.status == check.status)
+/// Whether the failure of this check is listed as expected.
+pub(crate) fn is_expected(scenario: &str, check: &Check) -> bool {
+    let names_check =
+        |expected: &ExpectedFailure| expected.check == check.id || check.name.as_deref() == Some(expected.check);
+    EXPECTED_FAILURES
+        .iter()
+        .any(|expected| expected.scenario == scenario && names_check(expected) && expected.status == check.status)
 }

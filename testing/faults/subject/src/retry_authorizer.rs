@@ -5,23 +5,23 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture};
 
 #[derive(Clone)]
-pub(crate) struct Again {
+pub(crate) struct RetryAuthorizer {
     token: String,
 }
 
-impl Again {
+impl RetryAuthorizer {
     pub(crate) fn new(token: &str) -> Self {
         Self { token: format!("Bearer {token}") }
     }
 }
 
-impl Authorize for Again {
+impl Authorize for RetryAuthorizer {
     fn attempt(&self, _: &Method, _: &str) -> Box<dyn Attempt> {
         Box::new(self.clone())
     }
 }
 
-impl Attempt for Again {
+impl Attempt for RetryAuthorizer {
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             headers.insert(AUTHORIZATION, HeaderValue::try_from(&self.token)?);

@@ -1,4 +1,4 @@
-//! The orders of the subject.
+//! The commands of the client under test.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 /// One line of standard input.
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-pub(crate) enum Order {
-    /// Opens a connection. Later orders wait until it is open or has failed.
-    Connect(Opening),
+pub(crate) enum ClientCommand {
+    /// Opens a connection. Later commands wait until it is open or has failed.
+    Connect(ConnectCommand),
     /// Calls a tool. Its outcome is reported when it ends.
-    Call(Calling),
+    Call(CallCommand),
     /// Drops a call that waits.
-    TakeBack { call: String },
+    DropCall { call: String },
     /// Says when a connection has ended, by whichever side.
     AwaitEnd { connection: String },
     /// Closes a connection, and waits until it is closed.
@@ -22,15 +22,15 @@ pub(crate) enum Order {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Opening {
+pub(crate) struct ConnectCommand {
     pub(crate) connection: String,
-    pub(crate) to: Place,
+    pub(crate) to: Target,
     /// 2026-07-28, an older one for its handshake, or anything else for whichever the server speaks.
     pub(crate) revision: String,
     #[serde(default = "ten_seconds", rename = "opening_ms")]
     pub(crate) within_ms: u64,
     #[serde(default)]
-    pub(crate) errors: Errors,
+    pub(crate) errors: StderrMode,
     /// The number of reconnect attempts; the default of the library if absent.
     #[serde(default)]
     pub(crate) reconnect: Option<u32>,
@@ -44,7 +44,7 @@ pub(crate) struct Opening {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Place {
+pub(crate) enum Target {
     /// A program and its arguments.
     Command(Vec<String>),
     Url(String),
@@ -53,7 +53,7 @@ pub(crate) enum Place {
 /// What is done with the standard error of a child process.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Errors {
+pub(crate) enum StderrMode {
     #[default]
     Log,
     /// Each line is given to a function.
@@ -64,7 +64,7 @@ pub(crate) enum Errors {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Calling {
+pub(crate) struct CallCommand {
     pub(crate) connection: String,
     pub(crate) call: String,
     pub(crate) tool: String,

@@ -1,4 +1,4 @@
-//! The reports of the subject: a JSON object a line. Each has one member that names what it is about.
+//! The reports of the client under test: a JSON object a line. Each has one member that names what it is about.
 
 use std::io::Write as _;
 
@@ -35,8 +35,8 @@ pub(crate) fn progress(call: &str, progress: f64) {
     line(&json!({ "progress": call, "value": progress }));
 }
 
-pub(crate) fn taken_back(call: &str) {
-    line(&json!({ "taken_back": call }));
+pub(crate) fn dropped(call: &str) {
+    line(&json!({ "dropped": call }));
 }
 
 pub(crate) fn gone(connection: &str) {
@@ -47,8 +47,8 @@ pub(crate) fn closed(connection: &str) {
     line(&json!({ "closed": connection }));
 }
 
-pub(crate) fn misunderstood(order: &str, error: &serde_json::Error) {
-    line(&json!({ "misunderstood": order, "words": error.to_string() }));
+pub(crate) fn invalid_command(command: &str, error: &serde_json::Error) {
+    line(&json!({ "invalid_command": command, "words": error.to_string() }));
 }
 
 fn line(value: &Value) {

@@ -1,4 +1,4 @@
-//! A line of the table: one server, one transport, one revision, and the checks that are done in one connection.
+//! One run: one server, one transport, one revision, and the checks that are done in one connection.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 use super::check::{self, Check};
 use super::host::Host;
-use super::known;
+use super::known_faults;
 use super::peer::Peer;
 use super::session::{self, Session};
 use super::transport::TransportKind;
@@ -22,18 +22,18 @@ use crate::report::{Cell, Row, Verdict};
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// What is done with one server.
-pub(crate) struct Line {
+pub(crate) struct ServerRun {
     peer: &'static Peer,
     transport: TransportKind,
     revision: &'static str,
     checks: Vec<&'static Check>,
 }
 
-impl Line {
+impl ServerRun {
     pub(crate) fn new(peer: &'static Peer, transport: TransportKind, revision: &'static str) -> Self {
-        let mut line = Self { peer, transport, revision, checks: Vec::new() };
-        line.checks = peer.checks.iter().filter(|check| line.missing(check.name).is_none()).collect();
-        line
+        let mut run = Self { peer, transport, revision, checks: Vec::new() };
+        run.checks = peer.checks.iter().filter(|check| run.missing(check.name).is_none()).collect();
+        run
     }
 
     pub(crate) fn package(&self) -> &'static Package {
@@ -51,7 +51,7 @@ impl Line {
         self.checks.iter().map(|check| format!("{}/{}", self.name(), check.name)).collect()
     }
 
-    /// Its line of the table. A server that could not be installed has failed.
+    /// Its row of the table. A server that could not be installed has failed.
     pub(crate) fn row(&self, installed: &Result<Installed>, base: &Path) -> Row {
         let mut verdicts = match installed {
             Ok(installed) => self.run(installed, base),
@@ -130,14 +130,14 @@ impl Line {
             return Err(format!("agreed on {agreed}"));
         }
         let seen: Result<Value> = match tokio::time::timeout(LIMIT, (check.see)(session)).await {
-            Ok(seen) => seen.map_err(|error| session::told(&error)),
+            Ok(seen) => seen.map_err(|error| session::describe(&error)),
             Err(_) => Err(format!("not done within {} s", LIMIT.as_secs())),
         };
         check.judge(&seen?)
     }
 
     fn verdict(&self, check: &Check, judged: Result) -> Verdict {
-        let fault = known::fault(self.peer.name(), check.name, self.transport, self.revision);
+        let fault = known_faults::fault(self.peer.name(), check.name, self.transport, self.revision);
         match (judged, fault) {
             (Ok(()), None) => Verdict::passed(),
             (Ok(()), Some(reason)) => Verdict::failed(format!("passes, and should not: {reason}")),

@@ -52,8 +52,8 @@ pub(crate) fn arguments(schema: &JsonObject) -> JsonObject {
 
 fn example(schema: Option<&Value>) -> Value {
     let Some(schema) = schema else { return json!("text") };
-    if let Some(given) = schema.get("default").or_else(|| schema.get("enum")?.get(0)).or_else(|| schema.get("const")) {
-        return given.clone();
+    if let Some(value) = schema.get("default").or_else(|| schema.get("enum")?.get(0)).or_else(|| schema.get("const")) {
+        return value.clone();
     }
     match schema.get("type").and_then(Value::as_str) {
         Some("number" | "integer") => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),

@@ -13,12 +13,12 @@ use std::thread;
 const WORD: &[u8] = br#""progress":2"#;
 
 /// A listener in front of a server. Its threads end with the process.
-pub(crate) struct Cutter {
+pub(crate) struct CuttingProxy {
     address: SocketAddr,
     cut: Arc<AtomicBool>,
 }
 
-impl Cutter {
+impl CuttingProxy {
     pub(crate) fn before(server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -86,21 +86,21 @@ mod tests {
     #[test]
     fn the_first_connection_with_the_word_is_cut_and_the_second_is_not() {
         let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let cutter = Cutter::before(server.local_addr().unwrap()).unwrap();
+        let proxy = CuttingProxy::before(server.local_addr().unwrap()).unwrap();
         let answering = thread::spawn(move || {
             for client in server.incoming().take(2) {
                 let mut client = client.unwrap();
                 client.write_all(b"{\"prog").unwrap();
                 client.write_all(b"ress\":2}").unwrap();
                 // Only a client that is still there says something.
-                let heard = client.read(&mut [0]).unwrap_or(0);
-                if heard == 1 {
+                let received = client.read(&mut [0]).unwrap_or(0);
+                if received == 1 {
                     client.write_all(b" rest").unwrap();
                 }
             }
         });
         let read = |more: bool| {
-            let mut stream = TcpStream::connect(cutter.address()).unwrap();
+            let mut stream = TcpStream::connect(proxy.address()).unwrap();
             if more {
                 stream.write_all(b"!").unwrap();
             }
@@ -110,7 +110,7 @@ mod tests {
         };
         assert_eq!(read(false), "{\"progress\":2}");
         assert_eq!(read(true), "{\"progress\":2} rest");
-        assert!(cutter.has_cut());
+        assert!(proxy.has_cut());
         answering.join().unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Where things are.
+//! Paths of the project: its root, and the folder of the conformance suite.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Ends: the client closes, or the server dies, while a call runs.
+//! Shutdown: the client closes, or the server dies, while a call runs.
 
 use std::time::Duration;
 

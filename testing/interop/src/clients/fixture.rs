@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::check::Check;
-use super::cutter::Cutter;
+use super::cutting_proxy::CuttingProxy;
 use crate::Result;
 use crate::process::is_gone_within;
 use crate::transport::Transport;
@@ -19,33 +19,33 @@ const GONE: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// One check's own place.
-pub(crate) struct Room {
+/// What one check uses alone: its folder, its server, and the proxy in front of it.
+pub(crate) struct Fixture {
     folder: PathBuf,
     target: String,
     listening: Option<Child>,
-    cutter: Option<Cutter>,
+    proxy: Option<CuttingProxy>,
 }
 
-impl Room {
+impl Fixture {
     /// Makes it. On HTTP the server is started.
     pub(crate) fn new(folder: &Path, program: &Path, transport: Transport, check: &Check) -> Result<Self> {
         let fail = |error: std::io::Error| format!("{}: {error}", folder.display());
         fs::create_dir_all(folder).map_err(fail)?;
-        let mut room = Self { folder: folder.to_owned(), target: String::new(), listening: None, cutter: None };
-        room.target = match transport {
-            Transport::Stdio => room.script(program).map_err(fail)?,
+        let mut fixture = Self { folder: folder.to_owned(), target: String::new(), listening: None, proxy: None };
+        fixture.target = match transport {
+            Transport::Stdio => fixture.script(program).map_err(fail)?,
             Transport::Http => {
-                let mut address = room.listen(program)?;
+                let mut address = fixture.listen(program)?;
                 if check.is_cut {
-                    let cutter = Cutter::before(address).map_err(fail)?;
-                    address = cutter.address();
-                    room.cutter = Some(cutter);
+                    let proxy = CuttingProxy::before(address).map_err(fail)?;
+                    address = proxy.address();
+                    fixture.proxy = Some(proxy);
                 }
                 format!("http://{address}/mcp")
             }
         };
-        Ok(room)
+        Ok(fixture)
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -72,7 +72,7 @@ impl Room {
                 return Err("the server outlived its client".to_owned());
             }
         }
-        if self.cutter.as_ref().is_some_and(|cutter| !cutter.has_cut()) {
+        if self.proxy.as_ref().is_some_and(|proxy| !proxy.has_cut()) {
             return Err("the connection was never cut".to_owned());
         }
         // Once more, because a second line would come last.
@@ -136,7 +136,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for Fixture {
     fn drop(&mut self) {
         self.stop();
     }

@@ -14,7 +14,7 @@ use crate::limits::{PROMPT, RACE_BUDGET};
 use crate::process::launch::Launch;
 use crate::process::memory::mebibytes;
 use crate::process::output::Transcript;
-use crate::process::server::{Ending, Server};
+use crate::process::server::{Exit, Server};
 use crate::process::standard_error::{self, StderrReader};
 use crate::program::Programs;
 use crate::random::Random;
@@ -26,7 +26,7 @@ const SHOWN_LINES: usize = 8;
 
 static FOLDERS: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) struct Bench {
+pub(crate) struct CheckContext {
     pub(crate) era: Era,
     pub(crate) random: Random,
     /// This very program, able to play a client that gets killed.
@@ -42,7 +42,7 @@ pub(crate) struct Bench {
 /// The output of a server after its end: its lines, and its standard error. Of a client only the latter.
 type Traces = (Option<Arc<Transcript>>, Arc<Mutex<Vec<u8>>>);
 
-impl Bench {
+impl CheckContext {
     pub(crate) fn new(programs: Programs, client_program: PathBuf, era: Era, seed: u64, races: usize) -> Verdict<Self> {
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("faults-{}-{number}", std::process::id()));
@@ -65,7 +65,7 @@ impl Bench {
     }
 
     /// The client under test.
-    pub(crate) fn subject(&self) -> &Path {
+    pub(crate) fn client_under_test(&self) -> &Path {
         &self.programs.subject
     }
 
@@ -126,7 +126,7 @@ impl Bench {
         self.notes.push(words.into());
     }
 
-    pub(crate) fn note_ending(&mut self, ending: Ending) {
+    pub(crate) fn note_exit(&mut self, ending: Exit) {
         let code = ending.status.code().map_or_else(|| ending.status.to_string(), |code| code.to_string());
         self.note(format!("exit {code} after {}", seconds(ending.took)));
     }
@@ -156,7 +156,7 @@ impl Bench {
         let mut words = String::new();
         for (transcript, kept) in &self.shown {
             if let Some(transcript) = transcript {
-                let seen = transcript.seen();
+                let seen = transcript.state();
                 let _ = writeln!(words, "    {} lines on standard output, the last:", seen.messages.len());
                 for message in seen.messages.iter().rev().take(SHOWN_LINES).rev() {
                     let _ = writeln!(words, "      {}", message.opening);
@@ -173,7 +173,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for CheckContext {
     fn drop(&mut self) {
         // A folder that remains in the temporary directory does no harm.
         let _ = std::fs::remove_dir_all(&self.folder);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Verdict, ensure};
-use crate::limits::PATIENCE;
+use crate::limits::CHECK_TIMEOUT;
 
 pub(crate) struct Journal {
     file: PathBuf,
@@ -30,7 +30,7 @@ impl Journal {
             if let Some(rest) = self.lines().iter().find_map(|line| line.strip_prefix(beginning)) {
                 return Ok(rest.trim().to_owned());
             }
-            ensure!(start.elapsed() < PATIENCE, "the server never saw {beginning:?}, but {:?}", self.lines());
+            ensure!(start.elapsed() < CHECK_TIMEOUT, "the server never saw {beginning:?}, but {:?}", self.lines());
             std::thread::sleep(Duration::from_millis(1));
         }
     }
