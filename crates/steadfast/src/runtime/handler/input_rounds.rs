@@ -176,6 +176,13 @@ impl InputRounds {
         Ok(())
     }
 
+    /// What [`InputRounds::open`] read and the handler has not used yet: the state of earlier rounds, and the input responses.
+    #[cfg(feature = "server")]
+    pub(crate) fn opened(&self) -> (RoundState, JsonObject) {
+        let state = self.lock();
+        (state.rounds.clone(), state.responses.clone())
+    }
+
     /// The handler is a plain function.
     pub(crate) fn set_blocking(&self) {
         self.lock().blocking = true;

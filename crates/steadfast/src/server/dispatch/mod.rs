@@ -26,9 +26,9 @@ use steadfast_proto::encode::EncodedResponse;
 
 use super::input::round;
 use super::subscriptions::{self, Subscriptions};
-use super::tasks;
+use super::tasks::{self, TaskRounds};
 use super::{Catalog, CatalogItem, Server};
-use crate::runtime::{DispatchResult, Engine, Exchange, Execution, Mailbox, Runtime, Service, Start};
+use crate::runtime::{DispatchResult, Engine, Exchange, Execution, InputRounds, Mailbox, Runtime, Service, Start};
 use layer::RequestInfo;
 
 /// One connection's view of a server.
@@ -36,8 +36,8 @@ pub(crate) struct ServerService {
     server: Server,
     /// The notifications that the client of this connection gets. None if the connection lives for one request.
     subscriptions: Option<Subscriptions>,
-    /// The connection runs the handler of a task.
-    within_task: bool,
+    /// The connection runs the handler of a task, with this input.
+    task: Option<Arc<TaskRounds>>,
 }
 
 /// What a route needs besides the request.
@@ -58,18 +58,24 @@ impl RouteContext<'_> {
     pub(crate) fn execution_with_input(&self, request: &Request) -> Arc<Execution> {
         round::execution(self.server, request, self.mailbox, self.runtime)
     }
+
+    /// The execution of a call that a task makes.
+    fn execution_in_task(&self, request: &Request, rounds: &Arc<TaskRounds>) -> Arc<Execution> {
+        let rounds = Box::new(InputRounds::new(rounds.store(&request.id)));
+        Execution::with_input_rounds(request, Arc::clone(self.mailbox), Arc::clone(self.runtime), Some(rounds))
+    }
 }
 
 impl ServerService {
     pub(crate) fn new(server: Server, mailbox: &Arc<Mailbox>) -> Self {
         let subscriptions = Subscriptions::new(&server, &server.capabilities(), mailbox);
-        Self { server, subscriptions: Some(subscriptions), within_task: false }
+        Self { server, subscriptions: Some(subscriptions), task: None }
     }
 
     /// For one request of 2026-07-28: it has no subscriptions of its connection.
     #[cfg(feature = "http")]
     pub(crate) fn for_exchange(server: Server) -> Self {
-        Self { server, subscriptions: None, within_task: false }
+        Self { server, subscriptions: None, task: None }
     }
 
     /// Runs the handler of a task once.
@@ -78,11 +84,12 @@ impl ServerService {
         principal: Option<&Principal>,
         runtime: &Arc<dyn Runtime>,
         message: &[u8],
+        rounds: Arc<TaskRounds>,
     ) -> Exchange<Self> {
         let mut limits = server.limits().clone();
         // A task may run until it expires.
         limits.handler_deadline = None;
-        let service = Self { server: server.clone(), subscriptions: None, within_task: true };
+        let service = Self { server: server.clone(), subscriptions: None, task: Some(rounds) };
         let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
         let service = |mailbox: &Arc<Mailbox>| {
             mailbox.identify(principal);
@@ -133,7 +140,7 @@ impl Service for ServerService {
         let server = &self.server;
         let scope = RouteContext { server, mailbox, runtime };
         match request.method {
-            Method::CallTool => self.run(request, |request| routes::call_tool(scope, request, self.within_task)),
+            Method::CallTool => self.run(request, |request| routes::call_tool(scope, request, self.task.as_ref())),
             Method::ListTools => self.run(request, |request| self.list(&server.tool_list(), &request)),
             Method::GetPrompt => self.run(request, |request| routes::get_prompt(scope, request)),
             Method::ListPrompts => self.run(request, |request| self.list(&server.prompt_list(), &request)),

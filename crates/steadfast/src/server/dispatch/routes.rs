@@ -19,7 +19,7 @@ use crate::runtime::{DispatchResult, Execution, Job, PreparedHandler, Route, Sta
 use crate::server::completion::{CompletionFuture, CompletionReply};
 use crate::server::input::{need, round};
 use crate::server::resource::reply::ResourceReply;
-use crate::server::tasks::{self, TaskDecision};
+use crate::server::tasks::{self, TaskDecision, TaskRounds};
 use crate::server::{Arguments, Context, PromptReply, Run, Server, ToolReply};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
@@ -41,7 +41,11 @@ impl<Inline: Start, Task: Start> Start for ToolRoute<Inline, Task> {
 }
 
 /// `tools/call`. Within a task the handler of the tool runs, and no other task begins.
-pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, within_task: bool) -> impl Start + use<> {
+pub(super) fn call_tool(
+    scope: RouteContext<'_>,
+    request: Request,
+    task: Option<&Arc<TaskRounds>>,
+) -> impl Start + use<> {
     let RouteContext { server, .. } = scope;
     let refuse = |error: &ErrorObject| ToolRoute::Inline(Route::Response(EncodedResponse::error(&request.id, error)));
     let Some(name) = request.params.get_string("name") else {
@@ -53,14 +57,17 @@ pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, within_task: 
     if let Err(error) = tool.check_needs(&request.peer) {
         return refuse(error.object());
     }
-    if !within_task {
+    if task.is_none() {
         match tasks::task_decision(&tool, &request.peer) {
             TaskDecision::Inline => {}
             TaskDecision::Task => return ToolRoute::Task(tasks::begin(scope, &tool, &request)),
             TaskDecision::Refused(error) => return refuse(&error),
         }
     }
-    let execution = scope.execution_with_input(&request);
+    let execution = match task {
+        Some(rounds) => scope.execution_in_task(&request, rounds),
+        None => scope.execution_with_input(&request),
+    };
     let ctx = Context::new(Arc::clone(&execution), server);
     let job = match tool.start(arguments(request), ctx) {
         Run::Future(future) => Job::Future(future),

@@ -13,10 +13,12 @@ use steadfast_proto::encode::EncodedResponse;
 
 use tokio::sync::oneshot;
 
-use super::{NewTask, TaskSupport, Tasks, run};
+use super::rounds::write_state;
+use super::run::TaskRunner;
+use super::{NewTask, TaskSupport};
 use crate::error::Error;
-use crate::runtime::{Exchange, Execution, Job, PreparedHandler, Route, Runtime, Service, Start};
-use crate::server::dispatch::{RouteContext, ServerService};
+use crate::runtime::{Execution, Job, PreparedHandler, Route, Start};
+use crate::server::dispatch::RouteContext;
 use crate::server::{Context, Server, ServerTool};
 
 /// Whether a call of a tool runs as a task.
@@ -48,45 +50,40 @@ pub(crate) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Reques
         Err(error) => return Route::Response(EncodedResponse::error(&request.id, &error)),
     };
     let first = tool.asks_first().cloned();
-    let execution = match first {
-        Some(_) => scope.execution_with_input(request),
-        None => scope.execution(request),
-    };
+    let execution = scope.execution_with_input(request);
     let ctx = Context::new(Arc::clone(&execution), server);
-    let decorated = server.clone();
-    let (server, inner) = (server.clone(), Arc::clone(runtime));
+    let runner = TaskRunner { server: server.clone(), principal, runtime: Arc::clone(runtime) };
     let work: TaskWork = Box::pin(async move {
+        let mut new = new;
+        // What came with the call goes to the task as it was opened here: the task is not the client's to send again.
+        if let Some(rounds) = ctx.execution().and_then(|execution| execution.input_rounds()) {
+            let (state, answers) = rounds.opened();
+            new.state = write_state(&state)?;
+            new.answers = InputResponses(answers);
+        }
         if let Some(first) = first
             && let Err(error) = first.ask(ctx).await
         {
             return error.into_result().map(TaskReply::NotBegun).map_err(Error::into_object);
         }
-        let tasks = Arc::clone(server.tasks());
-        let around = Arc::clone(&inner);
-        let begin =
-            move |message: &[u8]| ServerService::exchange_for_task(&server, principal.as_ref(), &around, message);
+        let runtime = Arc::clone(&runner.runtime);
         let (tell, told) = oneshot::channel();
         // In a task of its own: if the client hangs up now, a task that is stored must not be left without a runner.
-        inner.spawn(Box::pin(make(tasks, new, Arc::clone(&inner), begin, tell)));
+        runtime.spawn(Box::pin(make(runner, new, tell)));
         let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not created")))?;
         Ok(TaskReply::Created(CreateTaskResult::new(task)))
     });
-    route(decorated, execution, work)
+    route(server.clone(), execution, work)
 }
 
 /// Creates a task, sends it to its client, and runs it. If the client is gone by then, the task is cancelled: no client knows its
 /// id.
-async fn make<S: Service>(
-    tasks: Arc<Tasks>,
-    new: NewTask,
-    runtime: Arc<dyn Runtime>,
-    begin: impl Fn(&[u8]) -> Exchange<S>,
-    tell: oneshot::Sender<Result<Task, ErrorObject>>,
-) {
+async fn make(runner: TaskRunner, new: NewTask, tell: oneshot::Sender<Result<Task, ErrorObject>>) {
+    let tasks = runner.server.tasks();
     let made = tasks.create(new).await.map(|record| (record.id().to_owned(), record.owner, record.shown.task));
     match made {
         Ok((id, owner, task)) => match tell.send(Ok(task)) {
-            Ok(()) => run(tasks, id, runtime, begin).await,
+            Ok(()) => runner.run(&id).await,
             // A failure of the store is in the log already.
             Err(_) => drop(tasks.cancel(&id, owner.as_deref()).await),
         },
@@ -168,10 +165,12 @@ fn read_call(tool: &ServerTool, owner: Option<String>, request: &Request) -> Res
     Ok(NewTask {
         tool: tool.name().to_owned(),
         arguments: arguments.transpose().map_err(|_| bad("arguments"))?,
+        revision: request.peer.revision,
+        client_info: request.peer.info.clone(),
         client,
         owner,
-        answers: read_answers(request)?.unwrap_or_default(),
-        state: request.params.get_string("requestState").map(std::borrow::Cow::into_owned),
+        answers: InputResponses::default(),
+        state: None,
     })
 }
 
