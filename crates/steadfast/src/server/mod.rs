@@ -58,7 +58,6 @@ pub(crate) use serve::signals::listen as listen_for_signals;
 pub(crate) use serve::start_failed;
 pub(crate) use subscriptions::watch::{ServerChange, Watcher};
 pub(crate) use tool::arguments::Arguments;
-pub(crate) use tool::handler::Run;
 
 use subscriptions::watch::Watchers;
 

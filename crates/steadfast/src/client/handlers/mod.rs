@@ -21,7 +21,7 @@ use super::notifications::changes::ChangeListeners;
 use super::tasks::cancel;
 use super::tasks::registry::TaskRegistry;
 use crate::error::Error;
-use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PreparedHandler, Route, Runtime, Service, Start};
+use crate::runtime::{DispatchResult, EncodeOutput, Execution, Job, Mailbox, PreparedHandler, Runtime, Service};
 use capabilities::ResultCheck;
 
 /// The output of a handler: the result, encoded for the server's revision, or an error.
@@ -119,7 +119,7 @@ impl Service for ClientService {
                 None => Err(Error::refused(request.method, not_found)),
             }
         }));
-        Route::Handler(PreparedHandler::new(execution, job, encode)).start()
+        PreparedHandler::new(execution, job, ResultEncoder).launch()
     }
 
     fn on_notification(&mut self, method: Method, params: OwnedParams) {
@@ -135,12 +135,20 @@ impl Service for ClientService {
     }
 }
 
-fn encode(encoded: EncodedResult, execution: &Execution) -> EncodedResponse {
-    match encoded {
-        Ok(bytes) => EncodedResponse::result(&execution.id, |out| {
-            out.extend_from_slice(&bytes);
-            Ok::<_, std::convert::Infallible>(())
-        }),
-        Err(error) => EncodedResponse::error(&execution.id, &wire::error_for(execution.peer.revision, error.object())),
+/// Encodes what the handlers of a client return.
+struct ResultEncoder;
+
+impl EncodeOutput for ResultEncoder {
+    type Output = EncodedResult;
+
+    fn encode(self, encoded: EncodedResult, execution: &Execution) -> EncodedResponse {
+        let (id, revision) = (&execution.id, execution.peer.revision);
+        match encoded {
+            Ok(bytes) => EncodedResponse::result(id, |out| {
+                out.extend_from_slice(&bytes);
+                Ok::<_, std::convert::Infallible>(())
+            }),
+            Err(error) => EncodedResponse::error(id, &wire::error_for(revision, error.object())),
+        }
     }
 }

@@ -31,6 +31,11 @@ pub(crate) trait RoundStore: Send + Sync {
     /// Reads what came with the request: the state of earlier rounds, and the input responses of this one.
     fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject>;
 
+    /// Whether the state or the input responses of an earlier round came with the request.
+    fn is_resumed(&self) -> bool {
+        false
+    }
+
     /// Encodes the response that asks for input and carries the state to the next round.
     fn suspend(&self, requests: InputRequests, state: &RoundState) -> EncodedResponse;
 }
@@ -157,6 +162,12 @@ impl InputRounds {
     /// The value that the handler has stored under that name.
     pub(crate) fn remembered(&self, name: &str) -> Option<Value> {
         self.lock().rounds.values.get(name).cloned()
+    }
+
+    /// Whether the state or the input responses of an earlier round came with the request.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.store.is_resumed()
     }
 
     /// Stores a value for later rounds.

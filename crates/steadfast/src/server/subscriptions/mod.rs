@@ -4,7 +4,6 @@
 pub(crate) mod watch;
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steadfast_model::wire::{self, CommonMembers, Encode};
@@ -16,9 +15,11 @@ use steadfast_proto::connection::Request;
 use steadfast_proto::encode::EncodedResponse;
 
 use super::dispatch::RouteContext;
+use super::dispatch::encode::HandlerOutput;
+use super::dispatch::routes::Route;
 use super::tasks::{self, TaskListener, TaskRecord};
 use super::{Server, ServerChange, Watcher};
-use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PendingNotifications, PreparedHandler, Route, Start};
+use crate::runtime::{Execution, Job, Mailbox, PendingNotifications, PreparedHandler};
 
 /// The subscriptions of a connection of an older revision.
 pub(super) struct Subscriptions {
@@ -90,42 +91,25 @@ impl Subscriptions {
     }
 }
 
-/// The route of `subscriptions/listen`.
-enum Listen<Lists, Tasks> {
-    Response(EncodedResponse),
-    Lists(Lists),
-    Tasks(Tasks),
-}
-
-impl<Lists: Start, Tasks: Start> Start for Listen<Lists, Tasks> {
-    fn start(self) -> DispatchResult {
-        match self {
-            Self::Response(answer) => answer.start(),
-            Self::Lists(route) => route.start(),
-            Self::Tasks(route) => route.start(),
-        }
-    }
-}
-
 /// Opens a stream of notifications, for as long as the request lives.
-pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> impl Start + use<> {
+pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> Route {
     let RouteContext { server, mailbox, .. } = scope;
     let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
         Ok(params) => params.notifications,
         Err(error) => {
             let message = format!("params of subscriptions/listen: {error}");
-            return Listen::Response(refuse(request, &ErrorObject::invalid_params(message)));
+            return Err(refuse(request, &ErrorObject::invalid_params(message)));
         }
     };
     let most = mailbox.subscribed;
     if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
         let message = format!("too many resources and tasks in one subscription: the limit is {most}");
-        return Listen::Response(refuse(request, &ErrorObject::invalid_params(message)));
+        return Err(refuse(request, &ErrorObject::invalid_params(message)));
     }
     let declared = server.capabilities();
     let task_ids = if declared.has(Capability::Tasks) { asked.task_ids.clone() } else { Vec::new() };
     if !task_ids.is_empty() && !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
-        return Listen::Response(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
+        return Err(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
     }
     let stream = Stream {
         honoured: supported_filter(asked, &declared),
@@ -134,7 +118,7 @@ pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> impl Start +
     };
     let execution = scope.execution(request);
     if !task_ids.is_empty() {
-        return Listen::Tasks(listen_to_tasks(server, stream, task_ids, execution));
+        return Ok(listen_to_tasks(server, stream, task_ids, execution));
     }
     let acknowledged = stream.acknowledgement();
     let watcher = stream.watcher(PendingNotifications::new(mailbox, Some(request.key)), None);
@@ -145,10 +129,9 @@ pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> impl Start +
     let lasting = Job::Future(Box::pin(async move {
         let _watcher = watcher;
         // The stream ends when the client cancels it, or with the connection.
-        std::future::pending::<Infallible>().await
+        std::future::pending().await
     }));
-    let encode = |never: Infallible, _: &Execution| match never {};
-    Listen::Lists(Route::Handler(PreparedHandler::new(execution, lasting, encode).acknowledged(acknowledged)))
+    Ok(PreparedHandler::new(execution, lasting, server.clone()).acknowledged(acknowledged))
 }
 
 /// The same for a client that names tasks. The store knows which of them belong to the client: until it has answered, the
@@ -158,7 +141,7 @@ fn listen_to_tasks(
     mut stream: Stream,
     task_ids: Vec<String>,
     execution: Arc<Execution>,
-) -> Route<ErrorObject, impl FnOnce(ErrorObject, &Execution) -> EncodedResponse + Send + 'static + use<>> {
+) -> PreparedHandler<Server> {
     let mailbox = &execution.mailbox;
     let notices = PendingNotifications::before_acknowledgement(mailbox, execution.key);
     let (revision, common_members) = (stream.revision, CommonMembers::of_subscription(&stream.id));
@@ -166,12 +149,12 @@ fn listen_to_tasks(
     let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
     let watcher = stream.watcher(Arc::clone(&notices), Some(Arc::clone(&listener)));
     server.watch(&watcher);
-    let tasks = Arc::clone(server.tasks());
+    let (tasks, id) = (Arc::clone(server.tasks()), execution.id.clone());
     let lasting = Job::Future(Box::pin(async move {
         let _watcher = watcher;
         let found = match listener.find(&tasks).await {
             Ok(found) => found,
-            Err(error) => return error,
+            Err(error) => return HandlerOutput::Response(EncodedResponse::error(&id, &error)),
         };
         stream.honoured.task_ids = found.iter().map(|record| record.id().to_owned()).collect();
         // The state of each task now: a task that ended before the stream began changes no more.
@@ -181,8 +164,7 @@ fn listen_to_tasks(
         notices.acknowledge(stream.acknowledgement());
         std::future::pending().await
     }));
-    let encode = |error: ErrorObject, execution: &Execution| EncodedResponse::error(&execution.id, &error);
-    Route::Handler(PreparedHandler::new(execution, lasting, encode))
+    PreparedHandler::new(execution, lasting, server.clone())
 }
 
 /// A stream and the notifications that it gets.

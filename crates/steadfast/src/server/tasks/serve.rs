@@ -1,6 +1,5 @@
 //! Requests about tasks: `tools/call` that starts one, and `tasks/get`, `tasks/update` and `tasks/cancel`.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use steadfast_model::wire;
@@ -17,8 +16,10 @@ use super::rounds::write_state;
 use super::run::TaskRunner;
 use super::{NewTask, TaskSupport};
 use crate::error::Error;
-use crate::runtime::{Execution, Job, PreparedHandler, Route, Start};
+use crate::runtime::{Execution, Job, PreparedHandler};
 use crate::server::dispatch::RouteContext;
+use crate::server::dispatch::encode::HandlerOutput;
+use crate::server::dispatch::routes::Route;
 use crate::server::{Context, Server, ServerTool};
 
 /// Whether a call of a tool runs as a task.
@@ -42,18 +43,18 @@ pub(crate) fn task_decision(tool: &ServerTool, peer: &Peer) -> TaskDecision {
 }
 
 /// Creates a task for a call. The response follows when the task is stored.
-pub(crate) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Request) -> impl Start + use<> {
+pub(crate) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Request) -> Route {
     let RouteContext { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
         Ok(new) => new,
-        Err(error) => return Route::Response(EncodedResponse::error(&request.id, &error)),
+        Err(error) => return Err(EncodedResponse::error(&request.id, &error)),
     };
     let first = tool.asks_first().cloned();
     let execution = scope.execution_with_input(request);
     let ctx = Context::new(Arc::clone(&execution), server);
     let runner = TaskRunner { server: server.clone(), principal, runtime: Arc::clone(runtime) };
-    let work: TaskWork = Box::pin(async move {
+    let work = async move {
         let mut new = new;
         // What came with the call goes to the task as it was opened here: the task is not the client's to send again.
         if let Some(rounds) = ctx.execution().and_then(|execution| execution.input_rounds()) {
@@ -72,8 +73,8 @@ pub(crate) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Reques
         runtime.spawn(Box::pin(make(runner, new, tell)));
         let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not created")))?;
         Ok(TaskReply::Created(CreateTaskResult::new(task)))
-    });
-    route(server.clone(), execution, work)
+    };
+    route(server, execution, work)
 }
 
 /// Creates a task, sends it to its client, and runs it. If the client is gone by then, the task is cancelled: no client knows its
@@ -93,9 +94,9 @@ async fn make(runner: TaskRunner, new: NewTask, tell: oneshot::Sender<Result<Tas
 }
 
 /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
-pub(crate) fn serve(scope: RouteContext<'_>, request: &Request) -> impl Start + use<> {
+pub(crate) fn serve(scope: RouteContext<'_>, request: &Request) -> Route {
     let RouteContext { server, mailbox, .. } = scope;
-    let refuse = |error: &ErrorObject| Route::Response(EncodedResponse::error(&request.id, error));
+    let refuse = |error: &ErrorObject| Err(EncodedResponse::error(&request.id, error));
     let Some(id) = request.params.get_string("taskId").map(std::borrow::Cow::into_owned) else {
         return refuse(&ErrorObject::invalid_params("params.taskId must be the id of a task"));
     };
@@ -109,7 +110,7 @@ pub(crate) fn serve(scope: RouteContext<'_>, request: &Request) -> impl Start + 
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
     let owner = mailbox.owner();
     let execution = scope.execution(request);
-    let work: TaskWork = Box::pin(async move {
+    let work = async move {
         let owner = owner.as_deref();
         match method {
             Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.shown))),
@@ -117,8 +118,8 @@ pub(crate) fn serve(scope: RouteContext<'_>, request: &Request) -> impl Start + 
             Method::CancelTask => tasks.cancel(&id, owner).await.map(|()| TaskReply::Done),
             _ => Err(ErrorObject::method_not_found(method.name())),
         }
-    });
-    route(server.clone(), execution, work)
+    };
+    route(server, execution, work)
 }
 
 enum TaskReply {
@@ -132,22 +133,22 @@ enum TaskReply {
 /// What a request about tasks comes to.
 type TaskResult = Result<TaskReply, ErrorObject>;
 
-type TaskWork = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
-
 /// The route of work that ends with a reply about a task.
-fn route(
-    server: Server,
-    execution: Arc<Execution>,
-    work: TaskWork,
-) -> Route<TaskResult, impl FnOnce(TaskResult, &Execution) -> EncodedResponse + Send> {
-    let encode = move |reply: TaskResult, execution: &Execution| match reply {
-        Ok(TaskReply::NotBegun(result)) => result_answer(&result, execution, &server),
-        Ok(TaskReply::Created(created)) => result_answer(&created, execution, &server),
-        Ok(TaskReply::Shown(shown)) => result_answer(&*shown, execution, &server),
-        Ok(TaskReply::Done) => result_answer(&EmptyResult::default(), execution, &server),
+fn route(server: &Server, execution: Arc<Execution>, work: impl Future<Output = TaskResult> + Send + 'static) -> Route {
+    let (server, around) = (server.clone(), Arc::clone(&execution));
+    let encoder = server.clone();
+    let job = Job::Future(Box::pin(async move { HandlerOutput::Response(encode(work.await, &around, &server)) }));
+    Ok(PreparedHandler::new(execution, job, encoder))
+}
+
+fn encode(reply: TaskResult, execution: &Execution, server: &Server) -> EncodedResponse {
+    match reply {
+        Ok(TaskReply::NotBegun(result)) => result_answer(&result, execution, server),
+        Ok(TaskReply::Created(created)) => result_answer(&created, execution, server),
+        Ok(TaskReply::Shown(shown)) => result_answer(&*shown, execution, server),
+        Ok(TaskReply::Done) => result_answer(&EmptyResult::default(), execution, server),
         Err(error) => EncodedResponse::error(&execution.id, &error),
-    };
-    Route::Handler(PreparedHandler::new(execution, Job::Future(work), encode))
+    }
 }
 
 fn result_answer(result: &impl wire::ResultShape, execution: &Execution, server: &Server) -> EncodedResponse {
