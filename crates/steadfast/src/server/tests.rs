@@ -220,9 +220,11 @@ fn an_invalid_meta_key_is_a_problem_in_every_definition() {
     };
     assert_eq!(problem("com.example/colour"), None);
     assert_eq!(problem("io.modelcontextprotocol/ui"), None);
-    assert!(problem("example com/colour").unwrap().starts_with("its `_meta` has the key `example com/colour`: before"));
+    assert!(
+        problem("example com/colour").unwrap().starts_with("its `_meta` has the key `example com/colour`: a prefix")
+    );
     assert!(problem("a b").unwrap().contains("begins and ends with a letter or a digit"));
-    assert!(problem("io.modelcontextprotocol/serverInfo").unwrap().contains("the protocol itself"));
+    assert!(problem("io.modelcontextprotocol/serverInfo").unwrap().contains("reserved"));
 }
 
 #[test]
