@@ -124,7 +124,10 @@ impl ServerService {
             Method::GetTask | Method::UpdateTask | Method::CancelTask
                 if request.peer.revision.has_tasks_extension() =>
             {
-                tasks::serve(scope, &request)
+                match server.task_routes() {
+                    Some(routes) => (routes.serve)(scope, &request),
+                    None => Err(tasks::refuse_unknown_task(&request)),
+                }
             }
             _ => Err(method_not_found(&request)),
         }

@@ -43,7 +43,7 @@ pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, task: Option<
     if task.is_none() {
         match tasks::task_decision(&tool, &request.peer) {
             TaskDecision::Inline => {}
-            TaskDecision::Task => return tasks::begin(scope, &tool, &request),
+            TaskDecision::Task(routes) => return (routes.begin)(scope, &tool, &request),
             TaskDecision::Refused(error) => return refuse(&error),
         }
     }

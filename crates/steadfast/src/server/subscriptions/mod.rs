@@ -117,8 +117,8 @@ pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> Route {
         id: request.id.clone(),
     };
     let execution = scope.execution(request);
-    if !task_ids.is_empty() {
-        return Ok(listen_to_tasks(server, stream, task_ids, execution));
+    if let (false, Some(routes)) = (task_ids.is_empty(), server.task_routes()) {
+        return Ok((routes.listen)(server, stream, task_ids, execution));
     }
     let acknowledged = stream.acknowledgement();
     let watcher = stream.watcher(PendingNotifications::new(mailbox, Some(request.key)), None);
@@ -136,7 +136,7 @@ pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> Route {
 
 /// The same for a client that names tasks. The store knows which of them belong to the client: until it has answered, the
 /// acknowledgement waits, and notifications queue after it.
-fn listen_to_tasks(
+pub(super) fn listen_to_tasks(
     server: &Server,
     mut stream: Stream,
     task_ids: Vec<String>,
@@ -147,7 +147,11 @@ fn listen_to_tasks(
     let (revision, common_members) = (stream.revision, CommonMembers::of_subscription(&stream.id));
     let write = move |record: &TaskRecord| params_text(revision, &record.shown, &common_members);
     let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
-    let watcher = stream.watcher(Arc::clone(&notices), Some(Arc::clone(&listener)));
+    let on_task = {
+        let listener = Arc::clone(&listener);
+        Box::new(move |record: &TaskRecord| listener.notify(record))
+    };
+    let watcher = stream.watcher(Arc::clone(&notices), Some(on_task));
     server.watch(&watcher);
     let (tasks, id) = (Arc::clone(server.tasks()), execution.id.clone());
     let lasting = Job::Future(Box::pin(async move {
@@ -167,8 +171,11 @@ fn listen_to_tasks(
     PreparedHandler::new(execution, lasting, server.clone())
 }
 
+/// Called with each change of a task.
+type OnTask = dyn Fn(&TaskRecord) + Send + Sync;
+
 /// A stream and the notifications that it gets.
-struct Stream {
+pub(crate) struct Stream {
     honoured: SubscriptionFilter,
     revision: Revision,
     id: RequestId,
@@ -181,14 +188,14 @@ impl Stream {
     }
 
     /// Posts the notifications of the changes that match the filter.
-    fn watcher(&self, notices: Arc<PendingNotifications>, tasks: Option<Arc<TaskListener>>) -> Arc<Watcher> {
+    fn watcher(&self, notices: Arc<PendingNotifications>, on_task: Option<Box<OnTask>>) -> Arc<Watcher> {
         let (filter, revision) = (self.honoured.clone(), self.revision);
         let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
         let common_members = CommonMembers::of_subscription(&self.id);
         let of_a_list = params_text(revision, &EmptyParams::new(), &common_members);
         Arc::new(move |change: &ServerChange<'_>| {
-            if let (ServerChange::Task(record), Some(tasks)) = (change, &tasks) {
-                tasks.notify(record);
+            if let (ServerChange::Task(record), Some(on_task)) = (change, &on_task) {
+                on_task(record);
             }
             let Some(method) = matching_method(change, &filter, &uris) else { return };
             let params = match change {

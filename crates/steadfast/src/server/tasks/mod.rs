@@ -13,6 +13,7 @@
 mod first_input;
 mod notifications;
 mod rounds;
+mod routes;
 mod run;
 mod serve;
 mod store;
@@ -33,7 +34,8 @@ pub use store::{MemoryTaskStore, StoreFuture, TaskRecord, TaskStore, TaskStoreEr
 pub(super) use first_input::AskFirst;
 pub(super) use notifications::TaskListener;
 pub(super) use rounds::TaskRounds;
-pub(super) use serve::{TaskDecision, begin, serve, task_decision, without_tasks};
+pub(super) use routes::{TASK_ROUTES, TaskRoutes, TaskSetup};
+pub(super) use serve::{TaskDecision, refuse_unknown_task, task_decision, without_tasks};
 
 use timestamp::timestamp;
 

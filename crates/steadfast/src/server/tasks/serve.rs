@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::rounds::write_state;
 use super::run::TaskRunner;
-use super::{NewTask, TaskSupport};
+use super::{NewTask, TaskRoutes, TaskSupport, task_not_found};
 use crate::error::Error;
 use crate::runtime::{Execution, Job, PreparedHandler};
 use crate::server::dispatch::RouteContext;
@@ -27,7 +27,7 @@ pub(crate) enum TaskDecision {
     /// It runs as an ordinary call.
     Inline,
     /// It becomes a task.
-    Task,
+    Task(&'static TaskRoutes),
     /// The tool runs only as a task, and the client does not support tasks.
     Refused(ErrorObject),
 }
@@ -35,15 +35,17 @@ pub(crate) enum TaskDecision {
 /// Decides whether a call of this tool by this client runs as a task.
 pub(crate) fn task_decision(tool: &ServerTool, peer: &Peer) -> TaskDecision {
     let knows_tasks = peer.revision.has_tasks_extension() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
-    match tool.task_support() {
-        TaskSupport::Optional | TaskSupport::Required if knows_tasks => TaskDecision::Task,
-        TaskSupport::Never | TaskSupport::Optional => TaskDecision::Inline,
-        TaskSupport::Required => TaskDecision::Refused(without_tasks(&format!("the tool `{}`", tool.name()))),
+    match tool.tasks() {
+        Some((TaskSupport::Optional | TaskSupport::Required, routes)) if knows_tasks => TaskDecision::Task(routes),
+        Some((TaskSupport::Required, _)) => {
+            TaskDecision::Refused(without_tasks(&format!("the tool `{}`", tool.name())))
+        }
+        _ => TaskDecision::Inline,
     }
 }
 
 /// Creates a task for a call. The response follows when the task is stored.
-pub(crate) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Request) -> Route {
+pub(super) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Request) -> Route {
     let RouteContext { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
@@ -94,19 +96,9 @@ async fn make(runner: TaskRunner, new: NewTask, tell: oneshot::Sender<Result<Tas
 }
 
 /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
-pub(crate) fn serve(scope: RouteContext<'_>, request: &Request) -> Route {
+pub(super) fn serve(scope: RouteContext<'_>, request: &Request) -> Route {
     let RouteContext { server, mailbox, .. } = scope;
-    let refuse = |error: &ErrorObject| Err(EncodedResponse::error(&request.id, error));
-    let Some(id) = request.params.get_string("taskId").map(std::borrow::Cow::into_owned) else {
-        return refuse(&ErrorObject::invalid_params("params.taskId must be the id of a task"));
-    };
-    let answers = match (request.method, read_answers(request)) {
-        (Method::UpdateTask, Ok(None)) => {
-            return refuse(&ErrorObject::invalid_params("params.inputResponses must be an object"));
-        }
-        (_, Ok(answers)) => answers.unwrap_or_default(),
-        (_, Err(error)) => return refuse(&error),
-    };
+    let (id, answers) = read_params(request).map_err(|error| EncodedResponse::error(&request.id, &error))?;
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
     let owner = mailbox.owner();
     let execution = scope.execution(request);
@@ -120,6 +112,24 @@ pub(crate) fn serve(scope: RouteContext<'_>, request: &Request) -> Route {
         }
     };
     route(server, execution, work)
+}
+
+/// The response to `tasks/get`, `tasks/update` and `tasks/cancel` of a server that has no tasks.
+pub(crate) fn refuse_unknown_task(request: &Request) -> EncodedResponse {
+    let error = read_params(request).map_or_else(|error| error, |(id, _)| task_not_found(&id));
+    EncodedResponse::error(&request.id, &error)
+}
+
+/// The id of the task, and the answers to its input requests.
+fn read_params(request: &Request) -> Result<(String, InputResponses), ErrorObject> {
+    let id = request.params.get_string("taskId").map(std::borrow::Cow::into_owned);
+    let id = id.ok_or_else(|| ErrorObject::invalid_params("params.taskId must be the id of a task"))?;
+    match read_answers(request)? {
+        None if request.method == Method::UpdateTask => {
+            Err(ErrorObject::invalid_params("params.inputResponses must be an object"))
+        }
+        answers => Ok((id, answers.unwrap_or_default())),
+    }
 }
 
 enum TaskReply {

@@ -22,7 +22,7 @@ use super::context::Context;
 use super::input::need;
 use super::input::need::Need;
 use super::registry::CatalogItem;
-use super::tasks::{AskFirst, TaskSupport};
+use super::tasks::{AskFirst, TaskRoutes, TaskSupport};
 use crate::error::Error;
 use crate::runtime::Job;
 use crate::server::dispatch::encode::HandlerOutput;
@@ -64,7 +64,7 @@ pub struct ServerTool {
 struct Inner {
     definition: model::Tool,
     cooperative: bool,
-    tasks: TaskSupport,
+    tasks: Option<(TaskSupport, &'static TaskRoutes)>,
     ask_first: Option<AskFirst>,
     needs: Vec<Need>,
     problem: Option<String>,
@@ -115,6 +115,11 @@ impl ServerTool {
 
     /// Whether calls run as tasks.
     pub fn task_support(&self) -> TaskSupport {
+        self.inner.tasks.map_or(TaskSupport::Never, |(support, _)| support)
+    }
+
+    /// Whether calls run as tasks, and the routes that make them.
+    pub(crate) fn tasks(&self) -> Option<(TaskSupport, &'static TaskRoutes)> {
         self.inner.tasks
     }
 
