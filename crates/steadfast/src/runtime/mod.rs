@@ -51,7 +51,7 @@ pub(crate) use handler::catch_panic::poll_catching_panics;
 pub(crate) use handler::execution::{Execution, ShieldFuture};
 pub(crate) use handler::input_rounds::{InputRounds, InputStatus, RoundState, RoundStore};
 pub(crate) use handler::launch::Job;
-pub(crate) use handler::prepared::{PreparedHandler, Route, Start};
+pub(crate) use handler::prepared::{EncodeOutput, PreparedHandler};
 #[cfg(feature = "http-client")]
 pub(crate) use log::{PeerLogRecord, RateLimitedLog};
 #[cfg(feature = "http")]

@@ -1,6 +1,7 @@
 //! The builder of a server.
 
 use std::panic::Location;
+use std::sync::{Arc, OnceLock};
 
 use steadfast_model::{CacheHints, Icon, Implementation, JsonObject};
 use steadfast_proto::connection::Limits;
@@ -10,7 +11,7 @@ use super::prompt::ServerPrompt;
 use super::registry::names;
 use super::resource::ServerResource;
 use super::resource::template::ServerResourceTemplate;
-use super::tasks::TaskSettings;
+use super::tasks::{TaskSettings, TaskSetup};
 use super::tool::ServerTool;
 use super::vendor::VendorHandlers;
 use super::{CatalogItem, IntoServer, Server, ServerItems, ServerSettings};
@@ -39,7 +40,7 @@ impl ServerBuilder {
             expects_resources: false,
             extensions: JsonObject::new(),
             limits: Limits::default(),
-            tasks: TaskSettings::default(),
+            tasks: Arc::default(),
             state_keys: StateKeys::random(),
             vendor_handlers: VendorHandlers::default(),
         };
@@ -103,7 +104,7 @@ impl ServerBuilder {
 
     /// Where and how long tasks are stored.
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
-        self.settings.tasks = settings;
+        self.settings.tasks = Arc::new(OnceLock::from(TaskSetup::new(settings)));
         self
     }
 

@@ -191,22 +191,26 @@ impl Completers {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Completes the text typed so far, with no values if the name has no completer. The completer itself runs when the
-    /// future is polled.
-    pub(crate) fn complete(
-        &self,
-        name: &str,
-        typed: String,
-        filled: CompleteContext,
-    ) -> impl FnOnce(Context) -> CompletionFuture + use<> {
+    /// Prepares to complete the text typed so far.
+    pub(crate) fn complete(&self, name: &str, typed: String, filled: CompleteContext) -> PreparedCompletion {
         let found = self.0.iter().find(|(other, _)| other == name).map(|(_, completer)| Arc::clone(completer));
-        move |ctx| {
-            Box::pin(async move {
-                match found {
-                    Some(completer) => completer(typed, filled, ctx).await,
-                    None => Ok(Completion::new(Vec::new())),
-                }
-            })
+        PreparedCompletion { completer: found, typed, filled }
+    }
+}
+
+/// A completion that has not run yet.
+pub(crate) struct PreparedCompletion {
+    completer: Option<Arc<ErasedCompleter>>,
+    typed: String,
+    filled: CompleteContext,
+}
+
+impl PreparedCompletion {
+    /// Runs the completer. There are no values if the name has none.
+    pub(crate) async fn run(self, ctx: Context) -> CompletionReply {
+        match self.completer {
+            Some(completer) => completer(self.typed, self.filled, ctx).await,
+            None => Ok(Completion::new(Vec::new())),
         }
     }
 }
@@ -224,7 +228,7 @@ mod tests {
     async fn values<M: 'static>(completer: impl Completer<M>, typed: &str) -> Completion {
         let mut completers = Completers::default();
         completers.add("x".to_owned(), completer);
-        completers.complete("x", typed.to_owned(), CompleteContext::default())(Context::detached()).await.unwrap()
+        completers.complete("x", typed.to_owned(), CompleteContext::default()).run(Context::detached()).await.unwrap()
     }
 
     #[tokio::test]
@@ -252,7 +256,7 @@ mod tests {
     #[tokio::test]
     async fn a_name_without_a_completer_has_no_values() {
         let complete = Completers::default().complete("x", "a".to_owned(), CompleteContext::default());
-        let completion = complete(Context::detached()).await.unwrap();
+        let completion = complete.run(Context::detached()).await.unwrap();
         assert_eq!((completion.values.len(), completion.total, completion.has_more), (0, Some(0), Some(false)));
     }
 
@@ -261,7 +265,7 @@ mod tests {
         let mut completers = Completers::default();
         completers.add("x".to_owned(), |_typed: String| async { Err::<Vec<String>, _>(std::io::Error::other("disk")) });
         let complete = completers.complete("x", String::new(), CompleteContext::default());
-        let failure = complete(Context::detached()).await.unwrap_err();
+        let failure = complete.run(Context::detached()).await.unwrap_err();
         assert_eq!(failure.into_error().object().message, "disk");
     }
 }

@@ -183,12 +183,10 @@ impl Context {
     /// An `async` tool is dropped at that moment, so this is for tools with `#[tool(cancel = cooperative)]`, and for
     /// tokio tasks that a tool has spawned.
     pub async fn cancelled(&self) -> CancelReason {
-        std::future::poll_fn(|cx| {
-            let Some(execution) = &self.execution else { return Poll::Pending };
-            execution.wake_on_change(cx.waker());
-            execution.stop_reason().map_or(Poll::Pending, Poll::Ready)
-        })
-        .await
+        match &self.execution {
+            Some(execution) => execution.stopped().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Registers `cleanup` to run if the request is cancelled, after its handler was dropped and its shields have

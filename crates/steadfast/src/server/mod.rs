@@ -21,7 +21,7 @@ mod tool;
 mod vendor;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use steadfast_model::wire::CommonMembers;
 use steadfast_model::{CacheHints, Implementation, JsonObject, ServerCapabilities, TASKS_EXTENSION};
@@ -60,13 +60,12 @@ pub(crate) use serve::signals::listen as listen_for_signals;
 pub(crate) use serve::start_failed;
 pub(crate) use subscriptions::watch::{ServerChange, Watcher};
 pub(crate) use tool::arguments::Arguments;
-pub(crate) use tool::handler::Run;
 
 use subscriptions::watch::Watchers;
 
 use crate::error::Error;
 use dispatch::layer::{Layer, RequireTasksExtension};
-use tasks::{TaskSettings, TaskSupport, Tasks};
+use tasks::{TaskRoutes, TaskSettings, TaskSetup, TaskSupport, Tasks};
 use vendor::VendorHandlers;
 
 /// A server: its name and version, and its tools, prompts and resources. Cheap to clone; all clones are the same
@@ -95,7 +94,8 @@ struct Inner {
     prompts: LiveCatalog<ServerPrompt>,
     resources: LiveCatalog<ServerResource>,
     resource_templates: LiveCatalog<ServerResourceTemplate>,
-    tasks: Arc<Tasks>,
+    /// Created by the first task, or the first request about one.
+    tasks: OnceLock<Arc<Tasks>>,
     watchers: Arc<Watchers>,
     /// What runs before every request is routed, in this order.
     layers: Vec<Arc<dyn Layer>>,
@@ -126,7 +126,7 @@ struct ServerSettings {
     /// Extensions to declare, besides that of tasks, with their settings.
     extensions: JsonObject,
     limits: Limits,
-    tasks: TaskSettings,
+    tasks: Arc<OnceLock<TaskSetup>>,
     /// The keys that seal the state that clients carry between rounds.
     state_keys: StateKeys,
     /// The handlers of methods that are not in the specification.
@@ -185,9 +185,18 @@ impl Server {
         if completes || expects_prompts || expects_resources { all.with_completions() } else { all }
     }
 
-    /// The tasks of the server.
+    /// The tasks of the server. Only code that is reached through [`TaskRoutes`] calls this.
     pub(crate) fn tasks(&self) -> &Arc<Tasks> {
-        &self.inner.tasks
+        let Inner { settings, watchers, tasks, .. } = &*self.inner;
+        tasks.get_or_init(|| {
+            let setup = settings.tasks.get_or_init(|| TaskSetup::new(TaskSettings::default()));
+            Arc::new(Tasks::new(setup.settings.clone(), Arc::clone(watchers)))
+        })
+    }
+
+    /// The routes of requests about tasks; `None` if the server has a store of its own in memory and no task so far.
+    pub(crate) fn task_routes(&self) -> Option<&'static TaskRoutes> {
+        self.inner.settings.tasks.get().map(|setup| setup.routes)
     }
 
     /// The members that are added to each result, for revisions that have them.
@@ -301,7 +310,7 @@ impl Server {
             prompts: LiveCatalog::new(items.prompts, page_size),
             resources: LiveCatalog::new(items.resources, page_size),
             resource_templates: LiveCatalog::new(items.resource_templates, page_size),
-            tasks: Arc::new(Tasks::new(settings.tasks.clone(), Arc::clone(&watchers))),
+            tasks: OnceLock::new(),
             watchers,
             layers: vec![Arc::new(RequireTasksExtension)],
             common_members,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use steadfast_model::{CallToolResult, Content, Icon, JsonObject, Meta, code};
 
 use super::*;
+use crate::runtime::Job;
 
 fn ready(name: &str) -> ServerTool {
     ServerTool::new(name).handler(|| async { true })
@@ -54,8 +55,8 @@ async fn a_blocking_handler_takes_the_same() {
     assert_eq!(called(&ServerTool::new("t").blocking_handler(|_: Context| "context"), json!({})).await, "context");
     let tool = ServerTool::new("t").blocking_handler(|| "nothing");
     assert_eq!(called(&tool, json!({})).await, "nothing");
-    assert!(matches!(tool.start(Arguments::none(), Context::detached()), Run::Blocking(_)));
-    assert!(matches!(ready("t").start(Arguments::none(), Context::detached()), Run::Future(_)));
+    assert!(matches!(tool.start(Arguments::none(), Context::detached()), Job::Blocking(_)));
+    assert!(matches!(ready("t").start(Arguments::none(), Context::detached()), Job::Future(_)));
 }
 
 #[tokio::test]

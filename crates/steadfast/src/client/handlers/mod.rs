@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::runtime::connection::notification_handlers::{NotificationHandlers, NotificationQueue};
 use crate::runtime::handler::prepared::{EncodedResult, response_of};
 use crate::runtime::{
-    DispatchResult, Execution, Job, Mailbox, PeerNotification, PreparedHandler, Route, Runtime, Service, Start,
+    DispatchResult, EncodeOutput, Execution, Job, Mailbox, PeerNotification, PreparedHandler, Runtime, Service,
 };
 use capabilities::ResultCheck;
 
@@ -158,7 +158,7 @@ impl Service for ClientService {
                 None => Err(Error::refused(request.method, not_found)),
             }
         }));
-        Route::Handler(PreparedHandler::new(execution, job, response_of)).start()
+        PreparedHandler::new(execution, job, ResultEncoder).launch()
     }
 
     fn on_notification(&mut self, notification: PeerNotification<'_>) {
@@ -175,5 +175,16 @@ impl Service for ClientService {
 
     fn observe_notification(&mut self, method: Method, params: &OwnedParams) {
         self.cache.handle_notification(method, params);
+    }
+}
+
+/// Encodes what the handlers of a client return.
+struct ResultEncoder;
+
+impl EncodeOutput for ResultEncoder {
+    type Output = EncodedResult;
+
+    fn encode(self, encoded: EncodedResult, execution: &Execution) -> EncodedResponse {
+        response_of(encoded, execution)
     }
 }

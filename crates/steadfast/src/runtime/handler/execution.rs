@@ -42,8 +42,12 @@ pub(crate) struct Execution {
 
 #[derive(Default)]
 struct ExecutionState {
-    /// Woken at the next change: the handler task, shields, and code that awaits the cancellation.
+    /// Woken at the next change: the handler task, and shields.
     watchers: Vec<Waker>,
+    /// Woken when the execution has to stop, a slot for each [`StopFuture`] that was polled.
+    stop_wakers: Vec<Option<Waker>>,
+    /// The slots in `stop_wakers` whose future was dropped.
+    free_stop_slots: Vec<usize>,
     cleanups: Vec<Task>,
     /// How many shields are running.
     shields: usize,
@@ -106,6 +110,8 @@ impl Execution {
         };
         if self.stop_code.compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             self.wake_watchers();
+            let stop_wakers: Vec<Waker> = self.lock().stop_wakers.iter_mut().filter_map(Option::take).collect();
+            stop_wakers.into_iter().for_each(Waker::wake);
         }
     }
 
@@ -141,6 +147,12 @@ impl Execution {
         if !state.watchers.iter().any(|known| known.will_wake(waker)) {
             state.watchers.push(waker.clone());
         }
+    }
+
+    /// Completes with the reason when the execution has to stop.
+    #[cfg(feature = "server")]
+    pub(crate) fn stopped(&self) -> StopFuture<'_> {
+        StopFuture { execution: self, slot: None }
     }
 
     /// Adds a cleanup that runs if the execution is stopped.
@@ -226,6 +238,50 @@ impl Execution {
 
     fn lock(&self) -> MutexGuard<'_, ExecutionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until an execution has to stop. User code may have any number of these, one after the other or at once, so each has a
+/// slot for its waker and frees it when it is dropped.
+#[cfg(feature = "server")]
+pub(crate) struct StopFuture<'a> {
+    execution: &'a Execution,
+    slot: Option<usize>,
+}
+
+#[cfg(feature = "server")]
+impl Future for StopFuture<'_> {
+    type Output = CancelReason;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<CancelReason> {
+        let waker = cx.waker().clone();
+        let mut state = self.execution.lock();
+        let slot = self.slot.or_else(|| state.free_stop_slots.pop()).unwrap_or(state.stop_wakers.len());
+        // A waker is dropped without the lock: that may drop a task of the user.
+        let replaced = match state.stop_wakers.get_mut(slot) {
+            Some(known) => known.replace(waker),
+            None => {
+                state.stop_wakers.push(Some(waker));
+                None
+            }
+        };
+        drop(state);
+        drop(replaced);
+        self.slot = Some(slot);
+        // Read after the waker is stored, so that no stop is missed.
+        self.execution.stop_reason().map_or(std::task::Poll::Pending, std::task::Poll::Ready)
+    }
+}
+
+#[cfg(feature = "server")]
+impl Drop for StopFuture<'_> {
+    fn drop(&mut self) {
+        let Some(slot) = self.slot else { return };
+        let mut state = self.execution.lock();
+        let waker = state.stop_wakers.get_mut(slot).and_then(Option::take);
+        state.free_stop_slots.push(slot);
+        drop(state);
+        drop(waker);
     }
 }
 

@@ -31,6 +31,11 @@ pub(crate) trait RoundStore: Send + Sync {
     /// Reads what came with the request: the state of earlier rounds, and the input responses of this one.
     fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject>;
 
+    /// Whether the state or the input responses of an earlier round came with the request.
+    fn is_resumed(&self) -> bool {
+        false
+    }
+
     /// Encodes the response that asks for input and carries the state to the next round.
     fn suspend(&self, requests: InputRequests, state: &RoundState) -> EncodedResponse;
 }
@@ -159,6 +164,12 @@ impl InputRounds {
         self.lock().rounds.values.get(name).cloned()
     }
 
+    /// Whether the state or the input responses of an earlier round came with the request.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.store.is_resumed()
+    }
+
     /// Stores a value for later rounds.
     pub(crate) fn remember(&self, name: &str, value: Value) {
         self.lock().rounds.values.insert(name.to_owned(), value);
@@ -174,6 +185,13 @@ impl InputRounds {
         state.resumed = rounds != RoundState::default();
         (state.rounds, state.responses) = (rounds, responses);
         Ok(())
+    }
+
+    /// What [`InputRounds::open`] read and the handler has not used yet: the state of earlier rounds, and the input responses.
+    #[cfg(feature = "server")]
+    pub(crate) fn opened(&self) -> (RoundState, JsonObject) {
+        let state = self.lock();
+        (state.rounds.clone(), state.responses.clone())
     }
 
     /// The handler is a plain function.

@@ -4,10 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_proto::encode::EncodedResponse;
-
 use super::execution::Execution;
 use super::output_budget::BudgetUse;
+use super::prepared::EncodeOutput;
 use super::task::{HandlerStage, HandlerTask};
 
 /// A handler that can be started.
@@ -18,38 +17,46 @@ pub(crate) enum Job<T> {
     Blocking(Box<dyn FnOnce() -> T + Send>),
 }
 
-/// Starts a handler in a task of its own; `encode` turns its return value into a response. A handler is dropped as soon as it
+impl<T> Job<T> {
+    /// Runs the handler here, without a request: for tests of a handler.
+    #[cfg(feature = "server")]
+    pub(crate) async fn run(self) -> T {
+        match self {
+            Self::Future(future) => future.await,
+            Self::Blocking(function) => function(),
+        }
+    }
+}
+
+/// Starts a handler in a task of its own; `encoder` turns its return value into a response. A handler is dropped as soon as it
 /// is cancelled, unless `grace` is set: then it is cooperative, and is dropped only if it still runs after that time.
-pub(super) fn launch<T, E>(execution: Arc<Execution>, job: Job<T>, encode: E, grace: Option<Duration>)
-where
-    T: Send + 'static,
-    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
-{
+pub(super) fn launch<E: EncodeOutput>(
+    execution: Arc<Execution>,
+    job: Job<E::Output>,
+    encoder: E,
+    grace: Option<Duration>,
+) {
     match job {
         // A plain function needs no worker, unless it has to wait for something.
-        Job::Blocking(function) => launch_blocking(execution, function, encode),
-        Job::Future(_) => HandlerTask::new(execution, HandlerStage::WaitingForBudget(job), encode, grace).spawn(),
+        Job::Blocking(function) => launch_blocking(execution, function, encoder),
+        Job::Future(_) => HandlerTask::new(execution, HandlerStage::WaitingForBudget(job), encoder, grace).spawn(),
     }
 }
 
 /// Runs a plain function on a thread that it may block.
-pub(super) fn launch_blocking<T, E>(execution: Arc<Execution>, function: Box<dyn FnOnce() -> T + Send>, encode: E)
-where
-    T: Send + 'static,
-    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
-{
+pub(super) fn launch_blocking<E: EncodeOutput>(
+    execution: Arc<Execution>,
+    function: Box<dyn FnOnce() -> E::Output + Send>,
+    encoder: E,
+) {
     let runtime = Arc::clone(&execution.runtime);
     // If no thread can be started the task is dropped without having run, and its destructor ends the request.
-    let task = HandlerTask::new(execution, HandlerStage::WaitingForBudget(Job::Blocking(function)), encode, None);
+    let task = HandlerTask::new(execution, HandlerStage::WaitingForBudget(Job::Blocking(function)), encoder, None);
     runtime.spawn_thread(Box::new(move || run_blocking(task)));
 }
 
 /// Runs as much of the task as needs no waiting. The rest is spawned on the workers.
-fn run_blocking<T, E>(mut task: HandlerTask<T, E>)
-where
-    T: Send + 'static,
-    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
-{
+fn run_blocking<E: EncodeOutput>(mut task: HandlerTask<E>) {
     let ready =
         task.execution.stop_reason().is_none() && task.execution.mailbox.budget().has_capacity_to(BudgetUse::Start);
     if let (HandlerStage::WaitingForBudget(_), true) = (&task.stage, ready)

@@ -11,23 +11,28 @@ use super::launch::{Job, launch};
 use crate::error::Error;
 use crate::runtime::DispatchResult;
 
+/// Encodes what the handlers of one side return: those of a server, or those of a client. Each side has one type for all of its
+/// handlers, so that the task around them is compiled once.
+pub(crate) trait EncodeOutput: Send + 'static {
+    /// What the handlers return.
+    type Output: Send + 'static;
+
+    /// Writes it as the response. Called where the handler ran.
+    fn encode(self, output: Self::Output, execution: &Execution) -> EncodedResponse;
+}
+
 /// A handler with what its task needs: ready to be launched. No user code has run so far.
-pub(crate) struct PreparedHandler<T, E> {
+pub(crate) struct PreparedHandler<E: EncodeOutput> {
     execution: Arc<Execution>,
-    job: Job<T>,
-    encode: E,
+    job: Job<E::Output>,
+    encoder: E,
     grace: Option<Duration>,
     acknowledgement: Option<Box<str>>,
 }
 
-impl<T, E> PreparedHandler<T, E>
-where
-    T: Send + 'static,
-    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
-{
-    /// `encode` writes what the handler returns as the response. It is called where the handler ran.
-    pub(crate) fn new(execution: Arc<Execution>, job: Job<T>, encode: E) -> Self {
-        Self { execution, job, encode, grace: None, acknowledgement: None }
+impl<E: EncodeOutput> PreparedHandler<E> {
+    pub(crate) fn new(execution: Arc<Execution>, job: Job<E::Output>, encoder: E) -> Self {
+        Self { execution, job, encoder, grace: None, acknowledgement: None }
     }
 
     /// The handler is cooperative: when it is to stop it is not dropped, but may go on for this long.
@@ -40,6 +45,16 @@ where
     pub(crate) fn acknowledged(mut self, params: Box<str>) -> Self {
         self.acknowledgement = Some(params);
         self
+    }
+
+    /// Launches the handler.
+    pub(crate) fn launch(self) -> DispatchResult {
+        let Self { execution, job, encoder, grace, acknowledgement } = self;
+        launch(Arc::clone(&execution), job, encoder, grace);
+        match acknowledgement {
+            Some(acknowledged) => DispatchResult::Listening { execution, acknowledged },
+            None => DispatchResult::Running(execution),
+        }
     }
 }
 
@@ -54,44 +69,5 @@ pub(crate) fn response_of(encoded: EncodedResult, execution: &Execution) -> Enco
             Ok::<_, std::convert::Infallible>(())
         }),
         Err(error) => EncodedResponse::error(&execution.id, &wire::error_for(execution.peer.revision, error.object())),
-    }
-}
-
-/// How a request is answered.
-pub(crate) enum Route<T, E> {
-    /// The response is known already.
-    Response(EncodedResponse),
-    /// A handler makes the response.
-    Handler(PreparedHandler<T, E>),
-}
-
-/// What a request was routed to, ready to start.
-pub(crate) trait Start {
-    /// Launches the handler, if there is one.
-    fn start(self) -> DispatchResult;
-}
-
-impl<T, E> Start for Route<T, E>
-where
-    T: Send + 'static,
-    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
-{
-    fn start(self) -> DispatchResult {
-        let PreparedHandler { execution, job, encode, grace, acknowledgement } = match self {
-            Self::Response(answer) => return DispatchResult::Answered(answer),
-            Self::Handler(prepared) => prepared,
-        };
-        launch(Arc::clone(&execution), job, encode, grace);
-        match acknowledgement {
-            Some(acknowledged) => DispatchResult::Listening { execution, acknowledged },
-            None => DispatchResult::Running(execution),
-        }
-    }
-}
-
-/// A response that is known already, for methods that never have a handler.
-impl Start for EncodedResponse {
-    fn start(self) -> DispatchResult {
-        DispatchResult::Answered(self)
     }
 }

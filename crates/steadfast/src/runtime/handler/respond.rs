@@ -10,6 +10,7 @@ use steadfast_proto::mutant;
 use super::catch_panic::{call_catching_panics, drop_catching_panics};
 use super::execution::Execution;
 use super::output_budget::BudgetUse;
+use super::prepared::EncodeOutput;
 use super::task::{HandlerStage, HandlerTask};
 use crate::runtime::connection::mailbox::DriverCommand;
 
@@ -26,27 +27,23 @@ impl Drop for ParkedResponse {
     }
 }
 
-impl<T, E> HandlerTask<T, E>
-where
-    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
-    T: Send + 'static,
-{
+impl<E: EncodeOutput> HandlerTask<E> {
     /// Encodes what the handler returned, on the thread on which the handler ran.
-    pub(super) fn respond(&mut self, value: T) -> HandlerStage<T> {
+    pub(super) fn respond(&mut self, output: E::Output) -> HandlerStage<E::Output> {
         let execution = &self.execution;
-        let Some(encode) = self.encode.take().filter(|_| execution.stop_reason().is_none()) else {
+        let Some(encoder) = self.encoder.take().filter(|_| execution.stop_reason().is_none()) else {
             // The request was cancelled: it gets no response.
-            drop_catching_panics(value);
+            drop_catching_panics(output);
             return HandlerStage::CleaningUp(None);
         };
-        let Ok(response) = call_catching_panics(|| encode(value, execution)) else {
+        let Ok(response) = call_catching_panics(|| encoder.encode(output, execution)) else {
             return self.respond_to_panic();
         };
         self.deliver(response)
     }
 
     /// Posts a response, now or when the output budget has capacity.
-    pub(super) fn deliver(&mut self, response: EncodedResponse) -> HandlerStage<T> {
+    pub(super) fn deliver(&mut self, response: EncodedResponse) -> HandlerStage<E::Output> {
         let execution = &self.execution;
         if execution.mailbox.budget().has_capacity_to(BudgetUse::Respond) {
             execution.drop_cleanups();
@@ -66,7 +63,7 @@ where
         post_response(execution, EncodedResponse::error(&execution.id, &error))
     }
 
-    pub(super) fn respond_to_panic(&mut self) -> HandlerStage<T> {
+    pub(super) fn respond_to_panic(&mut self) -> HandlerStage<E::Output> {
         if mutant!(SwallowPanic) {
             return HandlerStage::Done;
         }

@@ -26,15 +26,16 @@ use super::execution::Execution;
 use super::input_rounds::InputRounds;
 use super::launch::{Job, launch_blocking};
 use super::output_budget::{BudgetQueueEntry, BudgetUse};
+use super::prepared::EncodeOutput;
 use super::respond::{ParkedResponse, post, post_response};
 use super::suspend::{HandlerPoll, SuspendDetector};
 use crate::runtime::connection::mailbox::DriverCommand;
 use crate::runtime::{Task, Timer, TokioRuntime};
 
-pub(super) struct HandlerTask<T, E> {
+pub(super) struct HandlerTask<E: EncodeOutput> {
     pub(super) execution: Arc<Execution>,
-    pub(super) stage: HandlerStage<T>,
-    pub(super) encode: Option<E>,
+    pub(super) stage: HandlerStage<E::Output>,
+    pub(super) encoder: Option<E>,
     /// How long a cooperative handler may go on after it was cancelled.
     grace: Option<Duration>,
     /// Runs while a cooperative handler uses its grace.
@@ -56,13 +57,9 @@ pub(super) enum HandlerStage<T> {
 }
 
 // Nothing in it is pinned in place: the futures are boxed.
-impl<T, E> Unpin for HandlerTask<T, E> {}
+impl<E: EncodeOutput> Unpin for HandlerTask<E> {}
 
-impl<T, E> Future for HandlerTask<T, E>
-where
-    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
-    T: Send + 'static,
-{
+impl<E: EncodeOutput> Future for HandlerTask<E> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -88,9 +85,9 @@ where
                         task.stage = HandlerStage::WaitingForBudget(job);
                         return Poll::Pending;
                     }
-                    match (job, task.encode.take()) {
-                        (Job::Future(future), encode) => {
-                            task.encode = encode;
+                    match (job, task.encoder.take()) {
+                        (Job::Future(future), encoder) => {
+                            task.encoder = encoder;
                             match open_input_rounds(&execution) {
                                 Ok(()) => HandlerStage::Running(future),
                                 Err(error_response) => {
@@ -99,8 +96,8 @@ where
                                 }
                             }
                         }
-                        (Job::Blocking(function), Some(encode)) => {
-                            launch_blocking(Arc::clone(&execution), function, encode);
+                        (Job::Blocking(function), Some(encoder)) => {
+                            launch_blocking(Arc::clone(&execution), function, encoder);
                             HandlerStage::Done
                         }
                         (Job::Blocking(_), None) => HandlerStage::CleaningUp(None),
@@ -153,16 +150,17 @@ where
     }
 }
 
-impl<T, E> HandlerTask<T, E>
-where
-    E: FnOnce(T, &Execution) -> EncodedResponse + Send + 'static,
-    T: Send + 'static,
-{
-    pub(super) fn new(execution: Arc<Execution>, stage: HandlerStage<T>, encode: E, grace: Option<Duration>) -> Self {
+impl<E: EncodeOutput> HandlerTask<E> {
+    pub(super) fn new(
+        execution: Arc<Execution>,
+        stage: HandlerStage<E::Output>,
+        encoder: E,
+        grace: Option<Duration>,
+    ) -> Self {
         Self {
             execution,
             stage,
-            encode: Some(encode),
+            encoder: Some(encoder),
             grace,
             grace_timer: None,
             budget_queue: BudgetQueueEntry::default(),
@@ -195,7 +193,7 @@ where
     }
 
     /// Calls a handler that is a plain function.
-    pub(super) fn call_blocking(&mut self, function: Box<dyn FnOnce() -> T + Send>) -> HandlerStage<T> {
+    pub(super) fn call_blocking(&mut self, function: Box<dyn FnOnce() -> E::Output + Send>) -> HandlerStage<E::Output> {
         if let Err(error_response) = open_input_rounds(&self.execution) {
             drop_catching_panics(function);
             return self.deliver(error_response);
@@ -214,9 +212,9 @@ where
     /// Polls the handler; the detector finds out whether it can be suspended.
     fn poll_handler(
         &mut self,
-        mut future: Pin<&mut (dyn Future<Output = T> + Send)>,
+        mut future: Pin<&mut (dyn Future<Output = E::Output> + Send)>,
         cx: &mut Context<'_>,
-    ) -> Result<HandlerPoll<T>, Panic> {
+    ) -> Result<HandlerPoll<E::Output>, Panic> {
         let execution = &self.execution;
         let mut poll = |cx: &mut Context<'_>| poll_with_watchdog(execution, future.as_mut(), cx);
         match execution.input_rounds() {
@@ -230,7 +228,7 @@ where
 
     /// The handler waits for nothing but input. Its run ends here with a response that asks for the input, and it runs again when
     /// the client retries the request with that input. This is not a cancellation, so no cleanup runs.
-    fn suspend(&mut self, future: Pin<Box<dyn Future<Output = T> + Send>>) -> HandlerStage<T> {
+    fn suspend(&mut self, future: Pin<Box<dyn Future<Output = E::Output> + Send>>) -> HandlerStage<E::Output> {
         // Before the handler is dropped: dropping an input request withdraws it.
         let response = self.execution.input_rounds().map(InputRounds::suspend);
         drop_catching_panics(future);
@@ -241,7 +239,7 @@ where
     }
 
     /// Waits for shields, then runs cleanups. `None` when nothing is left to do.
-    fn poll_cleanup(&mut self, cleanup: Option<Task>, cx: &mut Context<'_>) -> Option<HandlerStage<T>> {
+    fn poll_cleanup(&mut self, cleanup: Option<Task>, cx: &mut Context<'_>) -> Option<HandlerStage<E::Output>> {
         let mut cleanup = cleanup;
         loop {
             // A cleanup would undo what a shield is still doing.
@@ -267,7 +265,7 @@ where
 
 /// A task that is dropped with its runtime, or unwound by a log subscriber that panics, still tells the driver that the execution
 /// has ended.
-impl<T, E> Drop for HandlerTask<T, E> {
+impl<E: EncodeOutput> Drop for HandlerTask<E> {
     fn drop(&mut self) {
         self.execution.mailbox.budget().leave_queue(&mut self.budget_queue);
         let stage = std::mem::replace(&mut self.stage, HandlerStage::Done);

@@ -1,16 +1,49 @@
 //! The one encoder of results: what a handler returned becomes the response, in the form of the client's revision.
 
 use steadfast_model::wire::{self, ResultShape};
-use steadfast_model::{CallToolResult, CompleteResult, Content, GetPromptResult, ReadResourceResult, ResourceContents};
+use steadfast_model::{
+    CacheHints, CallToolResult, CompleteResult, Content, GetPromptResult, ReadResourceResult, ResourceContents,
+};
 use steadfast_proto::encode::EncodedResponse;
 
 use crate::error::Error;
-use crate::runtime::Execution;
-use crate::server::Server;
+use crate::runtime::{EncodeOutput, Execution, InputRounds};
+use crate::server::completion::CompletionReply;
+use crate::server::resource::reply::ResourceReply;
 use crate::server::tool::error::HandlerError;
+use crate::server::{PromptReply, Server, ToolReply};
+
+/// What a handler of a server returned.
+pub(crate) enum HandlerOutput {
+    Tool(ToolReply),
+    Prompt(PromptReply),
+    Resource(ResourceReply),
+    Completion(CompletionReply),
+    /// The response itself.
+    Response(EncodedResponse),
+}
+
+impl EncodeOutput for Server {
+    type Output = HandlerOutput;
+
+    fn encode(self, output: HandlerOutput, execution: &Execution) -> EncodedResponse {
+        match output {
+            HandlerOutput::Tool(reply) => encode(reply, execution, &self),
+            HandlerOutput::Prompt(reply) => encode(reply, execution, &self),
+            HandlerOutput::Resource(reply) => {
+                // A result that depends on the user's answers is for this client alone, and must not be cached.
+                let resumed = execution.input_rounds().is_some_and(InputRounds::is_resumed);
+                let reply = reply.map(|result| if resumed { result.with_cache(CacheHints::default()) } else { result });
+                encode(reply, execution, &self)
+            }
+            HandlerOutput::Completion(reply) => encode(reply.map(CompleteResult::new), execution, &self),
+            HandlerOutput::Response(response) => response,
+        }
+    }
+}
 
 /// A result that handlers return.
-pub(crate) trait HandlerResult: ResultShape + Sized {
+trait HandlerResult: ResultShape + Sized {
     /// About how many bytes it takes on the wire.
     fn size_hint(&self) -> usize;
 
@@ -53,11 +86,7 @@ impl HandlerResult for CompleteResult {
 }
 
 /// The response with what a handler returned, or with how it failed.
-pub(crate) fn encode<R: HandlerResult>(
-    reply: Result<R, HandlerError>,
-    execution: &Execution,
-    server: &Server,
-) -> EncodedResponse {
+fn encode<R: HandlerResult>(reply: Result<R, HandlerError>, execution: &Execution, server: &Server) -> EncodedResponse {
     let revision = execution.peer.revision;
     match reply.or_else(R::from_failure) {
         Ok(result) => {

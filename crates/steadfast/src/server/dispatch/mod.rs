@@ -3,10 +3,9 @@
 //! ```text
 //!   transport              checks headers and the sender (HTTP), finds the messages
 //!   core                   checks the envelope, the revision, the id and the limits
-//!   ServerService::start   which route the method has
-//!   ServerService::run     1. layers: each may refuse the request          (layer.rs)
+//!   ServerService::route   1. layers: each may refuse the request          (layer.rs)
 //!                          2. route: find the handler, check capabilities  (routes.rs)
-//!                          3. start: launch the handler                    (runtime/handler/prepared.rs)
+//!   ServerService::start   3. launch the handler                           (runtime/handler/prepared.rs)
 //!   HandlerTask            runs the handler, encodes the response          (runtime/handler/task.rs, encode.rs)
 //! ```
 //!
@@ -14,7 +13,7 @@
 
 pub(crate) mod encode;
 pub(crate) mod layer;
-mod routes;
+pub(crate) mod routes;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,19 +25,22 @@ use steadfast_proto::encode::EncodedResponse;
 
 use super::input::round;
 use super::subscriptions::{self, Subscriptions};
-use super::tasks;
+use super::tasks::{self, TaskRounds};
 use super::{Catalog, CatalogItem, Server};
 use crate::runtime::connection::notification_handlers::NotificationQueue;
-use crate::runtime::{DispatchResult, Engine, Exchange, Execution, Mailbox, PeerNotification, Runtime, Service, Start};
+use crate::runtime::{
+    DispatchResult, Engine, Exchange, Execution, InputRounds, Mailbox, PeerNotification, Runtime, Service,
+};
 use layer::RequestInfo;
+use routes::Route;
 
 /// One connection's view of a server.
 pub(crate) struct ServerService {
     server: Server,
     /// The notifications that the client of this connection gets. None if the connection lives for one request.
     subscriptions: Option<Subscriptions>,
-    /// The connection runs the handler of a task.
-    within_task: bool,
+    /// The connection runs the handler of a task, with this input.
+    task: Option<Arc<TaskRounds>>,
     /// The notifications of a vendor that wait for their handlers.
     notification_queue: NotificationQueue,
 }
@@ -61,6 +63,12 @@ impl RouteContext<'_> {
     pub(crate) fn execution_with_input(&self, request: &Request) -> Arc<Execution> {
         round::execution(self.server, request, self.mailbox, self.runtime)
     }
+
+    /// The execution of a call that a task makes.
+    fn execution_in_task(&self, request: &Request, rounds: &Arc<TaskRounds>) -> Arc<Execution> {
+        let rounds = Box::new(InputRounds::new(rounds.store(&request.id)));
+        Execution::with_input_rounds(request, Arc::clone(self.mailbox), Arc::clone(self.runtime), Some(rounds))
+    }
 }
 
 impl ServerService {
@@ -71,7 +79,7 @@ impl ServerService {
 
     /// For one request of 2026-07-28: it has no subscriptions of its connection.
     pub(crate) fn for_exchange(server: Server) -> Self {
-        Self { server, subscriptions: None, within_task: false, notification_queue: NotificationQueue::default() }
+        Self { server, subscriptions: None, task: None, notification_queue: NotificationQueue::default() }
     }
 
     /// Runs the handler of a task once.
@@ -80,11 +88,12 @@ impl ServerService {
         principal: Option<&Principal>,
         runtime: &Arc<dyn Runtime>,
         message: &[u8],
+        rounds: Arc<TaskRounds>,
     ) -> Exchange<Self> {
         let mut limits = server.limits().clone();
         // A task may run until it expires.
         limits.handler_deadline = None;
-        let service = Self { within_task: true, ..Self::for_exchange(server.clone()) };
+        let service = Self { task: Some(rounds), ..Self::for_exchange(server.clone()) };
         let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
         let service = |mailbox: &Arc<Mailbox>| {
             mailbox.identify(principal);
@@ -93,16 +102,40 @@ impl ServerService {
         Exchange::begin(Engine::new(service, hello, limits, Arc::clone(runtime)), message, ())
     }
 
-    /// Runs one request: layers, route, handler. Every request of a server goes through here.
-    fn run<R: Start>(&self, request: Request, route: impl FnOnce(Request) -> R) -> DispatchResult {
+    /// How a request is answered: asks the layers, then the route of its method.
+    fn route(&self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Route {
         let info = RequestInfo::new(&request);
         for layer in self.server.layers() {
             if let Err(error) = layer.on_request(&info) {
                 let error = wire::error_for(request.peer.revision, &error);
-                return DispatchResult::Answered(EncodedResponse::error(&request.id, &error));
+                return Err(EncodedResponse::error(&request.id, &error));
             }
         }
-        route(request).start()
+        let server = &self.server;
+        let scope = RouteContext { server, mailbox, runtime };
+        match request.method {
+            Method::CallTool => routes::call_tool(scope, request, self.task.as_ref()),
+            Method::ListTools => Err(self.list(&server.tool_list(), &request)),
+            Method::GetPrompt => routes::get_prompt(scope, request),
+            Method::ListPrompts => Err(self.list(&server.prompt_list(), &request)),
+            Method::ReadResource => routes::read_resource(scope, request),
+            Method::ListResources => Err(self.list(&server.resource_list(), &request)),
+            Method::ListResourceTemplates => Err(self.list(&server.resource_template_list(), &request)),
+            Method::Subscribe => Err(self.subscribe(&request, Subscriptions::subscribe)),
+            Method::Unsubscribe => Err(self.subscribe(&request, Subscriptions::unsubscribe)),
+            Method::Listen => subscriptions::listen(scope, &request),
+            Method::Complete => routes::complete(scope, &request),
+            Method::GetTask | Method::UpdateTask | Method::CancelTask
+                if request.peer.revision.has_tasks_extension() =>
+            {
+                match server.task_routes() {
+                    Some(routes) => (routes.serve)(scope, &request),
+                    None => Err(tasks::refuse_unknown_task(&request)),
+                }
+            }
+            Method::Vendor(method) => routes::vendor(scope, request, method),
+            _ => Err(method_not_found(&request)),
+        }
     }
 
     /// A page of a list, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.
@@ -132,29 +165,9 @@ impl ServerService {
 
 impl Service for ServerService {
     fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult {
-        let server = &self.server;
-        let scope = RouteContext { server, mailbox, runtime };
-        match request.method {
-            Method::CallTool => self.run(request, |request| routes::call_tool(scope, request, self.within_task)),
-            Method::ListTools => self.run(request, |request| self.list(&server.tool_list(), &request)),
-            Method::GetPrompt => self.run(request, |request| routes::get_prompt(scope, request)),
-            Method::ListPrompts => self.run(request, |request| self.list(&server.prompt_list(), &request)),
-            Method::ReadResource => self.run(request, |request| routes::read_resource(scope, request)),
-            Method::ListResources => self.run(request, |request| self.list(&server.resource_list(), &request)),
-            Method::ListResourceTemplates => {
-                self.run(request, |request| self.list(&server.resource_template_list(), &request))
-            }
-            Method::Subscribe => self.run(request, |request| self.subscribe(&request, Subscriptions::subscribe)),
-            Method::Unsubscribe => self.run(request, |request| self.subscribe(&request, Subscriptions::unsubscribe)),
-            Method::Listen => self.run(request, |request| subscriptions::listen(scope, &request)),
-            Method::Complete => self.run(request, |request| routes::complete(scope, &request)),
-            Method::GetTask | Method::UpdateTask | Method::CancelTask
-                if request.peer.revision.has_tasks_extension() =>
-            {
-                self.run(request, |request| tasks::serve(scope, &request))
-            }
-            Method::Vendor(method) => self.run(request, |request| routes::vendor(scope, request, method)),
-            _ => self.run(request, |request| method_not_found(&request)),
+        match self.route(request, mailbox, runtime) {
+            Ok(handler) => handler.launch(),
+            Err(response) => DispatchResult::Answered(response),
         }
     }
 

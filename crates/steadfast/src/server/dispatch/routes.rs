@@ -8,43 +8,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_model::error::excerpt;
-use steadfast_model::{CacheHints, CompleteParams, CompleteResult, ErrorObject, Reference, VendorMethod, wire};
+use steadfast_model::{CompleteParams, ErrorObject, Reference, VendorMethod, wire};
 use steadfast_proto::connection::{Peer, Request};
 use steadfast_proto::encode::EncodedResponse;
 
 use super::RouteContext;
-use super::encode::encode;
+use super::encode::HandlerOutput;
 use crate::error::Error;
 use crate::runtime::handler::prepared::response_of;
-use crate::runtime::{DispatchResult, Execution, Job, PreparedHandler, Route, Start};
-use crate::server::completion::{CompletionFuture, CompletionReply};
-use crate::server::input::{need, round};
-use crate::server::resource::reply::ResourceReply;
-use crate::server::tasks::{self, TaskDecision};
-use crate::server::{Arguments, Context, PromptReply, Run, Server, ToolReply};
+use crate::runtime::{Job, PreparedHandler};
+use crate::server::completion::PreparedCompletion;
+use crate::server::input::need;
+use crate::server::tasks::{self, TaskDecision, TaskRounds};
+use crate::server::{Arguments, Context, Server};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// The route of a `tools/call`: the handler of the tool, or a task that runs it.
-pub(super) enum ToolRoute<Inline, Task> {
-    Inline(Inline),
-    Task(Task),
-}
-
-impl<Inline: Start, Task: Start> Start for ToolRoute<Inline, Task> {
-    fn start(self) -> DispatchResult {
-        match self {
-            Self::Inline(route) => route.start(),
-            Self::Task(route) => route.start(),
-        }
-    }
-}
+/// How a request is answered: by a handler, or with a response that is known already.
+pub(crate) type Route = Result<PreparedHandler<Server>, EncodedResponse>;
 
 /// `tools/call`. Within a task the handler of the tool runs, and no other task begins.
-pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, within_task: bool) -> impl Start + use<> {
+pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, task: Option<&Arc<TaskRounds>>) -> Route {
     let RouteContext { server, .. } = scope;
-    let refuse = |error: &ErrorObject| ToolRoute::Inline(Route::Response(EncodedResponse::error(&request.id, error)));
+    let refuse = |error: &ErrorObject| Err(EncodedResponse::error(&request.id, error));
     let Some(name) = request.params.get_string("name") else {
         return refuse(&ErrorObject::invalid_params("params.name must be the name of a tool"));
     };
@@ -54,40 +41,42 @@ pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, within_task: 
     if let Err(error) = tool.check_needs(&request.peer) {
         return refuse(error.object());
     }
-    if !within_task {
+    if task.is_none() {
         match tasks::task_decision(&tool, &request.peer) {
             TaskDecision::Inline => {}
-            TaskDecision::Task => return ToolRoute::Task(tasks::begin(scope, &tool, &request)),
+            TaskDecision::Task(routes) => return (routes.begin)(scope, &tool, &request),
             TaskDecision::Refused(error) => return refuse(&error),
         }
     }
-    let execution = scope.execution_with_input(&request);
-    let ctx = Context::new(Arc::clone(&execution), server);
-    let job = match tool.start(arguments(request), ctx) {
-        Run::Future(future) => Job::Future(future),
-        Run::Blocking(function) => Job::Blocking(function),
+    let execution = match task {
+        Some(rounds) => scope.execution_in_task(&request, rounds),
+        None => scope.execution_with_input(&request),
     };
-    let server = server.clone();
-    let encode = move |reply: ToolReply, execution: &Execution| encode(reply, execution, &server);
+    let ctx = Context::new(Arc::clone(&execution), server);
+    let job = tool.start(arguments(request), ctx);
     let grace = tool.is_cooperative().then_some(GRACE);
-    ToolRoute::Inline(Route::Handler(PreparedHandler::new(execution, job, encode).cooperative(grace)))
+    Ok(PreparedHandler::new(execution, job, server.clone()).cooperative(grace))
 }
 
 /// A request that is not in the specification.
-pub(super) fn vendor(scope: RouteContext<'_>, request: Request, method: VendorMethod) -> impl Start + use<> {
-    let Some(handler) = scope.server.vendor_handlers().request(method).cloned() else {
-        return Route::Response(EncodedResponse::error(&request.id, &ErrorObject::method_not_found(method.name())));
+pub(super) fn vendor(scope: RouteContext<'_>, request: Request, method: VendorMethod) -> Route {
+    let RouteContext { server, .. } = scope;
+    let Some(handler) = server.vendor_handlers().request(method).cloned() else {
+        return Err(EncodedResponse::error(&request.id, &ErrorObject::method_not_found(method.name())));
     };
     let execution = scope.execution(&request);
-    let ctx = Context::new(Arc::clone(&execution), scope.server);
-    let common_members = scope.server.common_members().clone();
+    let ctx = Context::new(Arc::clone(&execution), server);
+    let (running, common_members) = (Arc::clone(&execution), server.common_members().clone());
     // The handler is called inside of the job, where it may block or panic, and not on this thread.
-    let job = Job::Future(Box::pin(async move { handler(request.params, ctx, common_members).await }));
-    Route::Handler(PreparedHandler::new(execution, job, response_of))
+    let job = Job::Future(Box::pin(async move {
+        let encoded = handler(request.params, ctx, common_members).await;
+        HandlerOutput::Response(response_of(encoded, &running))
+    }));
+    Ok(PreparedHandler::new(execution, job, server.clone()))
 }
 
 /// `prompts/get`.
-pub(super) fn get_prompt(scope: RouteContext<'_>, request: Request) -> impl Start + use<> {
+pub(super) fn get_prompt(scope: RouteContext<'_>, request: Request) -> Route {
     let RouteContext { server, .. } = scope;
     let Some(name) = request.params.get_string("name") else {
         return invalid_params(&request, "params.name must be the name of a prompt");
@@ -96,23 +85,20 @@ pub(super) fn get_prompt(scope: RouteContext<'_>, request: Request) -> impl Star
         return invalid_params(&request, format!("unknown prompt: `{}`", excerpt(&name)));
     };
     if let Err(error) = need::check(prompt.needs(), &request.peer) {
-        return Route::Response(EncodedResponse::error(&request.id, error.object()));
+        return Err(EncodedResponse::error(&request.id, error.object()));
     }
     let execution = scope.execution_with_input(&request);
     let ctx = Context::new(Arc::clone(&execution), server);
     let job = prompt.start(arguments(request), ctx);
-    let server = server.clone();
-    let encode = move |reply: PromptReply, execution: &Execution| encode(reply, execution, &server);
     let grace = prompt.is_cooperative().then_some(GRACE);
-    Route::Handler(PreparedHandler::new(execution, job, encode).cooperative(grace))
+    Ok(PreparedHandler::new(execution, job, server.clone()).cooperative(grace))
 }
 
 /// `resources/read`.
-pub(super) fn read_resource(scope: RouteContext<'_>, request: Request) -> impl Start + use<> {
+pub(super) fn read_resource(scope: RouteContext<'_>, request: Request) -> Route {
     let RouteContext { server, .. } = scope;
-    let refuse = |error: &ErrorObject| {
-        Route::Response(EncodedResponse::error(&request.id, &wire::error_for(request.peer.revision, error)))
-    };
+    let refuse =
+        |error: &ErrorObject| Err(EncodedResponse::error(&request.id, &wire::error_for(request.peer.revision, error)));
     let Some(uri) = request.params.get_string("uri") else {
         return refuse(&ErrorObject::invalid_params("params.uri must be the URI of a resource"));
     };
@@ -122,18 +108,11 @@ pub(super) fn read_resource(scope: RouteContext<'_>, request: Request) -> impl S
         Ok(found) => found,
         Err(error) => return refuse(error.object()),
     };
-    let resumed = round::is_resumed(&request);
-    let server = server.clone();
-    let encode = move |reply: ResourceReply, execution: &Execution| {
-        // A result that depends on the user's answers is for this client alone, and must not be cached.
-        let reply = reply.map(|result| if resumed { result.with_cache(CacheHints::default()) } else { result });
-        encode(reply, execution, &server)
-    };
-    Route::Handler(PreparedHandler::new(execution, job, encode).cooperative(cooperative.then_some(GRACE)))
+    Ok(PreparedHandler::new(execution, job, server.clone()).cooperative(cooperative.then_some(GRACE)))
 }
 
 /// Finds what reads a URI: the resource with that URI, else the first template that the URI matches.
-fn find_resource(server: &Server, uri: &str, client: &Peer, ctx: Context) -> Result<(Job<ResourceReply>, bool), Error> {
+fn find_resource(server: &Server, uri: &str, client: &Peer, ctx: Context) -> Result<(Job<HandlerOutput>, bool), Error> {
     if let Some(resource) = server.resource_list().find(uri) {
         need::check(resource.needs(), client)?;
         return Ok((resource.start(ctx), resource.is_cooperative()));
@@ -146,29 +125,24 @@ fn find_resource(server: &Server, uri: &str, client: &Peer, ctx: Context) -> Res
 }
 
 /// `completion/complete`.
-pub(super) fn complete(scope: RouteContext<'_>, request: &Request) -> impl Start + use<> {
+pub(super) fn complete(scope: RouteContext<'_>, request: &Request) -> Route {
     let RouteContext { server, .. } = scope;
     let params = match serde_json::from_str::<CompleteParams>(request.params.text()) {
         Ok(params) => params,
         Err(error) => return invalid_params(request, format!("params of completion/complete: {error}")),
     };
-    let start = match find_completer(server, params) {
-        Ok(start) => start,
+    let completion = match find_completer(server, params) {
+        Ok(completion) => completion,
         Err(message) => return invalid_params(request, message),
     };
     let execution = scope.execution(request);
-    let future = start(Context::new(Arc::clone(&execution), server));
-    let server = server.clone();
-    let encode =
-        move |reply: CompletionReply, execution: &Execution| encode(reply.map(CompleteResult::new), execution, &server);
-    Route::Handler(PreparedHandler::new(execution, Job::Future(future), encode))
+    let ctx = Context::new(Arc::clone(&execution), server);
+    let job = Job::Future(Box::pin(async move { HandlerOutput::Completion(completion.run(ctx).await) }));
+    Ok(PreparedHandler::new(execution, job, server.clone()))
 }
 
 /// Finds the completer of an argument of a prompt, or of a variable of a resource template.
-fn find_completer(
-    server: &Server,
-    params: CompleteParams,
-) -> Result<impl FnOnce(Context) -> CompletionFuture + use<>, String> {
+fn find_completer(server: &Server, params: CompleteParams) -> Result<PreparedCompletion, String> {
     let (argument, context) = (params.argument, params.context.unwrap_or_default());
     match params.reference {
         Reference::Prompt(reference) => {
@@ -199,6 +173,6 @@ fn arguments(request: Request) -> Arguments {
     }
 }
 
-fn invalid_params<T, E>(request: &Request, message: impl Into<Cow<'static, str>>) -> Route<T, E> {
-    Route::Response(EncodedResponse::error(&request.id, &ErrorObject::invalid_params(message)))
+fn invalid_params(request: &Request, message: impl Into<Cow<'static, str>>) -> Route {
+    Err(EncodedResponse::error(&request.id, &ErrorObject::invalid_params(message)))
 }

@@ -54,7 +54,7 @@ fn may_take_rounds(request: &Request) -> bool {
 }
 
 /// Whether the request has the state or the answers of an earlier round.
-pub(crate) fn is_resumed(request: &Request) -> bool {
+fn is_resumed(request: &Request) -> bool {
     has_member(request, STATE) || has_member(request, RESPONSES)
 }
 
@@ -100,6 +100,10 @@ impl RoundStore for SealedRoundStore {
             Some(_) => return Err(ErrorObject::invalid_params("params.requestState must be a string")),
         };
         Ok((memory, responses))
+    }
+
+    fn is_resumed(&self) -> bool {
+        self.resumed
     }
 
     fn suspend(&self, requests: InputRequests, memory: &RoundState) -> EncodedResponse {

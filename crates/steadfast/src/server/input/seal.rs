@@ -85,6 +85,11 @@ impl StateKeys {
         self
     }
 
+    /// The maximum length of a state. What tasks keep in their records has the same limit.
+    pub(crate) fn max_bytes(&self) -> usize {
+        self.longest
+    }
+
     /// Seals a state; it can be opened with the same binding.
     pub(crate) fn seal(&self, binding: &[u8], state: &[u8]) -> Result<String, SealError> {
         self.seal_at(SystemTime::now(), binding, state)

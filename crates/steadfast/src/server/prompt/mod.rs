@@ -25,6 +25,7 @@ use super::tool::parameters::Parameters;
 use super::tool::schema;
 use crate::error::Error;
 use crate::runtime::Job;
+use crate::server::dispatch::encode::HandlerOutput;
 use reply::{IntoPrompt, PromptReply};
 
 /// A prompt of a server: a template for messages that a user can start from. Cheap to clone.
@@ -66,7 +67,7 @@ struct Inner {
 }
 
 /// Prepares one `prompts/get`. Decoding and checking the arguments is part of the job.
-type StartPrompt = dyn Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync;
+type StartPrompt = dyn Fn(Arguments, Context) -> Job<HandlerOutput> + Send + Sync;
 
 impl ServerPrompt {
     /// Starts building a prompt with that name. [`PromptBuilder::handler`] completes it.
@@ -128,15 +129,14 @@ impl ServerPrompt {
     pub async fn fill(&self, arguments: impl Serialize) -> Result<GetPromptResult, Error> {
         let text = serde_json::to_string(&arguments).map_err(Error::encode)?.into_boxed_str();
         let range = 0..text.len();
-        let reply = match self.start(Arguments::within(text, range), Context::detached()) {
-            Job::Future(future) => future.await,
-            Job::Blocking(function) => function(),
-        };
-        reply.map_err(HandlerError::into_error)
+        match self.start(Arguments::within(text, range), Context::detached()).run().await {
+            HandlerOutput::Prompt(reply) => reply.map_err(HandlerError::into_error),
+            _ => Err(Error::internal("the handler returned something else than the result of a prompt")),
+        }
     }
 
     /// Prepares one `prompts/get`.
-    pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Job<PromptReply> {
+    pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
         (self.inner.start)(arguments, ctx)
     }
 
@@ -285,10 +285,13 @@ impl PromptBuilder {
             let shared = Arc::clone(&shared);
             Job::Future(Box::pin(async move {
                 let (checks, decode, call) = &*shared;
-                let value = decode(&checks.strings(&arguments)?)?;
+                let value = match checks.decode(decode, &arguments) {
+                    Ok(value) => value,
+                    Err(error) => return HandlerOutput::Prompt(Err(error)),
+                };
                 // Free the text of the message before the call runs.
                 drop(arguments);
-                checks.complete(call(value, ctx).await)
+                HandlerOutput::Prompt(checks.complete(call(value, ctx).await))
             }))
         })
     }
@@ -304,14 +307,17 @@ impl PromptBuilder {
             let shared = Arc::clone(&shared);
             Job::Blocking(Box::new(move || {
                 let (checks, decode, call) = &*shared;
-                let value = decode(&checks.strings(&arguments)?)?;
+                let value = match checks.decode(decode, &arguments) {
+                    Ok(value) => value,
+                    Err(error) => return HandlerOutput::Prompt(Err(error)),
+                };
                 drop(arguments);
-                checks.complete(call(value, ctx))
+                HandlerOutput::Prompt(checks.complete(call(value, ctx)))
             }))
         })
     }
 
-    fn finish(self, start: impl Fn(Arguments, Context) -> Job<PromptReply> + Send + Sync + 'static) -> ServerPrompt {
+    fn finish(self, start: impl Fn(Arguments, Context) -> Job<HandlerOutput> + Send + Sync + 'static) -> ServerPrompt {
         let problem = self.problem();
         let Self { definition, completers, cooperative, needs } = self;
         let start = Box::new(start);
@@ -356,6 +362,11 @@ struct PromptChecks {
 }
 
 impl PromptChecks {
+    /// Decodes what the handler takes.
+    fn decode<A>(&self, decode: &impl DecodeStrings<A>, arguments: &Arguments) -> Result<A, HandlerError> {
+        Ok(decode(&self.strings(arguments)?)?)
+    }
+
     fn strings(&self, arguments: &Arguments) -> Result<Strings, Error> {
         if let Some(problem) = &self.problem {
             return Err(Error::internal(format!("the prompt cannot be used: {problem}")));

@@ -21,8 +21,9 @@ use super::tool::handler::{BlockingHandler, Handler};
 use super::tool::parameters::Parameters;
 use crate::error::Error;
 use crate::runtime::Job;
+use crate::server::dispatch::encode::HandlerOutput;
 use read::{ReadOptions, ReadRequest, StartRead, has_scheme};
-use reply::{IntoResource, ResourceReply, blob};
+use reply::{IntoResource, blob};
 
 /// A resource of a server. Cheap to clone.
 ///
@@ -113,7 +114,7 @@ impl ServerResource {
     }
 
     /// Prepares one `resources/read`.
-    pub(crate) fn start(&self, ctx: Context) -> Job<ResourceReply> {
+    pub(crate) fn start(&self, ctx: Context) -> Job<HandlerOutput> {
         let uri = self.uri().to_owned();
         let variables = Strings::from([("uri".to_owned(), uri.clone())]);
         (self.inner.start)(ReadRequest { uri, variables }, ctx)

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::runtime::Job;
 use crate::server::context::Context;
 use crate::server::decode::strings::Strings;
+use crate::server::dispatch::encode::HandlerOutput;
 use crate::server::tool::error::HandlerError;
 
 /// A request to read a resource.
@@ -21,7 +22,7 @@ pub(crate) struct ReadRequest {
 }
 
 /// Prepares one `resources/read`. No code of the handler runs before the job runs.
-pub(crate) type StartRead = dyn Fn(ReadRequest, Context) -> Job<ResourceReply> + Send + Sync;
+pub(crate) type StartRead = dyn Fn(ReadRequest, Context) -> Job<HandlerOutput> + Send + Sync;
 
 /// How variables are decoded into what a handler takes.
 pub(crate) trait DecodeVariables<A>: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static {}
@@ -110,9 +111,11 @@ where
         let shared = Arc::clone(&shared);
         Job::Future(Box::pin(async move {
             let (options, decode, call) = &*shared;
-            let value = options.decode(decode, &request)?;
-            let reply = call(value, ctx).await.into_resource();
-            options.complete(&request.uri, reply)
+            let reply = match options.decode(decode, &request) {
+                Ok(value) => options.complete(&request.uri, call(value, ctx).await.into_resource()),
+                Err(error) => Err(error),
+            };
+            HandlerOutput::Resource(reply)
         }))
     })
 }
@@ -133,20 +136,21 @@ where
         let shared = Arc::clone(&shared);
         Job::Blocking(Box::new(move || {
             let (options, decode, call) = &*shared;
-            let value = options.decode(decode, &request)?;
-            let reply = call(value, ctx).into_resource();
-            options.complete(&request.uri, reply)
+            let reply = match options.decode(decode, &request) {
+                Ok(value) => options.complete(&request.uri, call(value, ctx).into_resource()),
+                Err(error) => Err(error),
+            };
+            HandlerOutput::Resource(reply)
         }))
     })
 }
 
 /// Runs a job on the current thread, for tests without a server.
-pub(crate) async fn run(job: Job<ResourceReply>) -> Result<ReadResourceResult, Error> {
-    let reply = match job {
-        Job::Future(future) => future.await,
-        Job::Blocking(function) => function(),
-    };
-    reply.map_err(HandlerError::into_error)
+pub(crate) async fn run(job: Job<HandlerOutput>) -> Result<ReadResourceResult, Error> {
+    match job.run().await {
+        HandlerOutput::Resource(reply) => reply.map_err(HandlerError::into_error),
+        _ => Err(Error::internal("the handler returned something else than the contents of a resource")),
+    }
 }
 
 /// Whether text starts with a valid URI scheme.

@@ -9,13 +9,14 @@ use steadfast_model::{CacheHints, ReadResourceResult, UriTemplate};
 
 use super::read;
 use super::read::{ReadOptions, ReadRequest, StartRead, has_scheme};
-use super::reply::{IntoResource, ResourceReply};
+use super::reply::IntoResource;
 use crate::error::Error;
 use crate::runtime::Job;
 use crate::server::completion::{Completer, Completers};
 use crate::server::context::Context;
 use crate::server::decode::strings;
 use crate::server::decode::strings::Strings;
+use crate::server::dispatch::encode::HandlerOutput;
 use crate::server::input::need::Need;
 use crate::server::registry::description::{contents_setters, description_setters, needs_setter};
 use crate::server::registry::names;
@@ -140,7 +141,7 @@ impl ServerResourceTemplate {
     }
 
     /// Prepares one `resources/read`; `None` if the URI does not match the template.
-    pub(crate) fn start(&self, uri: &str) -> Option<impl FnOnce(Context) -> Job<ResourceReply> + use<>> {
+    pub(crate) fn start(&self, uri: &str) -> Option<impl FnOnce(Context) -> Job<HandlerOutput> + use<>> {
         let values = self.inner.template.as_ref()?.match_uri(uri)?;
         let variables = values.into_iter().map(|(name, value)| match value {
             Value::String(text) => (name, text),

@@ -4,7 +4,6 @@
 pub(crate) mod watch;
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steadfast_model::wire::{self, CommonMembers, Encode};
@@ -16,9 +15,11 @@ use steadfast_proto::connection::Request;
 use steadfast_proto::encode::EncodedResponse;
 
 use super::dispatch::RouteContext;
+use super::dispatch::encode::HandlerOutput;
+use super::dispatch::routes::Route;
 use super::tasks::{self, TaskListener, TaskRecord};
 use super::{Server, ServerChange, Watcher};
-use crate::runtime::{DispatchResult, Execution, Job, Mailbox, PendingNotifications, PreparedHandler, Route, Start};
+use crate::runtime::{Execution, Job, Mailbox, PendingNotifications, PreparedHandler};
 
 /// The subscriptions of a connection of an older revision.
 pub(super) struct Subscriptions {
@@ -90,42 +91,25 @@ impl Subscriptions {
     }
 }
 
-/// The route of `subscriptions/listen`.
-enum Listen<Lists, Tasks> {
-    Response(EncodedResponse),
-    Lists(Lists),
-    Tasks(Tasks),
-}
-
-impl<Lists: Start, Tasks: Start> Start for Listen<Lists, Tasks> {
-    fn start(self) -> DispatchResult {
-        match self {
-            Self::Response(answer) => answer.start(),
-            Self::Lists(route) => route.start(),
-            Self::Tasks(route) => route.start(),
-        }
-    }
-}
-
 /// Opens a stream of notifications, for as long as the request lives.
-pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> impl Start + use<> {
+pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> Route {
     let RouteContext { server, mailbox, .. } = scope;
     let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
         Ok(params) => params.notifications,
         Err(error) => {
             let message = format!("params of subscriptions/listen: {error}");
-            return Listen::Response(refuse(request, &ErrorObject::invalid_params(message)));
+            return Err(refuse(request, &ErrorObject::invalid_params(message)));
         }
     };
     let most = mailbox.subscribed;
     if asked.resource_subscriptions.len().saturating_add(asked.task_ids.len()) > most {
         let message = format!("too many resources and tasks in one subscription: the limit is {most}");
-        return Listen::Response(refuse(request, &ErrorObject::invalid_params(message)));
+        return Err(refuse(request, &ErrorObject::invalid_params(message)));
     }
     let declared = server.capabilities();
     let task_ids = if declared.has(Capability::Tasks) { asked.task_ids.clone() } else { Vec::new() };
     if !task_ids.is_empty() && !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
-        return Listen::Response(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
+        return Err(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
     }
     let stream = Stream {
         honoured: supported_filter(asked, &declared),
@@ -133,8 +117,8 @@ pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> impl Start +
         id: request.id.clone(),
     };
     let execution = scope.execution(request);
-    if !task_ids.is_empty() {
-        return Listen::Tasks(listen_to_tasks(server, stream, task_ids, execution));
+    if let (false, Some(routes)) = (task_ids.is_empty(), server.task_routes()) {
+        return Ok((routes.listen)(server, stream, task_ids, execution));
     }
     let acknowledged = stream.acknowledgement();
     let watcher = stream.watcher(PendingNotifications::new(mailbox, Some(request.key)), None);
@@ -145,33 +129,36 @@ pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> impl Start +
     let lasting = Job::Future(Box::pin(async move {
         let _watcher = watcher;
         // The stream ends when the client cancels it, or with the connection.
-        std::future::pending::<Infallible>().await
+        std::future::pending().await
     }));
-    let encode = |never: Infallible, _: &Execution| match never {};
-    Listen::Lists(Route::Handler(PreparedHandler::new(execution, lasting, encode).acknowledged(acknowledged)))
+    Ok(PreparedHandler::new(execution, lasting, server.clone()).acknowledged(acknowledged))
 }
 
 /// The same for a client that names tasks. The store knows which of them belong to the client: until it has answered, the
 /// acknowledgement waits, and notifications queue after it.
-fn listen_to_tasks(
+pub(super) fn listen_to_tasks(
     server: &Server,
     mut stream: Stream,
     task_ids: Vec<String>,
     execution: Arc<Execution>,
-) -> Route<ErrorObject, impl FnOnce(ErrorObject, &Execution) -> EncodedResponse + Send + 'static + use<>> {
+) -> PreparedHandler<Server> {
     let mailbox = &execution.mailbox;
     let notices = PendingNotifications::before_acknowledgement(mailbox, execution.key);
     let (revision, common_members) = (stream.revision, CommonMembers::of_subscription(&stream.id));
     let write = move |record: &TaskRecord| params_text(revision, &record.shown, &common_members);
     let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
-    let watcher = stream.watcher(Arc::clone(&notices), Some(Arc::clone(&listener)));
+    let on_task = {
+        let listener = Arc::clone(&listener);
+        Box::new(move |record: &TaskRecord| listener.notify(record))
+    };
+    let watcher = stream.watcher(Arc::clone(&notices), Some(on_task));
     server.watch(&watcher);
-    let tasks = Arc::clone(server.tasks());
+    let (tasks, id) = (Arc::clone(server.tasks()), execution.id.clone());
     let lasting = Job::Future(Box::pin(async move {
         let _watcher = watcher;
         let found = match listener.find(&tasks).await {
             Ok(found) => found,
-            Err(error) => return error,
+            Err(error) => return HandlerOutput::Response(EncodedResponse::error(&id, &error)),
         };
         stream.honoured.task_ids = found.iter().map(|record| record.id().to_owned()).collect();
         // The state of each task now: a task that ended before the stream began changes no more.
@@ -181,12 +168,14 @@ fn listen_to_tasks(
         notices.acknowledge(stream.acknowledgement());
         std::future::pending().await
     }));
-    let encode = |error: ErrorObject, execution: &Execution| EncodedResponse::error(&execution.id, &error);
-    Route::Handler(PreparedHandler::new(execution, lasting, encode))
+    PreparedHandler::new(execution, lasting, server.clone())
 }
 
+/// Called with each change of a task.
+type OnTask = dyn Fn(&TaskRecord) + Send + Sync;
+
 /// A stream and the notifications that it gets.
-struct Stream {
+pub(crate) struct Stream {
     honoured: SubscriptionFilter,
     revision: Revision,
     id: RequestId,
@@ -199,14 +188,14 @@ impl Stream {
     }
 
     /// Posts the notifications of the changes that match the filter.
-    fn watcher(&self, notices: Arc<PendingNotifications>, tasks: Option<Arc<TaskListener>>) -> Arc<Watcher> {
+    fn watcher(&self, notices: Arc<PendingNotifications>, on_task: Option<Box<OnTask>>) -> Arc<Watcher> {
         let (filter, revision) = (self.honoured.clone(), self.revision);
         let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
         let common_members = CommonMembers::of_subscription(&self.id);
         let of_a_list = params_text(revision, &EmptyParams::new(), &common_members);
         Arc::new(move |change: &ServerChange<'_>| {
-            if let (ServerChange::Task(record), Some(tasks)) = (change, &tasks) {
-                tasks.notify(record);
+            if let (ServerChange::Task(record), Some(on_task)) = (change, &on_task) {
+                on_task(record);
             }
             let Some(method) = matching_method(change, &filter, &uris) else { return };
             let params = match change {

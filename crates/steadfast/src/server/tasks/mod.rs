@@ -7,10 +7,13 @@
 //! ```
 //!
 //! A task belongs to its store, not to the connection that created it. The handler runs as it does for any call, in its
-//! own exchange: when it requests input its run ends, and it runs again when all answers have arrived.
+//! own exchange: when it requests input its run ends, and it runs again when all answers have arrived. What a run leaves to
+//! the next one is in the record, and lives as long as the task.
 
 mod first_input;
 mod notifications;
+mod rounds;
+mod routes;
 mod run;
 mod serve;
 mod store;
@@ -21,15 +24,19 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use steadfast_model::{ClientCapabilities, DetailedTask, ErrorObject, InputResponses, JsonObject, Task, TaskStatus};
+use steadfast_model::{
+    ClientCapabilities, DetailedTask, ErrorObject, Implementation, InputResponses, JsonObject, Revision, Task,
+    TaskStatus,
+};
 
 pub use store::{MemoryTaskStore, StoreFuture, TaskRecord, TaskStore, TaskStoreError};
 
 pub(super) use first_input::AskFirst;
 pub(super) use notifications::TaskListener;
-pub(super) use serve::{TaskDecision, begin, serve, task_decision, without_tasks};
+pub(super) use rounds::TaskRounds;
+pub(super) use routes::{TASK_ROUTES, TaskRoutes, TaskSetup};
+pub(super) use serve::{TaskDecision, refuse_unknown_task, task_decision, without_tasks};
 
-use run::run;
 use timestamp::timestamp;
 
 use super::subscriptions::watch::{ServerChange, Watchers};
@@ -130,10 +137,13 @@ pub(super) struct TaskRunWaker {
 pub(crate) struct NewTask {
     pub(crate) tool: String,
     pub(crate) arguments: Option<JsonObject>,
+    pub(crate) revision: Revision,
+    pub(crate) client_info: Option<Implementation>,
     pub(crate) client: ClientCapabilities,
     pub(crate) owner: Option<String>,
     /// Answers that came with the call.
     pub(crate) answers: InputResponses,
+    /// The state that came with the call, as JSON text.
     pub(crate) state: Option<String>,
 }
 
@@ -154,6 +164,8 @@ impl Tasks {
             owner: new.owner,
             tool: new.tool,
             arguments: new.arguments,
+            revision: new.revision,
+            client_info: new.client_info,
             client: new.client,
             answers: new.answers,
             state: new.state,

@@ -2,198 +2,263 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::SystemTime;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::json;
-use steadfast_model::{
-    DetailedTask, ErrorObject, InputRequiredResult, JsonObject, Method, ProgressParams, Revision, TaskStatus, meta,
-};
+use steadfast_model::{ErrorObject, JsonObject, Method, Principal, TaskStatus, meta};
+use steadfast_proto::envelope::{self, Message, ResponseBody};
 
+use super::rounds::{SuspendedRun, TaskRounds};
 use super::{TaskRecord, TaskRunWaker, Tasks};
-use crate::runtime::{Exchange, Runtime, Service};
+use crate::runtime::{Exchange, Runtime, Timer};
+use crate::server::Server;
+use crate::server::dispatch::ServerService;
 
-/// Runs a task to its end. `begin` starts one run of its handler with the message of a call.
-pub(crate) async fn run<S: Service>(
-    tasks: Arc<Tasks>,
-    id: String,
-    runtime: Arc<dyn Runtime>,
-    begin: impl Fn(&[u8]) -> Exchange<S>,
-) {
-    let control = tasks.enter(&id);
-    let work = work(&tasks, &id, &control, begin);
-    let expired = expiry(&tasks, &id, &runtime);
-    let (mut work, mut expired) = (pin!(work), pin!(expired));
-    std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
-        Poll::Ready(()) => Poll::Ready(()),
-        // The record has expired; dropping the run stops the handler.
-        Poll::Pending => expired.as_mut().poll(cx),
-    })
-    .await;
-    tasks.leave(&id);
+/// Runs the handler of one task.
+pub(super) struct TaskRunner {
+    pub(super) server: Server,
+    pub(super) principal: Option<Principal>,
+    pub(super) runtime: Arc<dyn Runtime>,
+}
+
+impl TaskRunner {
+    /// Runs a task to its end.
+    pub(super) async fn run(&self, id: &str) {
+        let tasks = self.server.tasks();
+        let waker = tasks.enter(id);
+        let (mut work, mut expired) = (pin!(self.work(tasks, id, &waker)), pin!(self.expiry(tasks, id)));
+        std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            // The record has expired; dropping the run stops the handler.
+            Poll::Pending => expired.as_mut().poll(cx),
+        })
+        .await;
+        tasks.leave(id);
+    }
+
+    async fn work(&self, tasks: &Tasks, id: &str, waker: &TaskRunWaker) {
+        let mut run: Option<Run> = None;
+        let mut status_message = StatusMessage::new(tasks.poll_interval, &self.runtime);
+        loop {
+            // If the store fails the task stays as it is, and the log says why.
+            let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
+            match record.shown.task.status {
+                TaskStatus::Working if run.is_none() => run = Some(self.begin(&record)),
+                TaskStatus::Working | TaskStatus::InputRequired => {}
+                _ => return,
+            }
+            drop(record);
+            let end = match next(run.as_mut(), waker, &mut status_message).await {
+                RunEvent::RecordChanged => continue,
+                RunEvent::StatusMessage => None,
+                RunEvent::Response(response) => Some(RunEnd::read(run.take(), &response)),
+            };
+            let message = status_message.take(&*self.runtime);
+            let stored = tasks.change(id, |record| {
+                if message.is_some() {
+                    record.shown.task.status_message.clone_from(&message);
+                }
+                if let Some(end) = &end {
+                    end.store_in(record);
+                }
+                true
+            });
+            if stored.await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Starts one run of the handler.
+    fn begin(&self, record: &TaskRecord) -> Run {
+        let rounds = TaskRounds::new(record, self.server.state_keys().max_bytes());
+        let principal = self.principal.as_ref();
+        let call = call_of(record);
+        let exchange =
+            ServerService::exchange_for_task(&self.server, principal, &self.runtime, &call, Arc::clone(&rounds));
+        Run { exchange, rounds }
+    }
+
+    /// Completes when the task expires, if it does.
+    async fn expiry(&self, tasks: &Tasks, id: &str) {
+        let mut timer = self.runtime.timer();
+        loop {
+            let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
+            let Some(expires) = record.expires else { return std::future::pending().await };
+            // A store whose clock is behind may still have a record that has expired by this clock, which decides.
+            let Some(left) = expires.duration_since(SystemTime::now()).ok().filter(|left| !left.is_zero()) else {
+                return;
+            };
+            timer.reset(Some(self.runtime.now() + left));
+            std::future::poll_fn(|cx| timer.poll(cx)).await;
+        }
+    }
+}
+
+/// One run of the handler.
+struct Run {
+    exchange: Exchange<ServerService>,
+    rounds: Arc<TaskRounds>,
 }
 
 /// The next event of a task.
-enum RunResult {
+enum RunEvent {
     /// The response to the call.
     Response(Vec<u8>),
-    /// A progress message.
-    Progress(String),
+    /// The status message may be stored.
+    StatusMessage,
     /// The record was changed by a request of the client.
     RecordChanged,
 }
 
-async fn work<S: Service>(tasks: &Tasks, id: &str, control: &TaskRunWaker, begin: impl Fn(&[u8]) -> Exchange<S>) {
-    let mut run: Option<Exchange<S>> = None;
-    loop {
-        // If the store fails the task stays as it is, and the log says why.
-        let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
-        match record.shown.task.status {
-            TaskStatus::Working if run.is_none() => run = Some(begin(&call_of(&record))),
-            TaskStatus::Working | TaskStatus::InputRequired => {}
-            _ => return,
-        }
-        let stored = match next(run.as_mut(), control).await {
-            RunResult::RecordChanged => Ok(None),
-            RunResult::Progress(message) => {
-                tasks
-                    .change(id, |record| {
-                        record.shown.task.status_message = Some(message.clone());
-                        true
-                    })
-                    .await
-            }
-            RunResult::Response(answer) => {
-                run = None;
-                tasks
-                    .change(id, |record| {
-                        settle(record, &answer);
-                        true
-                    })
-                    .await
-            }
-        };
-        if stored.is_err() {
-            return;
-        }
-    }
-}
-
 /// Waits for the next event of the task.
-async fn next<S: Service>(run: Option<&mut Exchange<S>>, control: &TaskRunWaker) -> RunResult {
-    let mut changed = pin!(control.changed.notified());
+async fn next(run: Option<&mut Run>, waker: &TaskRunWaker, status_message: &mut StatusMessage) -> RunEvent {
+    let mut changed = pin!(waker.changed.notified());
     let mut run = run;
     std::future::poll_fn(|cx| {
-        while let Some(exchange) = run.as_mut() {
+        while let Some(Run { exchange, .. }) = run.as_mut() {
             match exchange.poll_next(cx) {
-                Poll::Ready(Some(message)) => {
-                    if let Some(event) = read(message) {
-                        return Poll::Ready(event);
+                Poll::Ready(Some(message)) => match envelope::read(&message, usize::MAX) {
+                    Ok(Message::Notification { method, params }) => {
+                        if method == Method::Progress.name()
+                            && let Some(text) = params.get_string("message")
+                        {
+                            status_message.newest = Some(text.into_owned());
+                        }
                     }
-                }
+                    _ => return Poll::Ready(RunEvent::Response(message)),
+                },
                 Poll::Ready(None) => run = None,
                 Poll::Pending => break,
             }
         }
-        changed.as_mut().poll(cx).map(|()| RunResult::RecordChanged)
+        if status_message.poll(cx).is_ready() {
+            return Poll::Ready(RunEvent::StatusMessage);
+        }
+        changed.as_mut().poll(cx).map(|()| RunEvent::RecordChanged)
     })
     .await
 }
 
-/// Reads a message of the run: the response, or progress with a text.
-fn read(message: Vec<u8>) -> Option<RunResult> {
-    #[derive(Deserialize)]
-    struct Notification {
-        method: String,
-        params: Option<ProgressParams>,
-    }
-
-    let Some(notification) = from_json::<Notification>(&message) else {
-        return Some(RunResult::Response(message));
-    };
-    let progress = notification.params.filter(|_| notification.method == Method::Progress.name())?;
-    progress.message.map(RunResult::Progress)
+/// The status message of a task, from the progress of its handler. It is stored at most once per poll interval: clients see no
+/// more of it, and a store may be slow.
+struct StatusMessage {
+    /// Not stored yet.
+    newest: Option<String>,
+    interval: Duration,
+    timer: Box<dyn Timer>,
+    /// The timer runs.
+    too_early: bool,
 }
 
-/// Decodes a message of this server. Uses `from_str`, as all other decoding does: `from_slice` would only add code.
-fn from_json<T: DeserializeOwned>(message: &[u8]) -> Option<T> {
-    serde_json::from_str(std::str::from_utf8(message).ok()?).ok()
-}
-
-/// Stores the response of a run in the record.
-fn settle(record: &mut TaskRecord, answer: &[u8]) {
-    #[derive(Deserialize)]
-    struct EncodedResponse {
-        result: Option<JsonObject>,
-        error: Option<ErrorObject>,
+impl StatusMessage {
+    fn new(interval: Duration, runtime: &Arc<dyn Runtime>) -> Self {
+        Self { newest: None, interval, timer: runtime.timer(), too_early: false }
     }
 
-    let shown = &mut record.shown;
-    let answer = from_json(answer).unwrap_or(EncodedResponse { result: None, error: None });
-    let Some(result) = answer.result else {
-        let error = answer.error.unwrap_or_else(|| ErrorObject::internal("the handler ended without a response"));
-        return fail(shown, error);
-    };
-    if result.get("resultType").and_then(serde_json::Value::as_str) != Some("input_required") {
-        shown.task.status = TaskStatus::Completed;
-        shown.result = Some(result);
-        return;
-    }
-    match serde_json::from_value::<InputRequiredResult>(result.into()) {
-        Ok(input_rounds) => {
-            shown.task.status = TaskStatus::InputRequired;
-            shown.input_requests = Some(input_rounds.input_requests.unwrap_or_default());
-            record.state = input_rounds.request_state;
-            record.answers.0.clear();
+    /// Ready when there is a message to store.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.newest.is_none() {
+            return Poll::Pending;
         }
-        Err(error) => {
-            fail(shown, ErrorObject::internal(format!("the input requests of the handler cannot be decoded: {error}")));
+        if self.too_early && self.timer.poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        self.too_early = false;
+        Poll::Ready(())
+    }
+
+    /// Takes the message that is stored now.
+    fn take(&mut self, runtime: &dyn Runtime) -> Option<String> {
+        let message = self.newest.take()?;
+        self.timer.reset(Some(runtime.now() + self.interval));
+        self.too_early = true;
+        Some(message)
+    }
+}
+
+/// How a run of the handler ended.
+enum RunEnd {
+    /// It requests input, and runs again with the answers.
+    Suspended(SuspendedRun),
+    Completed(JsonObject),
+    Failed(ErrorObject),
+}
+
+impl RunEnd {
+    fn read(run: Option<Run>, response: &[u8]) -> Self {
+        if let Some(suspended) = run.and_then(|run| run.rounds.take_suspended()) {
+            return Self::Suspended(suspended);
+        }
+        let failed = || ErrorObject::internal("the handler ended without a response");
+        match envelope::read(response, usize::MAX) {
+            Ok(Message::Response { body: ResponseBody::Result(result), .. }) => {
+                serde_json::from_str(result).map_or_else(|_| Self::Failed(failed()), Self::Completed)
+            }
+            Ok(Message::Response { body: ResponseBody::Error(error), .. }) => {
+                Self::Failed(serde_json::from_str(error).unwrap_or_else(|_| failed()))
+            }
+            _ => Self::Failed(failed()),
+        }
+    }
+
+    fn store_in(&self, record: &mut TaskRecord) {
+        let shown = &mut record.shown;
+        match self {
+            Self::Suspended(SuspendedRun { requests, state }) => {
+                shown.task.status = TaskStatus::InputRequired;
+                shown.input_requests = Some(requests.clone());
+                record.state = Some(state.clone());
+                record.answers.0.clear();
+            }
+            Self::Completed(result) => {
+                shown.task.status = TaskStatus::Completed;
+                shown.result = Some(result.clone());
+            }
+            Self::Failed(error) => {
+                shown.task.status = TaskStatus::Failed;
+                shown.task.status_message = Some(error.message.clone().into_owned());
+                shown.error = Some(error.clone());
+            }
         }
     }
 }
 
-/// Marks the task as failed, with the message of the error as its status message.
-fn fail(shown: &mut DetailedTask, error: ErrorObject) {
-    shown.task.status = TaskStatus::Failed;
-    shown.task.status_message = Some(error.message.clone().into_owned());
-    shown.error = Some(error);
-}
-
-/// The `tools/call` that a run of the handler answers.
+/// The `tools/call` that a run of the handler answers. Answers and state are not part of it: see [`TaskRounds`].
 fn call_of(record: &TaskRecord) -> Vec<u8> {
     let mut params = json!({
         "name": record.tool,
         "_meta": {
-            meta::key::PROTOCOL_VERSION: Revision::V2026_07_28,
+            meta::key::PROTOCOL_VERSION: record.revision,
             meta::key::CLIENT_CAPABILITIES: record.client,
             "progressToken": "task",
         },
     });
+    if let Some(info) = &record.client_info {
+        params["_meta"][meta::key::CLIENT_INFO] = json!(info);
+    }
     if let Some(arguments) = &record.arguments {
         params["arguments"] = json!(arguments);
-    }
-    if !record.answers.0.is_empty() {
-        params["inputResponses"] = json!(record.answers);
-    }
-    if let Some(state) = &record.state {
-        params["requestState"] = json!(state);
     }
     let call = json!({ "jsonrpc": "2.0", "id": "task", "method": Method::CallTool.name(), "params": params });
     call.to_string().into_bytes()
 }
 
-/// Completes when the task expires, if it does.
-async fn expiry(tasks: &Tasks, id: &str, runtime: &Arc<dyn Runtime>) {
-    let mut timer = runtime.timer();
-    loop {
-        let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
-        let Some(left) = record.expires.map(|expires| expires.duration_since(SystemTime::now()).unwrap_or_default())
-        else {
-            return std::future::pending().await;
-        };
-        timer.reset(Some(runtime.now() + left));
-        std::future::poll_fn(|cx| timer.poll(cx)).await;
+#[cfg(test)]
+mod tests {
+    use steadfast_model::{DetailedTask, Revision, Task};
+
+    use super::*;
+
+    #[test]
+    fn a_task_runs_in_the_revision_of_its_call() {
+        let task = Task::new("a", TaskStatus::Working, "2026-07-28T00:00:00Z");
+        let mut record = TaskRecord::new(DetailedTask::new(task), "tool");
+        for revision in [Revision::V2026_07_28, Revision::V2025_11_25] {
+            record.revision = revision;
+            let call: serde_json::Value = serde_json::from_slice(&call_of(&record)).unwrap();
+            assert_eq!(call["params"]["_meta"][meta::key::PROTOCOL_VERSION], json!(revision));
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! Requests about tasks: `tools/call` that starts one, and `tasks/get`, `tasks/update` and `tasks/cancel`.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use steadfast_model::wire;
@@ -13,10 +12,14 @@ use steadfast_proto::encode::EncodedResponse;
 
 use tokio::sync::oneshot;
 
-use super::{NewTask, TaskSupport, Tasks, run};
+use super::rounds::write_state;
+use super::run::TaskRunner;
+use super::{NewTask, TaskRoutes, TaskSupport, task_not_found};
 use crate::error::Error;
-use crate::runtime::{Exchange, Execution, Job, PreparedHandler, Route, Runtime, Service, Start};
-use crate::server::dispatch::{RouteContext, ServerService};
+use crate::runtime::{Execution, Job, PreparedHandler};
+use crate::server::dispatch::RouteContext;
+use crate::server::dispatch::encode::HandlerOutput;
+use crate::server::dispatch::routes::Route;
 use crate::server::{Context, Server, ServerTool};
 
 /// Whether a call of a tool runs as a task.
@@ -24,7 +27,7 @@ pub(crate) enum TaskDecision {
     /// It runs as an ordinary call.
     Inline,
     /// It becomes a task.
-    Task,
+    Task(&'static TaskRoutes),
     /// The tool runs only as a task, and the client does not support tasks.
     Refused(ErrorObject),
 }
@@ -32,61 +35,58 @@ pub(crate) enum TaskDecision {
 /// Decides whether a call of this tool by this client runs as a task.
 pub(crate) fn task_decision(tool: &ServerTool, peer: &Peer) -> TaskDecision {
     let knows_tasks = peer.revision.has_tasks_extension() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
-    match tool.task_support() {
-        TaskSupport::Optional | TaskSupport::Required if knows_tasks => TaskDecision::Task,
-        TaskSupport::Never | TaskSupport::Optional => TaskDecision::Inline,
-        TaskSupport::Required => TaskDecision::Refused(without_tasks(&format!("the tool `{}`", tool.name()))),
+    match tool.tasks() {
+        Some((TaskSupport::Optional | TaskSupport::Required, routes)) if knows_tasks => TaskDecision::Task(routes),
+        Some((TaskSupport::Required, _)) => {
+            TaskDecision::Refused(without_tasks(&format!("the tool `{}`", tool.name())))
+        }
+        _ => TaskDecision::Inline,
     }
 }
 
 /// Creates a task for a call. The response follows when the task is stored.
-pub(crate) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Request) -> impl Start + use<> {
+pub(super) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Request) -> Route {
     let RouteContext { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
         Ok(new) => new,
-        Err(error) => return Route::Response(EncodedResponse::error(&request.id, &error)),
+        Err(error) => return Err(EncodedResponse::error(&request.id, &error)),
     };
     let first = tool.asks_first().cloned();
-    let execution = match first {
-        Some(_) => scope.execution_with_input(request),
-        None => scope.execution(request),
-    };
+    let execution = scope.execution_with_input(request);
     let ctx = Context::new(Arc::clone(&execution), server);
-    let decorated = server.clone();
-    let (server, inner) = (server.clone(), Arc::clone(runtime));
-    let work: TaskWork = Box::pin(async move {
+    let runner = TaskRunner { server: server.clone(), principal, runtime: Arc::clone(runtime) };
+    let work = async move {
+        let mut new = new;
+        // What came with the call goes to the task as it was opened here: the task is not the client's to send again.
+        if let Some(rounds) = ctx.execution().and_then(|execution| execution.input_rounds()) {
+            let (state, answers) = rounds.opened();
+            new.state = write_state(&state)?;
+            new.answers = InputResponses(answers);
+        }
         if let Some(first) = first
             && let Err(error) = first.ask(ctx).await
         {
             return error.into_result().map(TaskReply::NotBegun).map_err(Error::into_object);
         }
-        let tasks = Arc::clone(server.tasks());
-        let around = Arc::clone(&inner);
-        let begin =
-            move |message: &[u8]| ServerService::exchange_for_task(&server, principal.as_ref(), &around, message);
+        let runtime = Arc::clone(&runner.runtime);
         let (tell, told) = oneshot::channel();
         // In a task of its own: if the client hangs up now, a task that is stored must not be left without a runner.
-        inner.spawn(Box::pin(make(tasks, new, Arc::clone(&inner), begin, tell)));
+        runtime.spawn(Box::pin(make(runner, new, tell)));
         let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not created")))?;
         Ok(TaskReply::Created(CreateTaskResult::new(task)))
-    });
-    route(decorated, execution, work)
+    };
+    route(server, execution, work)
 }
 
 /// Creates a task, sends it to its client, and runs it. If the client is gone by then, the task is cancelled: no client knows its
 /// id.
-async fn make<S: Service>(
-    tasks: Arc<Tasks>,
-    new: NewTask,
-    runtime: Arc<dyn Runtime>,
-    begin: impl Fn(&[u8]) -> Exchange<S>,
-    tell: oneshot::Sender<Result<Task, ErrorObject>>,
-) {
+async fn make(runner: TaskRunner, new: NewTask, tell: oneshot::Sender<Result<Task, ErrorObject>>) {
+    let tasks = runner.server.tasks();
     let made = tasks.create(new).await.map(|record| (record.id().to_owned(), record.owner, record.shown.task));
     match made {
         Ok((id, owner, task)) => match tell.send(Ok(task)) {
-            Ok(()) => run(tasks, id, runtime, begin).await,
+            Ok(()) => runner.run(&id).await,
             // A failure of the store is in the log already.
             Err(_) => drop(tasks.cancel(&id, owner.as_deref()).await),
         },
@@ -96,23 +96,13 @@ async fn make<S: Service>(
 }
 
 /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
-pub(crate) fn serve(scope: RouteContext<'_>, request: &Request) -> impl Start + use<> {
+pub(super) fn serve(scope: RouteContext<'_>, request: &Request) -> Route {
     let RouteContext { server, mailbox, .. } = scope;
-    let refuse = |error: &ErrorObject| Route::Response(EncodedResponse::error(&request.id, error));
-    let Some(id) = request.params.get_string("taskId").map(std::borrow::Cow::into_owned) else {
-        return refuse(&ErrorObject::invalid_params("params.taskId must be the id of a task"));
-    };
-    let answers = match (request.method, read_answers(request)) {
-        (Method::UpdateTask, Ok(None)) => {
-            return refuse(&ErrorObject::invalid_params("params.inputResponses must be an object"));
-        }
-        (_, Ok(answers)) => answers.unwrap_or_default(),
-        (_, Err(error)) => return refuse(&error),
-    };
+    let (id, answers) = read_params(request).map_err(|error| EncodedResponse::error(&request.id, &error))?;
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
     let owner = mailbox.owner();
     let execution = scope.execution(request);
-    let work: TaskWork = Box::pin(async move {
+    let work = async move {
         let owner = owner.as_deref();
         match method {
             Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.shown))),
@@ -120,8 +110,26 @@ pub(crate) fn serve(scope: RouteContext<'_>, request: &Request) -> impl Start + 
             Method::CancelTask => tasks.cancel(&id, owner).await.map(|()| TaskReply::Done),
             _ => Err(ErrorObject::method_not_found(method.name())),
         }
-    });
-    route(server.clone(), execution, work)
+    };
+    route(server, execution, work)
+}
+
+/// The response to `tasks/get`, `tasks/update` and `tasks/cancel` of a server that has no tasks.
+pub(crate) fn refuse_unknown_task(request: &Request) -> EncodedResponse {
+    let error = read_params(request).map_or_else(|error| error, |(id, _)| task_not_found(&id));
+    EncodedResponse::error(&request.id, &error)
+}
+
+/// The id of the task, and the answers to its input requests.
+fn read_params(request: &Request) -> Result<(String, InputResponses), ErrorObject> {
+    let id = request.params.get_string("taskId").map(std::borrow::Cow::into_owned);
+    let id = id.ok_or_else(|| ErrorObject::invalid_params("params.taskId must be the id of a task"))?;
+    match read_answers(request)? {
+        None if request.method == Method::UpdateTask => {
+            Err(ErrorObject::invalid_params("params.inputResponses must be an object"))
+        }
+        answers => Ok((id, answers.unwrap_or_default())),
+    }
 }
 
 enum TaskReply {
@@ -135,22 +143,22 @@ enum TaskReply {
 /// What a request about tasks comes to.
 type TaskResult = Result<TaskReply, ErrorObject>;
 
-type TaskWork = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
-
 /// The route of work that ends with a reply about a task.
-fn route(
-    server: Server,
-    execution: Arc<Execution>,
-    work: TaskWork,
-) -> Route<TaskResult, impl FnOnce(TaskResult, &Execution) -> EncodedResponse + Send> {
-    let encode = move |reply: TaskResult, execution: &Execution| match reply {
-        Ok(TaskReply::NotBegun(result)) => result_answer(&result, execution, &server),
-        Ok(TaskReply::Created(created)) => result_answer(&created, execution, &server),
-        Ok(TaskReply::Shown(shown)) => result_answer(&*shown, execution, &server),
-        Ok(TaskReply::Done) => result_answer(&EmptyResult::default(), execution, &server),
+fn route(server: &Server, execution: Arc<Execution>, work: impl Future<Output = TaskResult> + Send + 'static) -> Route {
+    let (server, around) = (server.clone(), Arc::clone(&execution));
+    let encoder = server.clone();
+    let job = Job::Future(Box::pin(async move { HandlerOutput::Response(encode(work.await, &around, &server)) }));
+    Ok(PreparedHandler::new(execution, job, encoder))
+}
+
+fn encode(reply: TaskResult, execution: &Execution, server: &Server) -> EncodedResponse {
+    match reply {
+        Ok(TaskReply::NotBegun(result)) => result_answer(&result, execution, server),
+        Ok(TaskReply::Created(created)) => result_answer(&created, execution, server),
+        Ok(TaskReply::Shown(shown)) => result_answer(&*shown, execution, server),
+        Ok(TaskReply::Done) => result_answer(&EmptyResult::default(), execution, server),
         Err(error) => EncodedResponse::error(&execution.id, &error),
-    };
-    Route::Handler(PreparedHandler::new(execution, Job::Future(work), encode))
+    }
 }
 
 fn result_answer(result: &impl wire::ResultShape, execution: &Execution, server: &Server) -> EncodedResponse {
@@ -168,10 +176,12 @@ fn read_call(tool: &ServerTool, owner: Option<String>, request: &Request) -> Res
     Ok(NewTask {
         tool: tool.name().to_owned(),
         arguments: arguments.transpose().map_err(|_| bad("arguments"))?,
+        revision: request.peer.revision,
+        client_info: request.peer.info.clone(),
         client,
         owner,
-        answers: read_answers(request)?.unwrap_or_default(),
-        state: request.params.get_string("requestState").map(std::borrow::Cow::into_owned),
+        answers: InputResponses::default(),
+        state: None,
     })
 }
 

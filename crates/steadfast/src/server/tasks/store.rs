@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
-use steadfast_model::{ClientCapabilities, DetailedTask, InputResponses, JsonObject};
+use steadfast_model::{ClientCapabilities, DetailedTask, Implementation, InputResponses, JsonObject, Revision};
 
 /// The future of a store operation.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TaskStoreError>> + Send + 'a>>;
@@ -45,13 +45,19 @@ pub struct TaskRecord {
     /// The arguments of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<JsonObject>,
+    /// The revision of the call.
+    #[serde(default = "first_revision")]
+    pub revision: Revision,
+    /// The name and version of the client, which are not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_info: Option<Implementation>,
     /// The capabilities of the client.
     #[serde(default)]
     pub client: ClientCapabilities,
     /// The answers to its current input requests; it runs again when all are answered.
     #[serde(default)]
     pub answers: InputResponses,
-    /// The sealed state between two runs.
+    /// The state between two runs, as JSON text. It never leaves the server, so it is not sealed and does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// When it may be deleted.
@@ -70,6 +76,8 @@ impl TaskRecord {
             owner: None,
             tool: tool.into(),
             arguments: None,
+            revision: first_revision(),
+            client_info: None,
             client: ClientCapabilities::default(),
             answers: InputResponses::default(),
             state: None,
@@ -87,6 +95,11 @@ impl TaskRecord {
     pub fn is_expired(&self, now: SystemTime) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
     }
+}
+
+/// The revision of records without one: the first that had tasks as an extension.
+fn first_revision() -> Revision {
+    Revision::V2026_07_28
 }
 
 /// A store of tasks.
@@ -234,7 +247,9 @@ mod tests {
         full.arguments = serde_json::from_str(r#"{"a":[1,null,"x"]}"#).unwrap();
         full.client = serde_json::from_str(r#"{"elicitation":{"form":{}}}"#).unwrap();
         full.answers = serde_json::from_str(r#"{"elicit-1":{"action":"accept","content":{"b":2}}}"#).unwrap();
-        full.state = Some("sealed".to_owned());
+        full.revision = Revision::V2025_11_25;
+        full.client_info = Some(Implementation::new("c", "1"));
+        full.state = Some("{}".to_owned());
         full.expires = Some(SystemTime::UNIX_EPOCH + Duration::new(7, 8));
         full.version = 9;
         full.shown.result = serde_json::from_str(r#"{"content":[]}"#).unwrap();

@@ -20,7 +20,7 @@ use crate::server::context::Context;
 use crate::server::input::need::Need;
 use crate::server::registry::description::description_setters;
 use crate::server::registry::names;
-use crate::server::tasks::{AskFirst, TaskSupport};
+use crate::server::tasks::{AskFirst, TASK_ROUTES, TaskRoutes, TaskSupport};
 use crate::validation::Validator;
 
 /// Builds a [`ServerTool`]: see [`ServerTool::new`].
@@ -30,7 +30,7 @@ pub struct ToolBuilder {
     definition: model::Tool,
     schemas: Schemas,
     cooperative: bool,
-    tasks: TaskSupport,
+    tasks: Option<(TaskSupport, &'static TaskRoutes)>,
     ask_first: Option<AskFirst>,
     needs: Vec<Need>,
     problem: Option<String>,
@@ -46,15 +46,7 @@ pub(super) struct Schemas {
 
 impl ToolBuilder {
     pub(super) fn new(definition: model::Tool, schemas: Schemas) -> Self {
-        Self {
-            definition,
-            schemas,
-            cooperative: false,
-            tasks: TaskSupport::Never,
-            ask_first: None,
-            needs: Vec::new(),
-            problem: None,
-        }
+        Self { definition, schemas, cooperative: false, tasks: None, ask_first: None, needs: Vec::new(), problem: None }
     }
 
     description_setters!(description: "What the tool does and when to use it, for the model.");
@@ -167,7 +159,7 @@ impl ToolBuilder {
     /// assert_eq!(tool.task_support(), TaskSupport::Optional);
     /// ```
     pub fn task(mut self, support: TaskSupport) -> Self {
-        self.tasks = support;
+        self.tasks = Some((support, &TASK_ROUTES));
         self
     }
 

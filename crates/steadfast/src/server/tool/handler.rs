@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -14,16 +13,10 @@ use super::error::{HandlerError, ToolError, ToolReply};
 use super::parameters::{self, Parameters};
 use super::reply::IntoToolReply;
 use crate::error::Error;
+use crate::runtime::Job;
 use crate::server::context::Context;
+use crate::server::dispatch::encode::HandlerOutput;
 use crate::validation::Validator;
-
-/// One call of a tool, ready to run. It includes decoding and checking the arguments.
-pub(crate) enum Run {
-    /// To be polled on the async worker threads.
-    Future(Pin<Box<dyn Future<Output = ToolReply> + Send>>),
-    /// To be called on a thread that may block.
-    Blocking(Box<dyn FnOnce() -> ToolReply + Send>),
-}
 
 /// An `async` function or closure that can be the handler of a tool or a prompt.
 ///
@@ -134,7 +127,7 @@ handlers!(TakesBoth<A>, [A], (A, Context), A, |arguments, ctx| (arguments, ctx))
 
 /// A type-erased handler.
 pub(crate) trait ErasedHandler: Send + Sync {
-    fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Run;
+    fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Job<HandlerOutput>;
 }
 
 /// How arguments are decoded into what a handler takes.
@@ -207,6 +200,17 @@ impl ToolChecks {
         }
     }
 
+    /// Decodes the arguments of a call.
+    fn decode<I: DecodeArguments>(&self, decoder: &I, arguments: &Arguments) -> Result<I::Value, HandlerError> {
+        self.check_tool()?;
+        decoder.decode(arguments, self)
+    }
+
+    /// Checks what the handler returned.
+    fn complete(&self, reply: ToolReply) -> HandlerOutput {
+        HandlerOutput::Tool(reply.and_then(|result| self.check_output(result)))
+    }
+
     fn check_output(&self, result: CallToolResult) -> ToolReply {
         let Some(validator) = &self.output else { return Ok(result) };
         if result.is_error() {
@@ -235,14 +239,15 @@ where
     EncodedResponse: Future + Send + 'static,
     EncodedResponse::Output: IntoToolReply,
 {
-    fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Run {
-        Run::Future(Box::pin(async move {
-            self.checks.check_tool()?;
-            let value = self.decoder.decode(&arguments, &self.checks)?;
+    fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
+        Job::Future(Box::pin(async move {
+            let value = match self.checks.decode(&self.decoder, &arguments) {
+                Ok(value) => value,
+                Err(error) => return HandlerOutput::Tool(Err(error)),
+            };
             // Free the text of the message before the call runs.
             drop(arguments);
-            let result = (self.call)(value, ctx).await.into_reply()?;
-            self.checks.check_output(result)
+            self.checks.complete((self.call)(value, ctx).await.into_reply())
         }))
     }
 }
@@ -260,13 +265,14 @@ where
     F: Fn(I::Value, Context) -> EncodedResponse + Send + Sync + 'static,
     EncodedResponse: IntoToolReply,
 {
-    fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Run {
-        Run::Blocking(Box::new(move || {
-            self.checks.check_tool()?;
-            let value = self.decoder.decode(&arguments, &self.checks)?;
+    fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
+        Job::Blocking(Box::new(move || {
+            let value = match self.checks.decode(&self.decoder, &arguments) {
+                Ok(value) => value,
+                Err(error) => return HandlerOutput::Tool(Err(error)),
+            };
             drop(arguments);
-            let result = (self.call)(value, ctx).into_reply()?;
-            self.checks.check_output(result)
+            self.checks.complete((self.call)(value, ctx).into_reply())
         }))
     }
 }

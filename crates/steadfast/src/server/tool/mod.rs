@@ -22,11 +22,13 @@ use super::context::Context;
 use super::input::need;
 use super::input::need::Need;
 use super::registry::CatalogItem;
-use super::tasks::{AskFirst, TaskSupport};
+use super::tasks::{AskFirst, TaskRoutes, TaskSupport};
 use crate::error::Error;
+use crate::runtime::Job;
+use crate::server::dispatch::encode::HandlerOutput;
 use arguments::Arguments;
 use builder::Schemas;
-use handler::{ErasedHandler, Run};
+use handler::ErasedHandler;
 
 pub use builder::ToolBuilder;
 
@@ -62,7 +64,7 @@ pub struct ServerTool {
 struct Inner {
     definition: model::Tool,
     cooperative: bool,
-    tasks: TaskSupport,
+    tasks: Option<(TaskSupport, &'static TaskRoutes)>,
     ask_first: Option<AskFirst>,
     needs: Vec<Need>,
     problem: Option<String>,
@@ -113,6 +115,11 @@ impl ServerTool {
 
     /// Whether calls run as tasks.
     pub fn task_support(&self) -> TaskSupport {
+        self.inner.tasks.map_or(TaskSupport::Never, |(support, _)| support)
+    }
+
+    /// Whether calls run as tasks, and the routes that make them.
+    pub(crate) fn tasks(&self) -> Option<(TaskSupport, &'static TaskRoutes)> {
         self.inner.tasks
     }
 
@@ -149,11 +156,10 @@ impl ServerTool {
     pub async fn call(&self, arguments: impl Serialize) -> Result<CallToolResult, Error> {
         let text = serde_json::to_string(&arguments).map_err(Error::encode)?.into_boxed_str();
         let range = 0..text.len();
-        let reply = match self.start(Arguments::within(text, range), Context::detached()) {
-            Run::Future(future) => future.await,
-            Run::Blocking(function) => function(),
-        };
-        reply.or_else(super::HandlerError::into_answer)
+        match self.start(Arguments::within(text, range), Context::detached()).run().await {
+            HandlerOutput::Tool(reply) => reply.or_else(super::HandlerError::into_answer),
+            _ => Err(Error::internal("the handler returned something else than the result of a tool")),
+        }
     }
 
     /// An error if the client has not declared a capability that the tool needs.
@@ -162,7 +168,7 @@ impl ServerTool {
     }
 
     /// Prepares one call. No code of the handler runs before the returned future is polled, or the function called.
-    pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Run {
+    pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
         Arc::clone(&self.inner.handler).start(arguments, ctx)
     }
 }

@@ -226,3 +226,29 @@ async fn a_cleanup_registered_after_the_end_is_dropped() {
     client.close().await;
     within(3, dropped.wait()).await.expect("the cleanup is kept for ever, and with it its execution");
 }
+
+/// A waker that counts the clones of itself, and wakes nothing.
+struct Counted;
+
+impl std::task::Wake for Counted {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[tokio::test]
+async fn a_dropped_wait_for_cancellation_leaves_no_waker() {
+    let tool = ServerTool::new("waits").handler(|ctx: Context| async move {
+        let counted = Arc::new(Counted);
+        for _ in 0..10 {
+            let waker = std::task::Waker::from(Arc::clone(&counted));
+            let mut first = std::pin::pin!(ctx.cancelled());
+            let mut second = std::pin::pin!(ctx.cancelled());
+            for _ in 0..2 {
+                let mut cx = std::task::Context::from_waker(&waker);
+                assert!(first.as_mut().poll(&mut cx).is_pending() && second.as_mut().poll(&mut cx).is_pending());
+            }
+        }
+        Arc::strong_count(&counted)
+    });
+    let client = Client::connect(server([tool])).await.unwrap();
+    assert_eq!(text(&client.call_tool("waits", json!({})).await.unwrap()), "1");
+}

@@ -11,15 +11,15 @@ use steadfast::transport::memory::{self, MemoryTransport};
 use crate::{Signal, echo, forever, soon};
 
 /// A client of 2026-07-28 that writes and reads lines by hand.
-struct Peer {
+pub(super) struct Peer {
     end: MemoryTransport,
     held: Vec<u8>,
     next: u64,
-    capabilities: Value,
+    pub(super) capabilities: Value,
 }
 
 impl Peer {
-    fn of(server: Server) -> Self {
+    pub(super) fn of(server: Server) -> Self {
         let (here, there) = memory::pair(65536);
         tokio::spawn(server.serve(there).into_future());
         let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
@@ -27,11 +27,12 @@ impl Peer {
     }
 
     /// Asks, and gives the answer.
-    async fn ask(&mut self, method: &str, mut params: Value) -> Value {
+    pub(super) async fn ask(&mut self, method: &str, mut params: Value) -> Value {
         self.next += 1;
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
+            "io.modelcontextprotocol/clientInfo": { "name": "hand", "version": "1" },
         });
         self.tell(&json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params })).await;
         soon(self.answer()).await
@@ -63,7 +64,7 @@ impl Peer {
     }
 
     /// Calls a tool that becomes a task, and gives its name.
-    async fn begin(&mut self, tool: &str, arguments: Value) -> String {
+    pub(super) async fn begin(&mut self, tool: &str, arguments: Value) -> String {
         let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await;
         assert_eq!(answer["result"]["resultType"], "task", "{answer}");
         answer["result"]["taskId"].as_str().unwrap().to_owned()
@@ -76,7 +77,7 @@ impl Peer {
     }
 
     /// Asks after a task until it has another status.
-    async fn after(&mut self, task: &str, status: &str) -> Value {
+    pub(super) async fn after(&mut self, task: &str, status: &str) -> Value {
         soon(async {
             loop {
                 let shown = self.look(task).await;
@@ -95,7 +96,7 @@ fn task(tool: steadfast::server::ToolBuilder) -> steadfast::server::ToolBuilder 
     tool.task(TaskSupport::Optional)
 }
 
-fn server(tools: impl IntoIterator<Item = ServerTool>) -> Server {
+pub(super) fn server(tools: impl IntoIterator<Item = ServerTool>) -> Server {
     Server::builder("test", "1").tools(tools).build()
 }
 

@@ -2,4 +2,6 @@
 
 mod calls;
 mod extension;
+mod input;
 mod notifications;
+mod store;

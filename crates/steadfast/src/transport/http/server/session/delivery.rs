@@ -3,7 +3,6 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use steadfast_model::Revision;
 use steadfast_proto::Moment;
 use steadfast_proto::frame::sse;
 use steadfast_proto::http::resume::StreamKey;
@@ -92,6 +91,6 @@ impl State {
 
     /// Whether clients of this revision expect a priming event. Older ones would take it for a malformed message.
     pub(super) fn primes(&self) -> bool {
-        self.engine.connection.peer().is_some_and(|peer| peer.revision == Revision::V2025_11_25)
+        self.engine.connection.peer().is_some_and(|peer| peer.revision.has_priming_events())
     }
 }

@@ -1,0 +1,85 @@
+//! The rounds of a task: what one run of its handler leaves to the next is kept in the record, and never leaves the server.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use steadfast_model::{ErrorObject, InputRequests, JsonObject, RequestId};
+use steadfast_proto::encode::EncodedResponse;
+
+use super::TaskRecord;
+use crate::runtime::{RoundState, RoundStore};
+
+/// One run of the handler of a task: what it got from earlier runs, and what it leaves if it requests input.
+pub(crate) struct TaskRounds {
+    state: Option<String>,
+    answers: JsonObject,
+    /// The maximum length of a state, in bytes of text.
+    longest: usize,
+    suspended: Mutex<Option<SuspendedRun>>,
+}
+
+/// A run that ended with input requests.
+pub(super) struct SuspendedRun {
+    pub(super) requests: InputRequests,
+    /// The state for the next run, as JSON text.
+    pub(super) state: String,
+}
+
+impl TaskRounds {
+    pub(super) fn new(record: &TaskRecord, longest: usize) -> Arc<Self> {
+        let (state, answers) = (record.state.clone(), record.answers.0.clone());
+        Arc::new(Self { state, answers, longest, suspended: Mutex::default() })
+    }
+
+    /// The store of a run whose call has this id.
+    pub(crate) fn store(self: &Arc<Self>, id: &RequestId) -> Box<dyn RoundStore> {
+        Box::new(TaskRoundStore { rounds: Arc::clone(self), id: id.clone() })
+    }
+
+    /// What the run left, if it ended with input requests.
+    pub(super) fn take_suspended(&self) -> Option<SuspendedRun> {
+        self.suspended.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The state of a round as a record has it; `None` if there is nothing to keep.
+pub(super) fn write_state(state: &RoundState) -> Result<Option<String>, ErrorObject> {
+    if *state == RoundState::default() {
+        return Ok(None);
+    }
+    serde_json::to_string(state).map(Some).map_err(|error| ErrorObject::internal(error.to_string()))
+}
+
+struct TaskRoundStore {
+    rounds: Arc<TaskRounds>,
+    id: RequestId,
+}
+
+impl RoundStore for TaskRoundStore {
+    fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject> {
+        let state = match &self.rounds.state {
+            None => RoundState::default(),
+            Some(text) => serde_json::from_str(text).map_err(|_| {
+                ErrorObject::internal("the state of the task was written by another version of this server")
+            })?,
+        };
+        Ok((state, self.rounds.answers.clone()))
+    }
+
+    fn suspend(&self, requests: InputRequests, state: &RoundState) -> EncodedResponse {
+        let state = match write_state(state) {
+            Ok(state) => state.unwrap_or_default(),
+            Err(error) => return EncodedResponse::error(&self.id, &error),
+        };
+        if state.len() > self.rounds.longest {
+            let error = ErrorObject::internal("task state is too long: the answers so far exceed the limit");
+            return EncodedResponse::error(&self.id, &error);
+        }
+        let suspended = Some(SuspendedRun { requests, state });
+        *self.rounds.suspended.lock().unwrap_or_else(PoisonError::into_inner) = suspended;
+        // The runner of the task takes the requests themselves. This only tells it that the run has ended.
+        EncodedResponse::result(&self.id, |out| {
+            out.extend_from_slice(b"{}");
+            Ok::<_, std::convert::Infallible>(())
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! The entrances to tasks, as function pointers.
+//!
+//! Only [`ToolBuilder::task`](crate::server::ToolBuilder::task) and [`ServerBuilder::tasks`](crate::server::ServerBuilder::tasks)
+//! refer to them. The linker leaves the code of tasks out of a program that calls neither.
+
+use std::sync::Arc;
+
+use steadfast_proto::connection::Request;
+
+use super::{TaskSettings, serve};
+use crate::runtime::{Execution, PreparedHandler};
+use crate::server::dispatch::RouteContext;
+use crate::server::dispatch::routes::Route;
+use crate::server::subscriptions::{self, Stream};
+use crate::server::{Server, ServerTool};
+
+/// The routes of requests about tasks.
+#[derive(Debug)]
+pub(crate) struct TaskRoutes {
+    /// `tools/call` that becomes a task.
+    pub(crate) begin: fn(RouteContext<'_>, &ServerTool, &Request) -> Route,
+    /// `tasks/get`, `tasks/update` and `tasks/cancel`.
+    pub(crate) serve: fn(RouteContext<'_>, &Request) -> Route,
+    /// `subscriptions/listen` that names tasks.
+    pub(crate) listen: fn(&Server, Stream, Vec<String>, Arc<Execution>) -> PreparedHandler<Server>,
+}
+
+pub(crate) static TASK_ROUTES: TaskRoutes =
+    TaskRoutes { begin: serve::begin, serve: serve::serve, listen: subscriptions::listen_to_tasks };
+
+/// What a server that may have tasks needs: set with its store, or by the first task. Clones of a builder share it.
+#[derive(Debug)]
+pub(crate) struct TaskSetup {
+    pub(crate) settings: TaskSettings,
+    pub(crate) routes: &'static TaskRoutes,
+}
+
+impl TaskSetup {
+    pub(crate) fn new(settings: TaskSettings) -> Self {
+        Self { settings, routes: &TASK_ROUTES }
+    }
+}

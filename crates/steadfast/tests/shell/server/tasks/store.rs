@@ -1,0 +1,94 @@
+//! What tasks ask of a store.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use steadfast::model::TaskStatus;
+use steadfast::prelude::*;
+use steadfast::server::tasks::{StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskStoreError, TaskSupport};
+
+use super::calls::Peer;
+use crate::{Signal, soon};
+
+/// A store for one task. Its clock stands still, so for it nothing expires.
+#[derive(Clone, Default)]
+struct OneTask {
+    record: Arc<Mutex<Option<TaskRecord>>>,
+    /// How often the task was stored while it worked.
+    stored_working: Arc<AtomicUsize>,
+    stored: Signal,
+}
+
+impl TaskStore for OneTask {
+    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+        *self.record.lock().unwrap() = Some(record);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn load<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Option<TaskRecord>> {
+        let record = self.record.lock().unwrap().clone();
+        Box::pin(std::future::ready(Ok(record)))
+    }
+
+    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+        let mut stored = self.record.lock().unwrap();
+        let result = if stored.as_ref().is_some_and(|stored| stored.version + 1 == record.version) {
+            let working = record.shown.task.status == TaskStatus::Working;
+            self.stored_working.fetch_add(usize::from(working), Ordering::SeqCst);
+            *stored = Some(record);
+            self.stored.set();
+            Ok(())
+        } else {
+            Err(TaskStoreError::Conflict)
+        };
+        Box::pin(std::future::ready(result))
+    }
+}
+
+fn serve(tool: ServerTool, settings: TaskSettings) -> Peer {
+    Peer::of(Server::builder("test", "1").tool(tool).tasks(settings).build())
+}
+
+#[tokio::test]
+async fn a_task_is_stopped_when_it_expires_although_its_store_still_has_it() {
+    let dropped = Signal::default();
+    let forever = {
+        let dropped = dropped.clone();
+        ServerTool::new("forever").task(TaskSupport::Required).handler(move || {
+            let dropped = dropped.on_drop();
+            async move {
+                let _dropped = dropped;
+                std::future::pending::<()>().await;
+            }
+        })
+    };
+    let settings = TaskSettings::new(OneTask::default()).time_to_live(Duration::from_millis(50));
+    serve(forever, settings).begin("forever", json!({})).await;
+    soon(dropped.wait()).await;
+}
+
+#[tokio::test]
+async fn progress_of_a_task_is_stored_once_per_poll_interval() {
+    let store = OneTask::default();
+    let reporting = {
+        let stored = store.stored.clone();
+        ServerTool::new("reporting").task(TaskSupport::Required).handler(move |ctx: Context| {
+            let stored = stored.clone();
+            async move {
+                ctx.progress(0.1, "the first");
+                stored.wait().await;
+                ctx.progress(0.2, "the second");
+                // Longer than the core holds progress back.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        })
+    };
+    let settings = TaskSettings::new(store.clone()).poll_interval(Duration::from_secs(3_600));
+    let mut peer = serve(reporting, settings);
+    let task = peer.begin("reporting", json!({})).await;
+    let shown = peer.after(&task, "working").await;
+    assert_eq!((&shown["status"], &shown["statusMessage"]), (&json!("completed"), &json!("the second")));
+    assert_eq!(store.stored_working.load(Ordering::SeqCst), 1);
+}
