@@ -106,11 +106,11 @@ pub struct TakesRequest;
 #[derive(Debug)]
 pub struct ByPrefix<S>(PhantomData<S>);
 
-impl<Function, EncodedResponse> Completer<TakesTyped> for Function
+impl<Function, Out> Completer<TakesTyped> for Function
 where
-    Function: Fn(String) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: Future + Send + 'static,
-    EncodedResponse::Output: IntoCompletion,
+    Function: Fn(String) -> Out + Send + Sync + 'static,
+    Out: Future + Send + 'static,
+    Out::Output: IntoCompletion,
 {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         let answer = self(typed);
@@ -118,11 +118,11 @@ where
     }
 }
 
-impl<Function, EncodedResponse> Completer<TakesTypedAndContext> for Function
+impl<Function, Out> Completer<TakesTypedAndContext> for Function
 where
-    Function: Fn(String, CompleteContext) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: Future + Send + 'static,
-    EncodedResponse::Output: IntoCompletion,
+    Function: Fn(String, CompleteContext) -> Out + Send + Sync + 'static,
+    Out: Future + Send + 'static,
+    Out::Output: IntoCompletion,
 {
     fn complete(&self, typed: String, filled: CompleteContext, _: Context) -> CompletionFuture {
         let answer = self(typed, filled);
@@ -130,11 +130,11 @@ where
     }
 }
 
-impl<Function, EncodedResponse> Completer<TakesRequest> for Function
+impl<Function, Out> Completer<TakesRequest> for Function
 where
-    Function: Fn(String, CompleteContext, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: Future + Send + 'static,
-    EncodedResponse::Output: IntoCompletion,
+    Function: Fn(String, CompleteContext, Context) -> Out + Send + Sync + 'static,
+    Out: Future + Send + 'static,
+    Out::Output: IntoCompletion,
 {
     fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture {
         let answer = self(typed, filled, ctx);

@@ -24,7 +24,7 @@ use super::tool::{ServerTool, ToolBuilder};
 pub use super::{Server, ServerBuilder, ServerType};
 
 /// Completes a tool whose parameters are decoded by name, with an `async` handler.
-pub fn async_handler<P, F, EncodedResponse>(
+pub fn async_handler<P, F, Out>(
     tool: ToolBuilder,
     properties: Properties,
     names: &'static [&'static str],
@@ -32,15 +32,15 @@ pub fn async_handler<P, F, EncodedResponse>(
 ) -> ServerTool
 where
     P: Parameters,
-    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: Future + Send + 'static,
-    EncodedResponse::Output: IntoToolReply,
+    F: Fn(P, Context) -> Out + Send + Sync + 'static,
+    Out: Future + Send + 'static,
+    Out::Output: IntoToolReply,
 {
     tool.typed_input_schema(properties.finish()).parameters_handler(names, function)
 }
 
 /// Completes a tool whose parameters are decoded by name, with a blocking handler.
-pub fn blocking_handler_of<P, F, EncodedResponse>(
+pub fn blocking_handler_of<P, F, Out>(
     tool: ToolBuilder,
     properties: Properties,
     names: &'static [&'static str],
@@ -48,95 +48,87 @@ pub fn blocking_handler_of<P, F, EncodedResponse>(
 ) -> ServerTool
 where
     P: Parameters,
-    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: IntoToolReply + 'static,
+    F: Fn(P, Context) -> Out + Send + Sync + 'static,
+    Out: IntoToolReply + 'static,
 {
     tool.typed_input_schema(properties.finish()).blocking_parameters_handler(names, function)
 }
 
 /// Completes a prompt whose parameters are decoded by name, with an `async` handler.
-pub fn prompt_on_workers<P, F, EncodedResponse>(
-    prompt: PromptBuilder,
-    names: &'static [&'static str],
-    function: F,
-) -> ServerPrompt
+pub fn prompt_on_workers<P, F, Out>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> ServerPrompt
 where
     P: Parameters,
-    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: Future + Send + 'static,
-    EncodedResponse::Output: IntoPrompt,
+    F: Fn(P, Context) -> Out + Send + Sync + 'static,
+    Out: Future + Send + 'static,
+    Out::Output: IntoPrompt,
 {
     prompt.parameters_handler(names, function)
 }
 
 /// Completes a prompt whose parameters are decoded by name, with a blocking handler.
-pub fn prompt_on_threads<P, F, EncodedResponse>(
-    prompt: PromptBuilder,
-    names: &'static [&'static str],
-    function: F,
-) -> ServerPrompt
+pub fn prompt_on_threads<P, F, Out>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> ServerPrompt
 where
     P: Parameters,
-    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: IntoPrompt,
+    F: Fn(P, Context) -> Out + Send + Sync + 'static,
+    Out: IntoPrompt,
 {
     prompt.blocking_parameters_handler(names, function)
 }
 
 /// Completes a resource whose parameters are decoded by name, with an `async` handler.
-pub fn resource_on_workers<P, F, EncodedResponse>(
+pub fn resource_on_workers<P, F, Out>(
     resource: ResourceBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResource
 where
     P: Parameters,
-    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: Future + Send + 'static,
-    EncodedResponse::Output: IntoResource,
+    F: Fn(P, Context) -> Out + Send + Sync + 'static,
+    Out: Future + Send + 'static,
+    Out::Output: IntoResource,
 {
     resource.parameters_handler(names, function)
 }
 
 /// Completes a resource whose parameters are decoded by name, with a blocking handler.
-pub fn resource_on_threads<P, F, EncodedResponse>(
+pub fn resource_on_threads<P, F, Out>(
     resource: ResourceBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResource
 where
     P: Parameters,
-    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: IntoResource,
+    F: Fn(P, Context) -> Out + Send + Sync + 'static,
+    Out: IntoResource,
 {
     resource.blocking_parameters_handler(names, function)
 }
 
 /// Completes a resource template whose variables are decoded by name, with an `async` handler.
-pub fn template_on_workers<P, F, EncodedResponse>(
+pub fn template_on_workers<P, F, Out>(
     template: ResourceTemplateBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResourceTemplate
 where
     P: Parameters,
-    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: Future + Send + 'static,
-    EncodedResponse::Output: IntoResource,
+    F: Fn(P, Context) -> Out + Send + Sync + 'static,
+    Out: Future + Send + 'static,
+    Out::Output: IntoResource,
 {
     template.parameters_handler(names, function)
 }
 
 /// Completes a resource template whose variables are decoded by name, with a blocking handler.
-pub fn template_on_threads<P, F, EncodedResponse>(
+pub fn template_on_threads<P, F, Out>(
     template: ResourceTemplateBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResourceTemplate
 where
     P: Parameters,
-    F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: IntoResource,
+    F: Fn(P, Context) -> Out + Send + Sync + 'static,
+    Out: IntoResource,
 {
     template.blocking_parameters_handler(names, function)
 }

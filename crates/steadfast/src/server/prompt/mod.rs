@@ -245,40 +245,36 @@ impl PromptBuilder {
     }
 
     /// The handler that `#[prompt]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, EncodedResponse>(
-        self,
-        names: &'static [&'static str],
-        function: F,
-    ) -> ServerPrompt
+    pub(crate) fn parameters_handler<P, F, Out>(self, names: &'static [&'static str], function: F) -> ServerPrompt
     where
         P: Parameters,
-        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: Future + Send + 'static,
-        EncodedResponse::Output: IntoPrompt,
+        F: Fn(P, Context) -> Out + Send + Sync + 'static,
+        Out: Future + Send + 'static,
+        Out::Output: IntoPrompt,
     {
         self.on_async(move |strings: &Strings| strings::decode_parameters(strings, names), function)
     }
 
     /// The handler that `#[prompt]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, EncodedResponse>(
+    pub(crate) fn blocking_parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerPrompt
     where
         P: Parameters,
-        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: IntoPrompt,
+        F: Fn(P, Context) -> Out + Send + Sync + 'static,
+        Out: IntoPrompt,
     {
         self.on_blocking(move |strings: &Strings| strings::decode_parameters(strings, names), function)
     }
 
-    fn on_async<A, F, EncodedResponse>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
+    fn on_async<A, F, Out>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
     where
         A: Send + 'static,
-        F: Fn(A, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: Future + Send + 'static,
-        EncodedResponse::Output: IntoPrompt,
+        F: Fn(A, Context) -> Out + Send + Sync + 'static,
+        Out: Future + Send + 'static,
+        Out::Output: IntoPrompt,
     {
         let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {
@@ -296,11 +292,11 @@ impl PromptBuilder {
         })
     }
 
-    fn on_blocking<A, F, EncodedResponse>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
+    fn on_blocking<A, F, Out>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
     where
         A: Send + 'static,
-        F: Fn(A, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: IntoPrompt,
+        F: Fn(A, Context) -> Out + Send + Sync + 'static,
+        Out: IntoPrompt,
     {
         let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {

@@ -199,16 +199,12 @@ impl ResourceBuilder {
     }
 
     /// The handler that `#[resource]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, EncodedResponse>(
-        self,
-        names: &'static [&'static str],
-        function: F,
-    ) -> ServerResource
+    pub(crate) fn parameters_handler<P, F, Out>(self, names: &'static [&'static str], function: F) -> ServerResource
     where
         P: Parameters,
-        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: Future + Send + 'static,
-        EncodedResponse::Output: IntoResource,
+        F: Fn(P, Context) -> Out + Send + Sync + 'static,
+        Out: Future + Send + 'static,
+        Out::Output: IntoResource,
     {
         let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
         let start = read::start_async(self.options(), decode, function);
@@ -216,15 +212,15 @@ impl ResourceBuilder {
     }
 
     /// The handler that `#[resource]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, EncodedResponse>(
+    pub(crate) fn blocking_parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerResource
     where
         P: Parameters,
-        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: IntoResource,
+        F: Fn(P, Context) -> Out + Send + Sync + 'static,
+        Out: IntoResource,
     {
         let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
         let start = read::start_blocking(self.options(), decode, function);

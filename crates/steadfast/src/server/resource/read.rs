@@ -95,16 +95,12 @@ fn add_missing_uri(uri: &str, failure: HandlerError) -> HandlerError {
 }
 
 /// Prepares reading with an `async` handler.
-pub(crate) fn start_async<A, F, EncodedResponse>(
-    options: ReadOptions,
-    decode: impl DecodeVariables<A>,
-    call: F,
-) -> Box<StartRead>
+pub(crate) fn start_async<A, F, Out>(options: ReadOptions, decode: impl DecodeVariables<A>, call: F) -> Box<StartRead>
 where
     A: Send + 'static,
-    F: Fn(A, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: Future + Send + 'static,
-    EncodedResponse::Output: IntoResource,
+    F: Fn(A, Context) -> Out + Send + Sync + 'static,
+    Out: Future + Send + 'static,
+    Out::Output: IntoResource,
 {
     let shared = Arc::new((options, decode, call));
     Box::new(move |request, ctx| {
@@ -121,15 +117,15 @@ where
 }
 
 /// Prepares reading with a plain handler.
-pub(crate) fn start_blocking<A, F, EncodedResponse>(
+pub(crate) fn start_blocking<A, F, Out>(
     options: ReadOptions,
     decode: impl DecodeVariables<A>,
     call: F,
 ) -> Box<StartRead>
 where
     A: Send + 'static,
-    F: Fn(A, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: IntoResource,
+    F: Fn(A, Context) -> Out + Send + Sync + 'static,
+    Out: IntoResource,
 {
     let shared = Arc::new((options, decode, call));
     Box::new(move |request, ctx| {

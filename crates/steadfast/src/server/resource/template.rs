@@ -218,16 +218,16 @@ impl ResourceTemplateBuilder {
     }
 
     /// The handler that `#[resource]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, EncodedResponse>(
+    pub(crate) fn parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerResourceTemplate
     where
         P: Parameters,
-        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: Future + Send + 'static,
-        EncodedResponse::Output: IntoResource,
+        F: Fn(P, Context) -> Out + Send + Sync + 'static,
+        Out: Future + Send + 'static,
+        Out::Output: IntoResource,
     {
         let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
         let start = read::start_async(self.options(), decode, function);
@@ -235,15 +235,15 @@ impl ResourceTemplateBuilder {
     }
 
     /// The handler that `#[resource]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, EncodedResponse>(
+    pub(crate) fn blocking_parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerResourceTemplate
     where
         P: Parameters,
-        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: IntoResource,
+        F: Fn(P, Context) -> Out + Send + Sync + 'static,
+        Out: IntoResource,
     {
         let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
         let start = read::start_blocking(self.options(), decode, function);

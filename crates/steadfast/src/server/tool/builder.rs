@@ -241,30 +241,26 @@ impl ToolBuilder {
     }
 
     /// The handler that `#[tool]` makes from an `async fn`.
-    pub(crate) fn parameters_handler<P, F, EncodedResponse>(
-        self,
-        names: &'static [&'static str],
-        function: F,
-    ) -> ServerTool
+    pub(crate) fn parameters_handler<P, F, Out>(self, names: &'static [&'static str], function: F) -> ServerTool
     where
         P: Parameters,
-        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: Future + Send + 'static,
-        EncodedResponse::Output: IntoToolReply,
+        F: Fn(P, Context) -> Out + Send + Sync + 'static,
+        Out: Future + Send + 'static,
+        Out::Output: IntoToolReply,
     {
         self.on_async(NamedParameters::<P>::new(names), function)
     }
 
     /// The handler that `#[tool]` makes from a plain `fn`.
-    pub(crate) fn blocking_parameters_handler<P, F, EncodedResponse>(
+    pub(crate) fn blocking_parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
         function: F,
     ) -> ServerTool
     where
         P: Parameters,
-        F: Fn(P, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: IntoToolReply + 'static,
+        F: Fn(P, Context) -> Out + Send + Sync + 'static,
+        Out: IntoToolReply + 'static,
     {
         self.on_blocking(NamedParameters::<P>::new(names), function)
     }
@@ -276,24 +272,24 @@ impl ToolBuilder {
         self
     }
 
-    fn on_async<I, F, EncodedResponse>(mut self, decoder: I, call: F) -> ServerTool
+    fn on_async<I, F, Out>(mut self, decoder: I, call: F) -> ServerTool
     where
         I: DecodeArguments,
-        F: Fn(I::Value, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: Future + Send + 'static,
-        EncodedResponse::Output: IntoToolReply,
+        F: Fn(I::Value, Context) -> Out + Send + Sync + 'static,
+        Out: Future + Send + 'static,
+        Out::Output: IntoToolReply,
     {
-        let checks = self.checks::<EncodedResponse::Output>();
+        let checks = self.checks::<Out::Output>();
         self.complete(Arc::new(AsyncTool { decoder, call, checks }))
     }
 
-    fn on_blocking<I, F, EncodedResponse>(mut self, decoder: I, call: F) -> ServerTool
+    fn on_blocking<I, F, Out>(mut self, decoder: I, call: F) -> ServerTool
     where
         I: DecodeArguments,
-        F: Fn(I::Value, Context) -> EncodedResponse + Send + Sync + 'static,
-        EncodedResponse: IntoToolReply + 'static,
+        F: Fn(I::Value, Context) -> Out + Send + Sync + 'static,
+        Out: IntoToolReply + 'static,
     {
-        let checks = self.checks::<EncodedResponse>();
+        let checks = self.checks::<Out>();
         self.complete(Arc::new(BlockingTool { decoder, call, checks }))
     }
 

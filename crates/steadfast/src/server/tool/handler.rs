@@ -92,28 +92,28 @@ pub struct TakesBoth<A>(PhantomData<A>);
 
 macro_rules! handlers {
     ($marker:ty, [$($generic:ident)?], ($($parameter:ty),*), $read:ty, |$arguments:ident, $ctx:ident| ($($pass:ident),*)) => {
-        impl<Function, EncodedResponse, $($generic)?> Handler<$marker> for Function
+        impl<Function, Out, $($generic)?> Handler<$marker> for Function
         where
-            Function: Fn($($parameter),*) -> EncodedResponse + Send + Sync + 'static,
-            EncodedResponse: Future + Send + 'static,
+            Function: Fn($($parameter),*) -> Out + Send + Sync + 'static,
+            Out: Future + Send + 'static,
             $($generic: DeserializeOwned + Send + 'static,)?
         {
             type Arguments = $read;
-            type Output = EncodedResponse::Output;
-            type Future = EncodedResponse;
-            fn call(&self, $arguments: $read, $ctx: Context) -> EncodedResponse {
+            type Output = Out::Output;
+            type Future = Out;
+            fn call(&self, $arguments: $read, $ctx: Context) -> Out {
                 self($($pass),*)
             }
         }
 
-        impl<Function, EncodedResponse, $($generic)?> BlockingHandler<$marker> for Function
+        impl<Function, Out, $($generic)?> BlockingHandler<$marker> for Function
         where
-            Function: Fn($($parameter),*) -> EncodedResponse + Send + Sync + 'static,
+            Function: Fn($($parameter),*) -> Out + Send + Sync + 'static,
             $($generic: DeserializeOwned + Send + 'static,)?
         {
             type Arguments = $read;
-            type Output = EncodedResponse;
-            fn call(&self, $arguments: $read, $ctx: Context) -> EncodedResponse {
+            type Output = Out;
+            fn call(&self, $arguments: $read, $ctx: Context) -> Out {
                 self($($pass),*)
             }
         }
@@ -232,12 +232,12 @@ pub(crate) struct AsyncTool<I, F> {
     pub(crate) checks: ToolChecks,
 }
 
-impl<I, F, EncodedResponse> ErasedHandler for AsyncTool<I, F>
+impl<I, F, Out> ErasedHandler for AsyncTool<I, F>
 where
     I: DecodeArguments,
-    F: Fn(I::Value, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: Future + Send + 'static,
-    EncodedResponse::Output: IntoToolReply,
+    F: Fn(I::Value, Context) -> Out + Send + Sync + 'static,
+    Out: Future + Send + 'static,
+    Out::Output: IntoToolReply,
 {
     fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
         Job::Future(Box::pin(async move {
@@ -259,11 +259,11 @@ pub(crate) struct BlockingTool<I, F> {
     pub(crate) checks: ToolChecks,
 }
 
-impl<I, F, EncodedResponse> ErasedHandler for BlockingTool<I, F>
+impl<I, F, Out> ErasedHandler for BlockingTool<I, F>
 where
     I: DecodeArguments,
-    F: Fn(I::Value, Context) -> EncodedResponse + Send + Sync + 'static,
-    EncodedResponse: IntoToolReply,
+    F: Fn(I::Value, Context) -> Out + Send + Sync + 'static,
+    Out: IntoToolReply,
 {
     fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
         Job::Blocking(Box::new(move || {
