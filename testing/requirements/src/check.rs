@@ -40,7 +40,7 @@ fn entry(requirement: &Requirement, tests: &BTreeSet<String>, report: &mut dyn F
             report("what is demanded of others is not judged".to_owned());
         }
         (Side::Server | Side::Client | Side::Both, _) if evidence.alternatives() != 1 => {
-            report(one_of_three.to_owned())
+            report(one_of_three.to_owned());
         }
         (Side::Both, client) if client.as_ref().is_none_or(|evidence| evidence.alternatives() != 1) => {
             report(format!("for the client {one_of_three}"));

@@ -64,7 +64,7 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.law, self.what)
+        write!(formatter, "{} {:?}: {}", self.law, self.law, self.what)
     }
 }
 

@@ -103,7 +103,7 @@ impl StoryRun {
     /// What the checkers cannot know: that this had to have happened by now.
     fn expect(&mut self, law: Law, what: &str, holds: bool) {
         if !holds {
-            self.violations.push(Violation { law, what: what.to_owned() });
+            self.violations.push(Violation { law, what: format!("expected that {what}, observed that it is not so") });
         }
     }
 }

@@ -137,7 +137,7 @@ const UNREACHED: &[(&str, &[World], &str)] = &[
     ("progress | closed", &[Cores], RARE),
     ("progress | draining, handlers are stopped", &[Shell], RARE),
     ("notify_once | closed", &[Shell], CLOSED),
-    ("notify_once | opening", &[Http], "a session is told of changes once it is open"),
+    ("notify_once | opening", &[Http], "a session is notified of changes once it is open"),
     ("notify_once | draining, *", SERVERS, RARE),
     // Effects.
     ("call: cannot be sent", &[Cores, Shell, Http, Client], HTTP_CALLS),

@@ -96,7 +96,7 @@ impl Suite {
     async fn problem(&self, package: &Path) -> Option<String> {
         let version = match process::run_checked(Command::new(&self.node).arg("--version"), LISTING).await {
             Ok(version) => version,
-            // The package `node` only fetches the program when it is installed: npm may have been told not to let it.
+            // The package `node` only fetches the program when it is installed: npm may be configured not to run install scripts.
             Err(failure) => return Some(format!("Node does not run: {failure}")),
         };
         if !version.starts_with(&format!("v{NODE}.")) {

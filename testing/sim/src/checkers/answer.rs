@@ -14,7 +14,10 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
             for request in
                 facts.requests.iter().filter(|request| request.phase == Phase::Running && facts.is_overdue(request))
             {
-                report.broken(Law::Answer, format!("request {} runs on past its deadline", request.id));
+                report.broken(
+                    Law::Answer,
+                    format!("request {}: expected an answer by its deadline, observed a running handler", request.id),
+                );
             }
         }
         Observation::Quiet if !facts.closed && !facts.output_failed => {
@@ -22,7 +25,13 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
             for request in facts.requests.iter().filter(|request| request.phase == Phase::Running) {
                 // A handler that was given no deadline may run for ever; one that has ended may not be waited for.
                 if !request.live || facts.is_overdue(request) {
-                    report.broken(Law::Answer, format!("request {} will never be answered", request.id));
+                    report.broken(
+                        Law::Answer,
+                        format!(
+                            "request {}: expected an answer, observed nothing left that could send one",
+                            request.id
+                        ),
+                    );
                 }
             }
         }
@@ -37,9 +46,15 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
 
 fn check_paid(facts: &Ledger, report: &mut Report) {
     for request in facts.requests.iter().filter(|request| request.unanswered() && request.phase != Phase::Responded) {
-        report.broken(Law::Answer, format!("request {} was not answered ({:?})", request.id, request.phase));
+        report.broken(
+            Law::Answer,
+            format!("request {}: expected an answer, observed none in phase {:?}", request.id, request.phase),
+        );
     }
     if facts.refusals_due > 0 {
-        report.broken(Law::Answer, format!("{} messages that cannot be taken were not refused", facts.refusals_due));
+        report.broken(
+            Law::Answer,
+            format!("expected an error for each invalid message, observed {} without one", facts.refusals_due),
+        );
     }
 }

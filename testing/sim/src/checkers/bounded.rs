@@ -12,14 +12,29 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     match seen {
         Observation::Started { id, .. } => {
             if facts.live_executions() >= limits.in_flight {
-                report.broken(Law::Bounded, format!("request {id} was started past the limit of {}", limits.in_flight));
+                report.broken(
+                    Law::Bounded,
+                    format!(
+                        "request {id}: expected a refusal at the limit of {} in flight, observed a start",
+                        limits.in_flight
+                    ),
+                );
             }
             if matches!(&facts.cause, Some(Observation::Received(message)) if message.too_long) {
-                report.broken(Law::Bounded, format!("request {id} came in a message over the limit"));
+                report.broken(
+                    Law::Bounded,
+                    format!("request {id}: expected a refusal of a message over the size limit, observed a start"),
+                );
             }
         }
         Observation::Called(called) if called.accepted && facts.open_calls() >= limits.calls => {
-            report.broken(Law::Bounded, format!("call {} was taken past the limit of {}", called.call, limits.calls));
+            report.broken(
+                Law::Bounded,
+                format!(
+                    "call {}: expected an error at the limit of {} calls, observed that it was accepted",
+                    called.call, limits.calls
+                ),
+            );
         }
         Observation::Sent { message, .. } => {
             for part in &message.parts {
@@ -29,7 +44,13 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 let limit = u64::try_from(limits.in_flight).unwrap_or(u64::MAX);
                 if answer.limit == Some(limit) && request.live_before < limits.in_flight {
                     let live = request.live_before;
-                    report.broken(Law::Bounded, format!("request {} was refused with {live} in flight", request.id));
+                    report.broken(
+                        Law::Bounded,
+                        format!(
+                            "request {}: expected a start below the limit, observed a refusal with {live} in flight",
+                            request.id
+                        ),
+                    );
                 }
             }
         }
@@ -43,7 +64,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
             if *waiting > most {
                 report.broken(
                     Law::Bounded,
-                    format!("{waiting} bytes wait to be written; {most} are the most there should be"),
+                    format!("expected at most {most} bytes of unwritten output, observed {waiting}"),
                 );
             }
         }

@@ -17,26 +17,29 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
         | Observation::Sent { .. }
             if facts.closed =>
         {
-            report.broken(Law::Closing, format!("after the end: {seen}"));
+            report.broken(Law::Closing, format!("expected no effect after the connection closed, observed {seen}"));
         }
         Observation::Settled { waiting, deadline, wants_input } => {
             if facts.closed {
                 if deadline.is_some() || *wants_input || *waiting > 0 {
-                    report.broken(Law::Closing, format!("a closed connection still wants something: {seen:?}"));
+                    report.broken(
+                        Law::Closing,
+                        format!("expected a closed connection to ask for nothing, observed {seen:?}"),
+                    );
                 }
             } else {
                 check_ending(facts, *waiting, report);
             }
             if facts.input_ended && facts.open_calls() > 0 {
-                report.broken(Law::Closing, "a call waits although the peer can no longer answer");
+                report.broken(Law::Closing, "expected every call to end at the end of input, observed an open call");
             }
         }
         Observation::Quiet => {
             if facts.ending.is_some() && !facts.closed {
-                report.broken(Law::Closing, "the end has begun and will never be over");
+                report.broken(Law::Closing, "expected the connection to close, observed a drain that never ends");
             }
             if facts.closed && facts.open_calls() > 0 {
-                report.broken(Law::Closing, "a call waits on a closed connection");
+                report.broken(Law::Closing, "expected no open call on a closed connection, observed one");
             }
         }
         _ => {}
@@ -45,16 +48,25 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
 
 fn check_closed(facts: &Ledger, report: &mut Report) {
     if facts.ending.is_none() {
-        report.broken(Law::Closing, "the connection closed without a cause");
+        report.broken(Law::Closing, "expected a cause for the close, observed none");
     }
     for request in facts.requests.iter().filter(|request| request.live && request.stop_reason.is_none()) {
-        report.broken(Law::Closing, format!("the handler of request {} was never told to stop", request.id));
+        report.broken(
+            Law::Closing,
+            format!("request {}: expected its handler to be stopped at the close, observed no stop", request.id),
+        );
     }
     for request in facts.requests.iter().filter(|request| request.phase == Phase::Running) {
-        report.broken(Law::Closing, format!("request {} is open in a closed connection", request.id));
+        report.broken(
+            Law::Closing,
+            format!("request {}: expected its end at the close, observed that it is still open", request.id),
+        );
     }
     for call in facts.calls.iter().filter(|call| call.is_open()) {
-        report.broken(Law::Closing, format!("call {} was never told of the end", call.called.call));
+        report.broken(
+            Law::Closing,
+            format!("call {}: expected its end at the close, observed that it is still open", call.called.call),
+        );
     }
 }
 
@@ -62,13 +74,13 @@ fn check_ending(facts: &Ledger, waiting: usize, report: &mut Report) {
     let Some(ending) = facts.ending else { return };
     let timed = matches!(facts.cause, Some(Observation::TimedOut));
     if timed && ending.deadline <= facts.now {
-        report.broken(Law::Closing, "the drain goes on past its deadline");
+        report.broken(Law::Closing, "expected the drain to end at its deadline, observed that it goes on");
     }
     let busy = facts.live_executions() > 0 || facts.requests.iter().any(|request| request.phase == Phase::Running);
     let unwritten = !facts.output_failed && (waiting > 0 || facts.in_transit);
     // A window that has passed is acted on by the timeout, not before.
     let input_done = facts.input_ended || facts.output_failed || facts.input_is_done() && timed;
     if input_done && !busy && !unwritten {
-        report.broken(Law::Closing, "nothing is left to wait for and it has not closed");
+        report.broken(Law::Closing, "expected the drain to end when nothing is left, observed an open connection");
     }
 }

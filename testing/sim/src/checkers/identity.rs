@@ -12,7 +12,10 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     match seen {
         Observation::Started { id, .. } => {
             if facts.running(id).is_some() {
-                report.broken(Law::Identity, format!("request {id} was started while another with its id runs"));
+                report.broken(
+                    Law::Identity,
+                    format!("request {id}: expected a refusal of an id in flight, observed a second start"),
+                );
             }
             let waits = |phase| matches!(phase, Phase::Arrived | Phase::Duplicate);
             let asked = facts
@@ -20,14 +23,22 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 .iter()
                 .any(|request| request.id == *id && request.execution.is_none() && waits(request.phase));
             if !asked {
-                report.broken(Law::Identity, format!("request {id} was started, but never received"));
+                report.broken(
+                    Law::Identity,
+                    format!("request {id}: expected a start only after the request, observed a start without one"),
+                );
             }
         }
         Observation::Stopped { execution, reason: CancelReason::Peer } => {
             let request = facts.request(*execution);
             if let Some(request) = request.filter(|request| request.phase != Phase::Cancelled) {
-                report
-                    .broken(Law::Identity, format!("request {} was stopped and its id was not cancelled", request.id));
+                report.broken(
+                    Law::Identity,
+                    format!(
+                        "request {}: expected a stop only after its cancellation, observed one without it",
+                        request.id
+                    ),
+                );
             }
         }
         Observation::CallEnded { call, how } => check_call(facts, *call, how, report),
@@ -45,7 +56,7 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 if confusing {
                     report.broken(
                         Law::Identity,
-                        format!("a refusal under id {id} looks like the answer of the one in flight"),
+                        format!("id {id}: expected no error under the id of a request in flight, observed one"),
                     );
                 }
             }
@@ -76,7 +87,9 @@ fn check_call(facts: &Ledger, call: CallNumber, how: &CallOutcome, report: &mut 
     if !matches && !matches!(how, CallOutcome::Closed { .. }) {
         report.broken(
             Law::Identity,
-            format!("call {call} with id {id} was ended ({how:?}) by a message that is not its answer"),
+            format!(
+                "call {call} with id {id}: expected an end by its own response, observed {how:?} by another message"
+            ),
         );
     }
 }

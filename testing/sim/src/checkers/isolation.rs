@@ -11,7 +11,7 @@ use crate::observation::{CallOutcome, Execution, Observation};
 pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
     let Some(cause) = &facts.cause else { return };
     if let Observation::Panicked(why) = seen {
-        report.broken(Law::Isolation, format!("a panic: {why}"));
+        report.broken(Law::Isolation, format!("expected no panic of the connection, observed {why}"));
     }
     match cause {
         Observation::Received(message) if message.is_unreadable() => {
@@ -21,7 +21,8 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                 _ => false,
             };
             if felt {
-                report.broken(Law::Isolation, format!("a message that cannot be read had an effect: {seen:?}"));
+                report
+                    .broken(Law::Isolation, format!("expected no effect of an unreadable message, observed {seen:?}"));
             }
         }
         Observation::Responded(own)
@@ -35,14 +36,17 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
 fn check_own(facts: &Ledger, own: Execution, seen: &Observation, report: &mut Report) {
     match seen {
         Observation::Stopped { execution, .. } if *execution != own && !facts.closed && facts.ending.is_none() => {
-            report.broken(Law::Isolation, format!("what execution {own} did stopped execution {execution}"));
+            report.broken(
+                Law::Isolation,
+                format!("expected execution {own} to affect only itself, observed a stop of execution {execution}"),
+            );
         }
         Observation::CallEnded { call, .. } if facts.ending.is_none() => {
             let parent = facts.call(*call).and_then(|call| call.called.parent);
             if parent != Some(own) {
                 report.broken(
                     Law::Isolation,
-                    format!("what execution {own} did ended call {call}, which is not its own"),
+                    format!("expected execution {own} to end only its own calls, observed the end of call {call}"),
                 );
             }
         }

@@ -22,7 +22,7 @@ impl Lateness {
             Observation::Received(message) => self.begin(late_message(facts, message)),
             Observation::Responded(execution) => {
                 let running = facts.request(*execution).is_some_and(|request| request.phase == Phase::Running);
-                self.begin((!running).then_some("a late answer"));
+                self.begin((!running).then_some("a late response"));
             }
             Observation::LogLine(_) => self.logged = true,
             Observation::Started { .. }
@@ -30,17 +30,17 @@ impl Lateness {
             | Observation::CallEnded { .. }
             | Observation::Closed(_) => {
                 if let Some(late) = self.late {
-                    report.broken(Law::Lateness, format!("{late} had an effect: {seen:?}"));
+                    report.broken(Law::Lateness, format!("{late}: expected no effect, observed {seen:?}"));
                 }
             }
             Observation::Panicked(why) => {
                 if let Some(late) = self.late {
-                    report.broken(Law::Lateness, format!("{late} caused a panic: {why}"));
+                    report.broken(Law::Lateness, format!("{late}: expected no effect, observed a panic: {why}"));
                 }
             }
             Observation::Settled { .. } => {
                 if let Some(late) = self.late.filter(|_| !self.logged && !facts.closed && !facts.panicked) {
-                    report.broken(Law::Lateness, format!("{late} left no line in the log"));
+                    report.broken(Law::Lateness, format!("{late}: expected a warning, observed none"));
                 }
                 *self = Self::default();
             }
@@ -64,17 +64,17 @@ fn late_message(facts: &Ledger, message: &Message) -> Option<&'static str> {
         return None;
     }
     match part {
-        Part::Cancel { id: None } => Some("a cancellation of nothing"),
+        Part::Cancel { id: None } => Some("a cancellation without an id"),
         Part::Cancel { id: Some(id) } if facts.only_asks() => {
             let listens = facts.open_call(id).is_some_and(|call| call.called.method == "subscriptions/listen");
-            (!listens).then_some("a cancellation of what a server may not cancel")
+            (!listens).then_some("a cancellation of a call that is no subscription")
         }
         Part::Cancel { id: Some(id) } => facts.running(id).is_none().then_some("a late cancellation"),
         Part::Answer(answer) => {
             let waiting = answer.id.as_ref().and_then(|id| facts.open_call(id));
             // An id that is not on the wire yet can be guessed: whether that counts as its answer is not for this law.
             let guessed = answer.id.is_some() && facts.calls.iter().any(|call| call.is_open() && call.id.is_none());
-            (waiting.is_none() && !guessed).then_some("an answer to nothing")
+            (waiting.is_none() && !guessed).then_some("a response with an unknown id")
         }
         _ => None,
     }

@@ -33,12 +33,16 @@ fn check_answer(facts: &Ledger, answer: &crate::observation::message::Answer, re
         ResponseOwner::Request(place) => {
             let Some(request) = facts.requests.get(place) else { return };
             if request.answers > 0 {
-                report.broken(Law::OneEnding, format!("request {} is answered twice", request.id));
+                report
+                    .broken(Law::OneEnding, format!("request {}: expected one answer, observed a second", request.id));
             }
             if request.phase == Phase::Running {
                 report.broken(
                     Law::OneEnding,
-                    format!("request {} is answered although its handler still runs", request.id),
+                    format!(
+                        "request {}: expected an answer after its handler responded, observed one while it runs",
+                        request.id
+                    ),
                 );
             }
         }
@@ -48,13 +52,16 @@ fn check_answer(facts: &Ledger, answer: &crate::observation::message::Answer, re
             let known = facts.requests.iter().any(|request| Some(&request.id) == answer.id.as_ref());
             // An answer under an id that is in flight, or was cancelled, breaks another law.
             if !known {
-                report.broken(Law::OneEnding, format!("an answer to nothing that was asked, id {id}"));
+                report.broken(
+                    Law::OneEnding,
+                    format!("expected answers only to received requests, observed one under the unknown id {id}"),
+                );
             } else if facts
                 .requests
                 .iter()
                 .any(|request| Some(&request.id) == answer.id.as_ref() && request.answers > 0)
             {
-                report.broken(Law::OneEnding, format!("a second answer under id {id}"));
+                report.broken(Law::OneEnding, format!("id {id}: expected one answer, observed a second"));
             }
         }
     }
@@ -62,6 +69,9 @@ fn check_answer(facts: &Ledger, answer: &crate::observation::message::Answer, re
 
 fn check_nothing_lost(facts: &Ledger, report: &mut Report) {
     for request in facts.requests.iter().filter(|request| request.phase == Phase::Responded && request.answers == 0) {
-        report.broken(Law::OneEnding, format!("the answer that the handler of request {} gave was lost", request.id));
+        report.broken(
+            Law::OneEnding,
+            format!("request {}: expected the answer of its handler on the wire, observed none", request.id),
+        );
     }
 }

@@ -70,7 +70,12 @@ impl Order {
                 Part::Log { marker: Some(marker) } => self.sent(facts, Mark::Log(*marker), report),
                 Part::Progress { token: Some(token), value } => check_progress(facts, token, *value, report),
                 Part::Cancel { id: Some(id) } if !facts.calls.iter().any(|call| call.id.as_ref() == Some(id)) => {
-                    report.broken(Law::Order, format!("a cancellation of call {id} went before the call"));
+                    report.broken(
+                        Law::Order,
+                        format!(
+                            "call {id}: expected its request before its cancellation, observed the cancellation first"
+                        ),
+                    );
                 }
                 _ => {}
             }
@@ -79,7 +84,10 @@ impl Order {
 
     fn sent(&mut self, facts: &Ledger, mark: Mark, report: &mut Report) {
         let Some(place) = self.committed.iter().position(|committed| *committed == mark) else {
-            report.broken(Law::Order, format!("{mark:?} was overtaken, or went twice"));
+            report.broken(
+                Law::Order,
+                format!("{mark:?}: expected on the wire once and in order, observed again or out of order"),
+            );
             return;
         };
         for overtaken in self.committed.drain(..=place).filter(|other| *other != mark) {
@@ -90,7 +98,7 @@ impl Order {
                 Mark::Call(_) | Mark::Answer(_) => {
                     report.broken(
                         Law::Order,
-                        format!("{mark:?} went before {overtaken:?}, which was committed before it"),
+                        format!("expected {overtaken:?} before {mark:?}, as committed, observed {mark:?} first"),
                     );
                 }
             }
@@ -101,11 +109,17 @@ impl Order {
 fn check_progress(facts: &Ledger, token: &crate::observation::message::Id, value: u64, report: &mut Report) {
     let Some(request) = facts.progress_place(token).and_then(|place| facts.requests.get(place)) else { return };
     if request.answers > 0 {
-        report.broken(Law::Order, format!("progress of request {} after its answer", request.id));
+        report.broken(
+            Law::Order,
+            format!("request {}: expected nothing after its answer, observed progress", request.id),
+        );
     }
     // A damaged token may be that of another request: then it is not known which of the two it is about.
     let shared = facts.shares_token(token);
     if !shared && request.progress.is_some_and(|before| f64::from_bits(value) <= f64::from_bits(before)) {
-        report.broken(Law::Order, format!("progress of request {} did not grow", request.id));
+        report.broken(
+            Law::Order,
+            format!("request {}: expected increasing progress, observed a value that is not larger", request.id),
+        );
     }
 }

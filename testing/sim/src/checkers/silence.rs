@@ -21,7 +21,10 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                         if let Some(request) = of_token.next().filter(|_| cancelled) {
                             report.broken(
                                 Law::Silence,
-                                format!("progress of request {} after its cancellation", request.id),
+                                format!(
+                                    "request {}: expected silence after its cancellation, observed progress",
+                                    request.id
+                                ),
                             );
                         }
                     }
@@ -30,7 +33,10 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
                         if let Some(request) = of_marker.filter(|request| request.phase == Phase::Cancelled) {
                             report.broken(
                                 Law::Silence,
-                                format!("a log of request {} after its cancellation", request.id),
+                                format!(
+                                    "request {}: expected silence after its cancellation, observed a log message",
+                                    request.id
+                                ),
                             );
                         }
                     }
@@ -42,7 +48,13 @@ pub(super) fn check(facts: &Ledger, seen: &Observation, report: &mut Report) {
             for call in facts.calls.iter().filter(|call| call.is_open()) {
                 let parent = call.called.parent.and_then(|parent| facts.request(parent));
                 if parent.is_some_and(|request| request.phase == Phase::Cancelled) {
-                    report.broken(Law::Silence, format!("call {} outlives the cancelled request", call.called.call));
+                    report.broken(
+                        Law::Silence,
+                        format!(
+                            "call {}: expected its end with the cancelled request that made it, observed an open call",
+                            call.called.call
+                        ),
+                    );
                 }
             }
         }
@@ -66,6 +78,9 @@ fn check_answer(facts: &Ledger, answer: &Answer, report: &mut Report) {
             .filter(|request| request.phase == Phase::Cancelled),
     };
     if let Some(request) = cancelled {
-        report.broken(Law::Silence, format!("an answer to request {} after its cancellation", request.id));
+        report.broken(
+            Law::Silence,
+            format!("request {}: expected silence after its cancellation, observed an answer", request.id),
+        );
     }
 }

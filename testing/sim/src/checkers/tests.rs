@@ -178,7 +178,7 @@ fn closing() {
     let closed = Observation::Closed(CloseCause::PeerClosed);
     assert!(
         history().request(0, &json!(7)).see(ENDED).see(closed.clone()).broken().contains(&Law::Closing),
-        "not told"
+        "not stopped"
     );
     assert!(
         history().call(0).send_call(0).see(ENDED).see(closed.clone()).broken().contains(&Law::Closing),

@@ -50,7 +50,7 @@ pub(super) fn at_opening(facts: &mut Facts, must: bool) {
         && must
         && facts.closing.is_none()
     {
-        facts.broken(Law::Answer, format!("the connection was not opened: {kind:?}"));
+        facts.broken(Law::Answer, format!("expected the connection to open, observed {kind:?}"));
     }
 }
 
@@ -58,14 +58,15 @@ pub(super) fn at_opening(facts: &mut Facts, must: bool) {
 pub(super) fn at_progress(facts: &mut Facts, tag: u64, value: f64) {
     // As text, in which whole numbers of this size are exact.
     if !facts.reported.contains(&(tag, value.to_string())) {
-        return facts.broken(Law::Identity, format!("call {tag} was told of progress {value}"));
+        return facts
+            .broken(Law::Identity, format!("call {tag}: expected only progress of its own request, observed {value}"));
     }
     let in_order = facts.transport_kind == TransportKind::Stream;
     let Some(call) = facts.calls.get_mut(&tag) else { return };
     let before = std::mem::replace(&mut call.progressed, value);
     // Over HTTP each round has a stream of its own.
     if value <= before && in_order {
-        facts.broken(Law::Order, format!("call {tag} was told of progress {value} behind {before}"));
+        facts.broken(Law::Order, format!("call {tag}: expected progress above {before}, observed {value}"));
     }
 }
 
@@ -77,7 +78,7 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
         let again = matches!(known.faults.last(), Some(Fault::Status(401 | 403))) && known.again < ASKED_AGAIN;
         known.again += 1;
         if !again {
-            facts.broken(Law::Identity, format!("the id {id} is used twice"));
+            facts.broken(Law::Identity, format!("expected a new request id, observed {id} again"));
         }
         return;
     }
@@ -90,7 +91,12 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
     if let Some(call) = tag.and_then(|tag| facts.calls.get_mut(&tag)) {
         call.ids.push(id.clone());
         if matches!(call.ended, Some((_, CallResult::Failed(_, Outcome::NotSent)))) {
-            facts.broken(Law::Outcome, format!("the request {id} was made for a call that was said not to be sent"));
+            facts.broken(
+                Law::Outcome,
+                format!(
+                    "request {id}: expected none for a call that was reported as not sent, observed it on the wire"
+                ),
+            );
         }
     }
     let cancels_task = method == "tasks/cancel";
@@ -137,7 +143,10 @@ fn round_is_right(facts: &mut Facts, tag: Option<u64>, params: &Value) {
     let Some(call) = tag.and_then(|tag| facts.calls.get(&tag)) else { return };
     let mut states = call.ids.iter().filter_map(|id| facts.requests.get(id)?.state.as_deref());
     if states.all(|state| state != said) {
-        facts.broken(Law::Identity, format!("a round of call {tag:?} says {said:?}, which it was never told"));
+        facts.broken(
+            Law::Identity,
+            format!("call {tag:?}: expected a requestState that the server sent, observed {said:?}"),
+        );
     }
 }
 
@@ -154,27 +163,40 @@ pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
         Some(request) if request.kind != Kind::Opening => {
             let again = std::mem::replace(&mut request.cancelled, true);
             if again {
-                facts.broken(Law::OneEnding, format!("{id:?} is cancelled twice"));
+                facts
+                    .broken(Law::OneEnding, format!("{id:?}: expected one notifications/cancelled, observed a second"));
             }
         }
-        Some(_) => facts.broken(Law::Silence, "the opening of the connection is cancelled"),
-        None => facts.broken(Law::Order, format!("{id:?} is cancelled, and was never sent")),
+        Some(_) => {
+            facts.broken(Law::Silence, "expected no notifications/cancelled for the opening request, observed one");
+        }
+        None => facts.broken(
+            Law::Order,
+            format!("{id:?}: expected notifications/cancelled only for sent requests, observed one for an unknown id"),
+        ),
     }
 }
 
 /// A response of the client: to a request of the server (L8), once (L1), and none to a server that speaks 2026-07-28.
 pub(super) fn at_answer(facts: &mut Facts, id: &Id) {
     if facts.modern && !facts.questions.get(id).is_some_and(|question| question.early) {
-        return facts.broken(Law::Silence, format!("a client of 2026-07-28 answers {id}"));
+        return facts.broken(
+            Law::Silence,
+            format!("expected no response to a request of the server in 2026-07-28, observed one to {id}"),
+        );
     }
     match facts.questions.get_mut(id) {
-        None => facts.broken(Law::Identity, format!("an answer to {id}, which was never asked")),
+        None => facts
+            .broken(Law::Identity, format!("expected responses only to requests of the server, observed one to {id}")),
         Some(question) => {
             question.answers += 1;
             if question.answers > 1 {
-                facts.broken(Law::OneEnding, format!("{id} is answered twice"));
+                facts.broken(Law::OneEnding, format!("{id}: expected one response, observed a second"));
             } else if question.silenced {
-                facts.broken(Law::Silence, format!("{id} is answered, and was taken back long ago"));
+                facts.broken(
+                    Law::Silence,
+                    format!("{id}: expected silence after its cancellation, observed a response"),
+                );
             }
         }
     }
@@ -189,8 +211,8 @@ pub(super) fn at_idle(facts: &mut Facts, transport: &dyn TransportFacts, now: Mo
     facts.peak = facts.waiting(now);
     let most = if facts.transport_kind == TransportKind::Http { LEAVING_HTTP } else { LEAVING };
     // A client that is closed while tasks are to be cancelled waits first until the server has heard of that.
-    let hearing = if facts.cancels_at_close { tasks::HEARING } else { Duration::ZERO };
-    let too_long = facts.closing.is_some_and(|closing| now > closing + most + hearing + SLACK);
+    let reading = if facts.cancels_at_close { tasks::CANCELLATIONS_READ } else { Duration::ZERO };
+    let too_long = facts.closing.is_some_and(|closing| now > closing + most + reading + SLACK);
     let open: Vec<u64> = facts.calls.iter().filter(|(_, call)| call.ended.is_none()).map(|(tag, _)| *tag).collect();
     for tag in open {
         let Some(call) = facts.calls.get(&tag) else { continue };
@@ -200,34 +222,44 @@ pub(super) fn at_idle(facts: &mut Facts, transport: &dyn TransportFacts, now: Mo
         let (said, _) = first_answer(facts, transport, call);
         let again = facts.returns && (call.task.is_some() || facts.plans.get(&tag).is_some_and(|plan| plan.idempotent));
         if said.is_some_and(ResponseKind::decides) && (!again || first_answer_was_in_time(facts, transport, call)) {
-            return facts.broken(Law::Answer, format!("call {tag} waits, and the answer was read: {said:?}"));
+            return facts.broken(
+                Law::Answer,
+                format!("call {tag}: expected an end after its response was read ({said:?}), observed an open call"),
+            );
         }
         if call.cancelled {
-            return facts.broken(Law::Answer, format!("call {tag} waits, and was cancelled"));
+            return facts.broken(
+                Law::Answer,
+                format!("call {tag}: expected an end after its cancellation, observed an open call"),
+            );
         }
         tasks::note_followed(facts, transport, tag);
         // One that has been asked back waits for the program, not for the server.
         let patient = said == Some(ResponseKind::AskBack) && facts.shut.is_none_or(|shut| now <= shut + most + SLACK);
         if (too_long || (transport.is_read_to_end() && !facts.returns)) && !patient {
-            return facts.broken(Law::Closing, format!("call {tag} waits, and the connection is over"));
+            return facts.broken(
+                Law::Closing,
+                format!("call {tag}: expected an end with the connection, observed an open call"),
+            );
         }
     }
     let over = too_long || (transport.is_read_to_end() && !facts.returns);
     changes::at_idle(facts, transport, now, too_long);
     cache::at_idle(facts, now, over);
     if let Some((tag, _)) = facts.calls.iter().find(|(_, call)| call.hears && call.ended.is_some()) {
-        let what = format!("call {tag} has ended, and the stream of its progress has not");
+        let what = format!("call {tag}: expected its progress stream to end with it, observed an open stream");
         return facts.broken(Law::Closing, what);
     }
     let asked = facts.calls.values().any(|call| call.ended.is_none());
     // Over HTTP there is one fetch for as long as there is a client; no request may be in it.
     let over = if facts.transport_kind == TransportKind::Http { facts.requesting == 0 } else { transport.is_dropped() };
     if too_long && !asked && !over {
-        return facts.broken(Law::Closing, "the connection should have ended by now");
+        return facts.broken(Law::Closing, "expected the connection to close within its limit, observed it open");
     }
     let cancels = if tasks::may_be_cancelling(facts, transport, now) { CANCELLING } else { Duration::ZERO };
     if facts.left.is_some_and(|left| now > left + most + cancels + SLACK) && !transport.is_dropped() {
-        return facts.broken(Law::Closing, "the client was dropped, but its connection is still open");
+        return facts
+            .broken(Law::Closing, "expected the connection to close after the client was dropped, observed it open");
     }
     if facts.closing.is_none() && facts.left.is_none() && !facts.trouble && transport.is_quiet() {
         over_are_taken_back(facts, transport, now);
@@ -242,23 +274,29 @@ pub(super) fn at_idle(facts: &mut Facts, transport: &dyn TransportFacts, now: Mo
 /// Nothing will ever happen again.
 pub(super) fn at_last(facts: &mut Facts, transport: &dyn TransportFacts, executor: &Executor) {
     if let Some(panic) = executor.escaped() {
-        return facts.broken(Law::Isolation, format!("a panic came out of the client: {panic}"));
+        return facts.broken(Law::Isolation, format!("expected no panic from the client, observed {panic}"));
     }
     if let Some((tag, _)) = facts.calls.iter().find(|(_, call)| call.ended.is_none()) {
-        let what = format!("call {tag} never ends");
+        let what = format!("call {tag}: expected an end, observed an open call at the end of the run");
         return facts.broken(Law::Answer, what);
     }
     if let Some((number, _)) = facts.listeners.iter().find(|(_, listener)| listener.ended.is_none()) {
-        let what = format!("listener {number} never ends");
+        let what = format!("listener {number}: expected an end, observed it open at the end of the run");
         return facts.broken(Law::Answer, what);
     }
     if let (tasks, jobs, timers) = executor.left()
         && tasks + jobs + timers > 0
     {
-        return facts.broken(Law::Closing, format!("{tasks} tasks, {jobs} jobs and {timers} timers are left"));
+        return facts.broken(
+            Law::Closing,
+            format!(
+                "expected nothing left at the end of the run, observed {tasks} tasks, {jobs} jobs and {timers} timers"
+            ),
+        );
     }
     if !transport.is_dropped() {
-        return facts.broken(Law::Closing, "the transport was never dropped");
+        return facts
+            .broken(Law::Closing, "expected the transport to be dropped, observed it alive at the end of the run");
     }
     not_sent_in_part(facts);
 }

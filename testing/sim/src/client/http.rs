@@ -71,9 +71,9 @@ impl HttpServer {
         }
         if origin.in_session && origin.link < self.state().first_known {
             let now = self.executor.now();
-            let told = *self.state().lost.entry(origin.link).or_insert(now);
-            if request.method == Method::DELETE && now > told + LEAVING_HTTP {
-                let what = "a session is ended that the client was told of long ago that it is lost";
+            let lost_at = *self.state().lost.entry(origin.link).or_insert(now);
+            if request.method == Method::DELETE && now > lost_at + LEAVING_HTTP {
+                let what = "expected no DELETE for a session that was reported as lost, observed one";
                 self.journal.facts().broken(Law::Closing, what);
             }
             self.journal.lose_session(origin.link);
@@ -208,11 +208,14 @@ impl HttpServer {
         };
         let (stream, next) = State::after(last);
         let Some(whole) = self.state().whole(stream) else {
-            self.journal.facts().broken(Law::Identity, format!("the event {last} was never sent"));
+            self.journal
+                .facts()
+                .broken(Law::Identity, format!("expected a Last-Event-ID that was sent, observed {last}"));
             return self.fails(None, Fault::Broken);
         };
         if whole != next {
-            let what = format!("the client goes on after {last}, and has read {whole} events");
+            let what =
+                format!("expected a resumption after the {whole} events that were read, observed Last-Event-ID {last}");
             self.journal.facts().broken(Law::Order, what);
         }
         match self.draw(|random| random.below(100)) {
@@ -304,7 +307,7 @@ impl Fetch for SimulatedFetch {
         let web = self.0.clone();
         web.journal.note("fetch", 0, request.method.as_str().as_bytes());
         if web.modern && request.method != Method::POST && web.journal.facts().opened == Some(Ok(())) {
-            let what = format!("a client of 2026-07-28 makes a {}", request.method);
+            let what = format!("expected only POST in 2026-07-28, observed {}", request.method);
             web.journal.facts().broken(Law::Silence, what);
         }
         let origin = web.origin(&request);

@@ -17,19 +17,19 @@ impl Caller {
         let uris = vec![own(listening.number), shared(listening.resource)];
         let mut changes = client.changes(SubscriptionFilter::new().with_resource_subscriptions(uris));
         drop(client);
-        let ear = ListenerGuard { caller: Arc::clone(self), number: listening.number };
+        let guard = ListenerGuard { caller: Arc::clone(self), number: listening.number };
         let listener = self.executor.spawn_harness_task(async move {
             while let Some(change) = changes.next().await {
-                let heard = match &change {
+                let item = match &change {
                     Ok(Change::Listening(_)) => StreamItem::Listening,
                     Ok(Change::Resource(uri)) => serial(uri).map_or(StreamItem::Other, StreamItem::Change),
                     _ => StreamItem::Other,
                 };
-                ear.caller.journal.heard(ear.number, &heard, &format!("{change:?}"));
+                guard.caller.journal.received(guard.number, &item, &format!("{change:?}"));
             }
             // A listener that stops drops its client.
             drop(changes);
-            drop(ear);
+            drop(guard);
         });
         self.keep_listener(listener);
     }

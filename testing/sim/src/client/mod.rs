@@ -61,7 +61,7 @@ pub struct Totals {
     pub cancelled_tasks: u64,
     /// Rounds beyond the first.
     pub rounds: u64,
-    /// Changes that listeners heard of.
+    /// Changes that listeners received.
     pub changes: u64,
     /// How often a subscription was reported.
     pub listened: u64,
@@ -240,7 +240,7 @@ impl<const HTTP: bool> World for Simulated<HTTP> {
             tasks: count(facts.tasks.len()),
             cancelled_tasks: count(checks::tasks::cancelled(&facts)),
             rounds: facts.counts.rounds,
-            changes: count(facts.listeners.values().map(|listener| listener.heard).sum()),
+            changes: count(facts.listeners.values().map(|listener| listener.received).sum()),
             listened: count(facts.listeners.values().map(|listener| listener.began).sum()),
             kept: facts.cache.spared,
             resumed: facts.counts.resumed,

@@ -200,7 +200,7 @@ pub(super) enum TaskStep {
     AsksAnew,
     /// It is called by another name.
     Renamed,
-    /// Nobody knows it any more.
+    /// The server has forgotten it.
     Vanished,
     WrongShape,
     Silent,

@@ -88,7 +88,10 @@ fn run<W: World>(script: &W::Script, kept: bool) -> (W::Totals, Option<Violation
         drop(world);
         // Whatever still refers to it will never be dropped: a leak, here or in what is simulated.
         let leaked = executor.references() > 1;
-        let leak = || Violation { law: Law::Closing, what: "something is left in memory when all is over".to_owned() };
+        let leak = || Violation {
+            law: Law::Closing,
+            what: "expected no references at the end of the run, observed a leak".to_owned(),
+        };
         let violation = violation.or_else(|| leaked.then(leak));
         (totals, violation, lines)
     })
@@ -100,7 +103,9 @@ fn play<W: World>(world: &W) {
             return;
         }
         if world.executor().steps() > MOST_STEPS {
-            return world.with_record(|record| record.broken(Law::Isolation, "it never comes to rest"));
+            return world.with_record(|record| {
+                record.broken(Law::Isolation, "expected the run to come to rest, observed more steps than the limit");
+            });
         }
     }
     world.at_last();

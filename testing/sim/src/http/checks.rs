@@ -31,7 +31,7 @@ pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: LifetimeKind) {
     }
     let sent: usize = facts.requests_of(tag).map(|request| request.sent).sum();
     if facts.lives_of(tag, what).count() > sent {
-        return facts.broken(Law::Identity, format!("the call {tag} was started more often than it was sent"));
+        return facts.broken(Law::Identity, format!("call {tag}: expected one start per request, observed another"));
     }
     let session = facts.requests_of(tag).find_map(|request| request.session);
     let of_session = |life: &&LifetimeFacts| {
@@ -40,17 +40,20 @@ pub(super) fn at_begin(facts: &mut Facts, tag: u64, what: LifetimeKind) {
     };
     let (running, most) = (facts.alive().filter(of_session).count(), facts.limits.in_flight);
     if session.is_some() && running > most {
-        return facts.broken(Law::Bounded, format!("{running} handlers run in a session, and the limit is {most}"));
+        return facts
+            .broken(Law::Bounded, format!("expected at most {most} handlers in a session, observed {running}"));
     }
     if what == LifetimeKind::Handler && facts.session_of(tag).is_some_and(|session| session.deleted.is_some()) {
-        return facts.broken(Law::Closing, format!("the call {tag} was started after its session was deleted"));
+        return facts
+            .broken(Law::Closing, format!("call {tag}: expected no start after DELETE of its session, observed one"));
     }
     if what == LifetimeKind::Handler && facts.requests_of(tag).all(|request| request.hung_up) {
-        facts.broken(Law::Closing, format!("the call {tag} was started after its client hung up"));
+        facts
+            .broken(Law::Closing, format!("call {tag}: expected no start after its client disconnected, observed one"));
     }
 }
 
-/// A handler was dropped: there has to be a reason. A client that is cut off is none before 2026-07-28 (L2).
+/// A handler was dropped: there has to be a reason. Before 2026-07-28 a lost client is not a reason (L2).
 pub(super) fn at_drop(facts: &mut Facts, now: Moment, tag: u64, began: Moment) {
     let late = facts.limits.handler_deadline.is_some_and(|most| began + most <= now + SLACK);
     let stopped = facts.requests_of(tag).any(|request| request.cancels > 0 || request.hung_up);
@@ -58,7 +61,10 @@ pub(super) fn at_drop(facts: &mut Facts, now: Moment, tag: u64, began: Moment) {
     let modern = facts.session_of(tag).is_none();
     let suspended = modern && facts.calls.get(&tag).is_some_and(super::script::Call::asks);
     if !(late || stopped || ended || suspended || facts.closing.is_some()) {
-        facts.broken(Law::Answer, format!("the handler of {tag} was stopped without a cancellation"));
+        facts.broken(
+            Law::Answer,
+            format!("call {tag}: expected its handler to run until it is cancelled, observed a stop"),
+        );
     }
 }
 
@@ -91,12 +97,13 @@ pub(super) fn at_response(facts: &mut Facts, now: Moment, number: u64, status: u
     };
     let succeeds = (200..300).contains(&status);
     if !fits || (succeeds && !delivered) {
-        let what = format!("{purpose:?} is responded to with {status}");
+        let what = format!("{purpose:?}: expected another status, observed {status}");
         return facts.broken(if matches!(purpose, Purpose::Resume(_)) { Law::Order } else { Law::Answer }, what);
     }
     let at_once = !matches!(purpose, Purpose::Request(..) | Purpose::Open);
     if succeeds && at_once && deleted {
-        return facts.broken(Law::Closing, format!("{purpose:?} is taken although its session was deleted"));
+        return facts
+            .broken(Law::Closing, format!("{purpose:?}: expected 404 after DELETE of its session, observed success"));
     }
     let session = facts.exchanges.get(&number).and_then(|exchange| exchange.session);
     if let Some(session) = session.and_then(|session| facts.sessions.get_mut(session)) {
@@ -122,14 +129,14 @@ pub(super) fn at_event(facts: &mut Facts, number: u64, id: Option<&str>, data: &
     };
     let Some((stream, place)) = exchange.place else {
         if id.is_some() {
-            facts.broken(Law::Order, "an event has an id, and there is nothing that it could resume");
+            facts.broken(Law::Order, "expected no event id without a session to resume, observed one");
         }
         return of_request.map(Some);
     };
     exchange.place = Some((stream, place + 1));
     let session = exchange.session.and_then(|session| facts.sessions.get_mut(session))?;
     let Some(id) = id else {
-        facts.broken(Law::Order, "an event of a session has no id");
+        facts.broken(Law::Order, "expected an id on each event of a session, observed none");
         return None;
     };
     let known = session.streams.get_mut(stream)?;
@@ -139,14 +146,14 @@ pub(super) fn at_event(facts: &mut Facts, number: u64, id: Option<&str>, data: &
         Some(true) => None,
         Some(false) => {
             let before = known.events.get(place).map_or("", |(before, _)| before.as_str());
-            let what = format!("the event at place {place} of a stream was {before}, and is {id} when it is resumed");
+            let what = format!("expected event {before} at position {place} of the resumed stream, observed {id}");
             facts.broken(Law::Order, what);
             None
         }
         None => {
             known.events.push((id.to_owned(), data.to_vec()));
             if let Some(other) = session.places.insert(id.to_owned(), (stream, place)) {
-                let what = format!("the event {id} is at {other:?} and at {:?}", (stream, place));
+                let what = format!("event {id}: expected one position, observed {other:?} and {:?}", (stream, place));
                 facts.broken(Law::Order, what);
             }
             (!data.is_empty()).then_some(request)
@@ -157,7 +164,7 @@ pub(super) fn at_event(facts: &mut Facts, number: u64, id: Option<&str>, data: &
 /// Nothing of a panic is to be seen (L6).
 pub(super) fn at_bytes(facts: &mut Facts, bytes: &[u8]) {
     if bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()) {
-        facts.broken(Law::Isolation, "the text of a panic is on the wire");
+        facts.broken(Law::Isolation, "expected no panic text on the wire, observed it");
     }
 }
 
@@ -175,7 +182,10 @@ pub(super) fn at_end_of_body(facts: &mut Facts, number: u64) {
             && !exchange.refused
             && !ended
         {
-            facts.broken(Law::Answer, format!("the response of {request} ends without its answer"));
+            facts.broken(
+                Law::Answer,
+                format!("request {request}: expected its answer in the response, observed the end without it"),
+            );
         }
         return;
     };
@@ -185,14 +195,17 @@ pub(super) fn at_end_of_body(facts: &mut Facts, number: u64) {
         return;
     }
     let Some(request) = stream.request else {
-        return facts.broken(Law::Closing, "the stream of a session ends although the session goes on");
+        return facts.broken(Law::Closing, "expected the stream of an open session to stay open, observed its end");
     };
     let known = facts.requests.get(&request);
     let cancelled = known.is_some_and(|known| known.cancels > 0);
     let call = known.and_then(|known| known.tag).and_then(|tag| facts.calls.get(&tag));
     let released = session.primes() && call.is_some_and(super::script::Call::releases);
     if !cancelled && !released {
-        facts.broken(Law::Answer, format!("the stream of {request} ends without its answer"));
+        facts.broken(
+            Law::Answer,
+            format!("request {request}: expected its answer on its stream, observed the end without it"),
+        );
     }
 }
 
@@ -217,21 +230,29 @@ pub(super) fn silence(facts: &mut Facts, now: Moment, number: u64) {
 /// Nothing will ever happen again.
 pub(super) fn at_last(facts: &mut Facts, executor: &Executor, sessions: usize) {
     if let Some(panic) = executor.escaped() {
-        facts.broken(Law::Isolation, format!("a panic came out of the service: {panic}"));
+        facts.broken(Law::Isolation, format!("expected no panic from the service, observed {panic}"));
     }
     let endless = facts.exchanges.values().find(|exchange| !exchange.over).map(|exchange| exchange.purpose.clone());
     if let Some(purpose) = endless {
-        facts.broken(Law::Answer, format!("the response of {purpose:?} never ends"));
+        facts.broken(
+            Law::Answer,
+            format!("{purpose:?}: expected its response to end, observed it open at the end of the run"),
+        );
     }
     if let (tasks, jobs, timers) = executor.left()
         && tasks + jobs + timers + sessions > 0
     {
-        let what = format!("{tasks} tasks, {jobs} jobs, {timers} timers and {sessions} sessions are left");
+        let what = format!(
+            "expected nothing left at the end of the run, observed {tasks} tasks, {jobs} jobs, {timers} timers and {sessions} sessions"
+        );
         facts.broken(Law::Closing, what);
     }
     let left = facts.alive().next().map(|life| (life.what, life.tag));
     if let Some((what, tag)) = left {
-        facts.broken(Law::Closing, format!("a {what:?} of {tag} is left"));
+        facts.broken(
+            Law::Closing,
+            format!("call {tag}: expected nothing left at the end of the run, observed {what:?}"),
+        );
     }
     cleaned_up(facts);
 }
@@ -255,7 +276,10 @@ fn cleaned_up(facts: &mut Facts) {
         cleanup.what == LifetimeKind::Cleanup && alone && too_early && !suspended
     });
     if let Some(life) = lost {
-        let what = format!("a cleanup of {} was dropped before its time was up", life.tag);
+        let what = format!(
+            "call {}: expected its cleanup to run to its end or deadline, observed it dropped before",
+            life.tag
+        );
         facts.broken(Law::Closing, what);
     }
 }

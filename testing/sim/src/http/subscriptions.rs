@@ -69,9 +69,10 @@ pub(super) fn at_message(facts: &mut Facts, request: Option<u64>, part: &Part, d
         (Some((number, subscription)), Part::Answer(Answer { id: Some(_), result, .. })) => {
             subscription.facts.answered(&number.to_string(), result.as_deref())
         }
-        (None, Part::Notification { method }) if id_in(data).is_some() => {
-            broken(Law::Identity, format!("{method} of a subscription is on the stream of {request:?}"))
-        }
+        (None, Part::Notification { method }) if id_in(data).is_some() => broken(
+            Law::Identity,
+            format!("expected {method} on the stream of its subscription, observed it on the stream of {request:?}"),
+        ),
         _ => Ok(()),
     };
     if let Err(Violation { law, what }) = checked {
@@ -91,12 +92,18 @@ fn notified(
     let method = message["method"].as_str().unwrap_or_default();
     let id = id_of(&message["params"]);
     if id.as_deref() != Some(&*number) {
-        return broken(Law::Identity, format!("{method} of {id:?} is on the stream of {number}"));
+        return broken(
+            Law::Identity,
+            format!("expected {method} of {id:?} on its own stream, observed it on the stream of {number}"),
+        );
     }
     facts.notified(&number, method, &message["params"], events)?;
     let named = facts.resources();
     if named > most {
-        return broken(Law::Bounded, format!("the subscription {number} names {named} resources, and may name {most}"));
+        return broken(
+            Law::Bounded,
+            format!("subscription {number}: expected at most {most} resources, observed {named}"),
+        );
     }
     Ok(())
 }
@@ -117,7 +124,10 @@ pub(super) fn at_end_of_body(facts: &mut Facts, now: Moment, exchange: u64) {
     let cut = subscription.is_some_and(|subscription| subscription.facts.acknowledged && !subscription.facts.ended);
     let waited_for = subscription.is_some_and(|subscription| subscription.is_read) || !late;
     if cut && waited_for && !facts.dropped {
-        facts.broken(Law::Closing, format!("the response of the subscription {request} ends without its result"));
+        facts.broken(
+            Law::Closing,
+            format!("subscription {request}: expected its result before the end of the response, observed none"),
+        );
     }
 }
 

@@ -78,7 +78,9 @@ impl SubscriptionFacts {
     /// L2: a client that reads has been notified of everything.
     pub(crate) fn all_told(&self, id: &str) -> Result<(), Violation> {
         match self.owed.keys().next() {
-            Some(change) => broken(Law::Answer, format!("{change:?} was not told on the subscription {id}")),
+            Some(change) => {
+                broken(Law::Answer, format!("subscription {id}: expected a notification of {change:?}, observed none"))
+            }
             None => Ok(()),
         }
     }
@@ -86,20 +88,29 @@ impl SubscriptionFacts {
     /// A notification of this subscription, which ends at this position.
     pub(crate) fn notified(&mut self, id: &str, method: &str, params: &Value, position: u64) -> Result<(), Violation> {
         if self.ended {
-            return broken(Law::Order, format!("{method} behind the end of the subscription {id}"));
+            return broken(Law::Order, format!("subscription {id}: expected nothing after its end, observed {method}"));
         }
         if method == "notifications/subscriptions/acknowledged" {
             return self.acknowledge(id, params);
         }
         if !self.acknowledged {
-            return broken(Law::Order, format!("{method} before the acknowledgement of the subscription {id}"));
+            return broken(
+                Law::Order,
+                format!("subscription {id}: expected its acknowledgement first, observed {method}"),
+            );
         }
         let Some(change) = Change::of_notification(method, params).filter(|change| self.filter.wants(*change)) else {
-            return broken(Law::Identity, format!("{method} on the subscription {id}, which did not ask for it"));
+            return broken(
+                Law::Identity,
+                format!("subscription {id}: expected only notifications of its filter, observed {method}"),
+            );
         };
         let changes = self.changes.entry(change).or_default();
         if *changes == 0 {
-            return broken(Law::Identity, format!("{change:?} is told on the subscription {id} and did not happen"));
+            return broken(
+                Law::Identity,
+                format!("subscription {id}: expected only changes that happened, observed {change:?}"),
+            );
         }
         *changes -= 1;
         for due in [&mut self.owed, &mut self.late] {
@@ -112,10 +123,16 @@ impl SubscriptionFacts {
 
     fn acknowledge(&mut self, id: &str, params: &Value) -> Result<(), Violation> {
         if std::mem::replace(&mut self.acknowledged, true) {
-            return broken(Law::OneEnding, format!("the subscription {id} is acknowledged twice"));
+            return broken(
+                Law::OneEnding,
+                format!("subscription {id}: expected one acknowledgement, observed a second"),
+            );
         }
         if !self.filter.is_promised_by(&params["notifications"]) {
-            let what = format!("the subscription {id} is acknowledged with {}", params["notifications"]);
+            let what = format!(
+                "subscription {id}: expected the filter that it asked for, observed {}",
+                params["notifications"]
+            );
             return broken(Law::Identity, what);
         }
         Ok(())
@@ -125,23 +142,35 @@ impl SubscriptionFacts {
     /// everything that waited to be read.
     pub(crate) fn answered(&mut self, id: &str, result: Option<&str>) -> Result<(), Violation> {
         if std::mem::replace(&mut self.ended, true) {
-            return broken(Law::OneEnding, format!("the subscription {id} ends twice"));
+            return broken(Law::OneEnding, format!("subscription {id}: expected one end, observed a second"));
         }
         if !self.acknowledged {
             return match result {
-                Some(_) => broken(Law::Order, format!("the subscription {id} has a result and no acknowledgement")),
+                Some(_) => broken(
+                    Law::Order,
+                    format!("subscription {id}: expected its acknowledgement before its result, observed none"),
+                ),
                 None => Ok(()),
             };
         }
         let result = result.and_then(|result| serde_json::from_str::<Value>(result).ok());
         let Some(result) = result else {
-            return broken(Law::Closing, format!("the subscription {id} was acknowledged and ends with an error"));
+            return broken(
+                Law::Closing,
+                format!("subscription {id}: expected a result after its acknowledgement, observed an error"),
+            );
         };
         if id_of(&result).as_deref() != Some(id) {
-            return broken(Law::Identity, format!("the result of the subscription {id} names another"));
+            return broken(
+                Law::Identity,
+                format!("subscription {id}: expected its own id in its result, observed another"),
+            );
         }
         match self.late.keys().next() {
-            Some(change) => broken(Law::Order, format!("the subscription {id} ends before {change:?} is told")),
+            Some(change) => broken(
+                Law::Order,
+                format!("subscription {id}: expected a notification of {change:?} before its end, observed none"),
+            ),
             None => Ok(()),
         }
     }

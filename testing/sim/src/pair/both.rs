@@ -23,7 +23,10 @@ pub(super) fn check_quiet(
     }
     for call in calls(client, by_hand).chain(calls(server, by_hand)).filter(|call| call.is_open() && call.id.is_some())
     {
-        report.broken(Law::Answer, format!("call {} waits for an answer that will not come", call.called.call));
+        report.broken(
+            Law::Answer,
+            format!("call {}: expected an answer, observed an open call with nothing in transit", call.called.call),
+        );
     }
 }
 
@@ -37,7 +40,7 @@ pub(super) fn check_closed(
 ) {
     for (name, side) in [("server", server), ("client", client)] {
         if !side.closed && !side.panicked {
-            report.broken(Law::Closing, format!("the {name} has not closed although its peer is gone"));
+            report.broken(Law::Closing, format!("{name}: expected it to close after its peer, observed it open"));
         }
     }
     if tainted {
@@ -47,7 +50,13 @@ pub(super) fn check_closed(
         for call in calls(caller, by_hand) {
             let seen = call.id.as_ref().is_some_and(|id| called.requests.iter().any(|request| request.id == *id));
             if seen && !call.written {
-                report.broken(Law::Outcome, format!("call {} arrived and was never written", call.called.call));
+                report.broken(
+                    Law::Outcome,
+                    format!(
+                        "call {}: expected only written calls at the peer, observed one that was not written",
+                        call.called.call
+                    ),
+                );
             }
         }
     }

@@ -106,8 +106,10 @@ pub fn trace(seed: impl Into<Seed>) -> Vec<String> {
 impl Failure {
     /// The same as every world tells it.
     pub(crate) fn shrunk(&self) -> Shrunk {
-        let unknown =
-            || Violation { law: Law::Isolation, what: "the seed does not fail when it is run again".to_owned() };
+        let unknown = || Violation {
+            law: Law::Isolation,
+            what: "expected the same violation in a second run of the seed, observed none".to_owned(),
+        };
         let violation = self.violations.first().cloned().unwrap_or_else(unknown);
         Shrunk { violation, steps: self.steps.clone(), text: self.to_string() }
     }

@@ -170,7 +170,8 @@ impl<'a> World<'a> {
             (self.server.endpoint.now, self.client.endpoint.now) = (self.now, self.now);
             self.handle(event);
         }
-        self.report.broken(crate::law::Law::Bounded, "the run does not come to rest");
+        self.report
+            .broken(crate::law::Law::Bounded, "expected the run to come to rest, observed more events than the limit");
     }
 
     fn queue_up(&mut self, when: Moment, event: QueuedEvent) {

@@ -28,22 +28,22 @@ pub(super) fn at_begin(facts: &mut Facts, now: Moment, tag: u64, what: LifetimeK
         facts.alive().filter(|life| matches!(life.what, LifetimeKind::Handler | LifetimeKind::Thread)).count();
     let (open, most) = (facts.subscriptions.open(), facts.limits.in_flight);
     if running + open > most {
-        let what = format!("{running} handlers run and {open} subscriptions are open, and the limit is {most}");
+        let what = format!("expected at most {most} in flight, observed {running} handlers and {open} subscriptions");
         facts.broken(Law::Bounded, what);
     }
     there_is_room(facts, now, written);
     if facts.lives_of(tag, what).count() > 1 {
-        facts.broken(Law::Identity, format!("the call with tag {tag} was started twice"));
+        facts.broken(Law::Identity, format!("call {tag}: expected one start, observed a second"));
     }
     if facts.ended.is_some() && what == LifetimeKind::Handler {
-        facts.broken(Law::Closing, format!("the call with tag {tag} was started after the end of the connection"));
+        facts.broken(Law::Closing, format!("call {tag}: expected no start after the close, observed one"));
     }
 }
 
 /// A frame: nothing of a panic is in it (L6).
 pub(super) fn at_frame(facts: &mut Facts, line: &[u8]) {
     if line.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()) {
-        facts.broken(Law::Isolation, "the text of a panic is on the wire");
+        facts.broken(Law::Isolation, "expected no panic text on the wire, observed it");
     }
 }
 
@@ -55,16 +55,16 @@ pub(super) fn at_answer(facts: &mut Facts, id: &Id, answer: &Answer) {
             facts.corrupted -= 1;
             return;
         }
-        return facts.broken(Law::Identity, format!("an answer to {id}, which was never sent"));
+        return facts.broken(Law::Identity, format!("expected answers only to sent requests, observed one to {id}"));
     };
     request.answers += 1;
     request.results += usize::from(answer.result.is_some());
     let (asked, answers, silenced) = (request.sent + request.doubtful, request.answers, request.silenced);
     if answers > asked {
-        facts.broken(Law::OneEnding, format!("{answers} answers to {id}, which was sent {asked} times"));
+        facts.broken(Law::OneEnding, format!("id {id}: expected at most {asked} answers, observed {answers}"));
     }
     if silenced {
-        facts.broken(Law::Silence, format!("an answer to {id} after its cancellation was taken in"));
+        facts.broken(Law::Silence, format!("id {id}: expected silence after its cancellation, observed an answer"));
     }
     let tag = answer.result.as_deref().and_then(|text| {
         let (_, rest) = text.split_once("\"tag:")?;
@@ -74,16 +74,16 @@ pub(super) fn at_answer(facts: &mut Facts, id: &Id, answer: &Answer) {
     let seen = facts.tags.entry(tag).or_default();
     *seen += 1;
     if *seen > 1 {
-        facts.broken(Law::OneEnding, format!("the call with tag {tag} is answered twice"));
+        facts.broken(Law::OneEnding, format!("call {tag}: expected one answer, observed a second"));
     }
     if facts.calls.get(&tag).is_some_and(|call| call.id != **id) {
-        facts.broken(Law::Identity, format!("the call with tag {tag} is answered under the id {id}"));
+        facts.broken(Law::Identity, format!("call {tag}: expected its answer under its own id, observed {id}"));
     }
     let cleaned = facts.lives_of(tag, LifetimeKind::Cleanup).any(|life| life.running);
     if cleaned {
         facts.broken(
             Law::OneEnding,
-            format!("the call with tag {tag} is answered, and cleaned up as if it was cancelled"),
+            format!("call {tag}: expected an answer or a cancellation, observed an answer and its cleanup"),
         );
     }
 }
@@ -107,7 +107,7 @@ pub(super) fn at_idle(facts: &mut Facts, now: Moment, link_is_empty: bool, writt
     }
     let uncancelled = |id: &Id| facts.requests.get(id).is_some_and(|request| request.cancels == 0);
     if let Some(id) = facts.asks.iter().find(|id| uncancelled(id)) {
-        let what = format!("{id}, which the connection answers by itself, waits although nothing else happens");
+        let what = format!("{id}: expected an answer of the connection itself, observed none while nothing runs");
         return facts.broken(Law::Isolation, what);
     }
     let waits = facts.requests.iter().find(|(_, request)| {
@@ -117,7 +117,8 @@ pub(super) fn at_idle(facts: &mut Facts, now: Moment, link_is_empty: bool, writt
         quick && request.sent == 1 && request.cancels == 0 && request.answers == 0
     });
     if let Some((id, _)) = waits {
-        let what = format!("{id}, whose handler needs no time, waits although nothing else happens");
+        let what =
+            format!("{id}: expected an answer of a handler that needs no time, observed none while nothing runs");
         facts.broken(Law::Answer, what);
     }
 }
@@ -145,7 +146,10 @@ fn there_is_room(facts: &mut Facts, now: Moment, written: usize) {
     let returned = returned.iter().filter_map(|number| facts.lives.get(number)).filter_map(is_wanted);
     let waiting = returned.sum::<usize>().saturating_sub(written);
     if waiting >= most {
-        facts.broken(Law::Bounded, format!("a handler begins while {waiting} bytes wait to be written, of {most}"));
+        facts.broken(
+            Law::Bounded,
+            format!("expected no start above {most} bytes of unwritten output, observed one at {waiting}"),
+        );
     }
 }
 
@@ -169,7 +173,7 @@ fn stopped_are_dropped(facts: &mut Facts) {
             })
     });
     if let Some((id, _)) = goes_on {
-        let what = format!("the handler of {id} goes on although its cancellation was taken in");
+        let what = format!("{id}: expected its handler to stop after its cancellation, observed it running");
         facts.broken(Law::Closing, what);
     }
 }
@@ -179,8 +183,7 @@ fn nothing_is_left(facts: &mut Facts) {
     let blocked = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Blocking);
     let left = facts.alive().find(|life| life.what != LifetimeKind::Thread && !blocked(life.tag));
     if let Some(life) = left {
-        let what =
-            format!("after the end of the connection a {:?} of the call with tag {} is left", life.what, life.tag);
+        let what = format!("call {}: expected nothing left after the close, observed {:?}", life.tag, life.what);
         facts.broken(Law::Closing, what);
     }
 }
@@ -188,17 +191,17 @@ fn nothing_is_left(facts: &mut Facts) {
 /// The server's future has just ended by itself: it took no longer than it may (L5), and what could be stopped was.
 pub(super) fn at_the_end(facts: &mut Facts, now: Moment) {
     let Some(closing) = facts.closing else {
-        return facts.broken(Law::Closing, "the server ended without a cause");
+        return facts.broken(Law::Closing, "expected a cause for the end of the server, observed none");
     };
     let took = now.since(closing);
     let most = facts.limits.drain_deadline;
     if took > most + SLACK {
-        facts.broken(Law::Closing, format!("the server took {took:?} to end, and may take {most:?}"));
+        facts.broken(Law::Closing, format!("expected the server to end within {most:?}, observed {took:?}"));
     }
     let stoppable = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Async);
     let left = facts.alive().find(|life| life.what == LifetimeKind::Handler && stoppable(life.tag));
     if let Some(life) = left {
-        let what = format!("the handler of the call with tag {} was not stopped before the end", life.tag);
+        let what = format!("call {}: expected its handler to stop before the close, observed it running", life.tag);
         facts.broken(Law::Closing, what);
     }
 }
@@ -210,7 +213,10 @@ pub(super) fn all_answered(facts: &mut Facts, when: &str) {
         request.cancels == 0 && request.doubtful == 0 && ended < request.sent
     });
     if let Some((id, request)) = waits {
-        let what = format!("{} of {} requests with the id {id} are answered {when}", request.answers, request.sent);
+        let what = format!(
+            "id {id}: expected an answer to each request, observed {} for {} {when}",
+            request.answers, request.sent
+        );
         facts.broken(Law::Answer, what);
     }
 }
@@ -221,19 +227,24 @@ const MUCH: usize = 1 << 20;
 /// Nothing will ever happen again.
 pub(super) fn at_last(facts: &mut Facts, executor: &Executor, all_read: bool) {
     if let Some(panic) = executor.escaped() {
-        facts.broken(Law::Isolation, format!("a panic came out of the shell: {panic}"));
+        facts.broken(Law::Isolation, format!("expected no panic from the server, observed {panic}"));
     }
     let Some(ended) = facts.ended else {
-        return facts.broken(Law::Closing, "the server never ends");
+        return facts.broken(Law::Closing, "expected the server to end, observed it running at the end of the run");
     };
     if let (tasks, jobs, timers) = executor.left()
         && tasks + jobs + timers > 0
     {
-        facts.broken(Law::Closing, format!("{tasks} tasks, {jobs} jobs and {timers} timers are left"));
+        facts.broken(
+            Law::Closing,
+            format!(
+                "expected nothing left at the end of the run, observed {tasks} tasks, {jobs} jobs and {timers} timers"
+            ),
+        );
     }
     let left = facts.alive().next();
     if let Some(life) = left {
-        let what = format!("a {:?} of the call with tag {} is left", life.what, life.tag);
+        let what = format!("call {}: expected nothing left at the end of the run, observed {:?}", life.tag, life.what);
         facts.broken(Law::Closing, what);
     }
     cleaned_up(facts, ended);
@@ -270,7 +281,10 @@ fn cleaned_up(facts: &mut Facts, ended: Moment) {
         cleanup.what == LifetimeKind::Cleanup && stopped && in_time
     });
     if let Some(life) = lost {
-        let what = format!("a cleanup of the call with tag {} was dropped before its time was up", life.tag);
+        let what = format!(
+            "call {}: expected its cleanup to run to its end or deadline, observed it dropped before",
+            life.tag
+        );
         facts.broken(Law::Closing, what);
     }
 }
@@ -278,12 +292,15 @@ fn cleaned_up(facts: &mut Facts, ended: Moment) {
 /// L10: the outcomes that callers got agree with the wire.
 fn outcomes(facts: &mut Facts) {
     if facts.calls_answered > facts.answers_sent {
-        let what = format!("{} calls were answered, and the peer sent {}", facts.calls_answered, facts.answers_sent);
+        let what = format!(
+            "expected no more answered calls than responses of the peer, observed {} calls and {} responses",
+            facts.calls_answered, facts.answers_sent
+        );
         facts.broken(Law::Outcome, what);
     }
     if facts.calls_seen + facts.calls_not_sent > facts.calls_made {
         let what = format!(
-            "{} calls were seen and {} are said not to have been sent, of {}",
+            "expected each call on the wire or reported as not sent, observed {} on the wire and {} reported, of {}",
             facts.calls_seen, facts.calls_not_sent, facts.calls_made
         );
         facts.broken(Law::Outcome, what);
@@ -299,6 +316,6 @@ fn started_are_answered(facts: &mut Facts) {
         begun && request.sent == 1 && request.cancels == 0 && request.answers == 0
     });
     if let Some((id, _)) = waits {
-        facts.broken(Law::Answer, format!("{id} was begun and not answered although the peer read to the end"));
+        facts.broken(Law::Answer, format!("{id}: expected an answer to a peer that reads to the end, observed none"));
     }
 }

@@ -293,7 +293,9 @@ impl Journal {
                 Part::Progress { token: Some(token), value } => facts.progressed(token, f64::from_bits(*value)),
                 Part::Log { marker: Some(tag) } => facts.logged(*tag),
                 Part::Notification { .. } | Part::Cancel { .. } => facts.notified(line),
-                Part::Unreadable { .. } => facts.broken(Law::Order, "the server wrote what is no message"),
+                Part::Unreadable { .. } => {
+                    facts.broken(Law::Order, "expected a JSON-RPC message from the server, observed something else");
+                }
                 _ => {}
             }
         }
@@ -339,24 +341,29 @@ impl Facts {
 
     fn progressed(&mut self, token: &Id, value: f64) {
         let Some(known) = self.tokens.get_mut(token) else {
-            return self
-                .broken(Law::Order, format!("progress for {token}, which has been answered or was never asked"));
+            return self.broken(
+                Law::Order,
+                format!("token {token}: expected progress only while its request is open, observed it"),
+            );
         };
         let grew = value > known.last;
         known.last = value;
         let silenced = self.requests.get(&known.id).is_some_and(|request| request.silenced);
         if !grew {
-            self.broken(Law::Order, format!("progress for {token} does not grow: {value}"));
+            self.broken(Law::Order, format!("token {token}: expected increasing progress, observed {value}"));
         }
         if silenced {
-            self.broken(Law::Silence, format!("progress for {token} after its cancellation was taken in"));
+            self.broken(
+                Law::Silence,
+                format!("token {token}: expected silence after its cancellation, observed progress"),
+            );
         }
     }
 
     fn logged(&mut self, tag: u64) {
         let id = self.calls.get(&tag).map(|call| call.id.clone()).unwrap_or_default();
         if self.requests.get(&*id).is_some_and(|request| request.silenced) {
-            self.broken(Law::Silence, format!("a log message of {id} after its cancellation was taken in"));
+            self.broken(Law::Silence, format!("{id}: expected silence after its cancellation, observed a log message"));
         }
     }
 }

@@ -124,11 +124,17 @@ impl Subscriptions {
         for (id, listen) in &self.listens {
             listen.all_told(id)?;
             if !(listen.acknowledged || listen.ended || listen.given_up) {
-                return broken(Law::Answer, format!("{id} waits to be acknowledged although nothing else happens"));
+                return broken(
+                    Law::Answer,
+                    format!("subscription {id}: expected its acknowledgement, observed none while nothing runs"),
+                );
             }
         }
         match self.older.owed.keys().next() {
-            Some(change) => broken(Law::Answer, format!("{change:?} was not told to a peer that wants to know")),
+            Some(change) => broken(
+                Law::Answer,
+                format!("expected a notification of {change:?} to a subscribed peer, observed none"),
+            ),
             None => Ok(()),
         }
     }
@@ -138,10 +144,16 @@ impl Subscriptions {
     pub(super) fn all_ended(&self, was_cancelled: impl Fn(&Id) -> bool) -> Result<(), Violation> {
         let left = self.listens.iter().find(|(id, listen)| listen.acknowledged && !listen.ended && !was_cancelled(id));
         if let Some((id, _)) = left {
-            return broken(Law::Closing, format!("the subscription {id} does not end with the connection"));
+            return broken(
+                Law::Closing,
+                format!("subscription {id}: expected its end with the connection, observed it open"),
+            );
         }
         match self.uncancelled.iter().next() {
-            Some(id) => broken(Law::Closing, format!("nothing cancels the subscription {id}, which has ended")),
+            Some(id) => broken(
+                Law::Closing,
+                format!("subscription {id}: expected notifications/cancelled after its end, observed none"),
+            ),
             None => Ok(()),
         }
     }
@@ -163,29 +175,39 @@ fn notified_modern(facts: &mut Facts, method: &str, params: &Value, position: u6
     if method == "notifications/cancelled" {
         let id = params["requestId"].to_string();
         let ended = facts.subscriptions.uncancelled.remove(&*id) || facts.subscriptions.unclear.contains(&*id);
-        return if ended { Ok(()) } else { broken(Law::Order, format!("{id} is cancelled, which has not just ended")) };
+        return if ended {
+            Ok(())
+        } else {
+            broken(
+                Law::Order,
+                format!("{id}: expected notifications/cancelled only for an ended subscription, observed one"),
+            )
+        };
     }
     let Some(id) = id_of(params) else {
-        return broken(Law::Identity, format!("{method} belongs to no subscription"));
+        return broken(Law::Identity, format!("expected {method} with a subscription id, observed none"));
     };
     if facts.subscriptions.unclear.contains(&*id) {
         return Ok(());
     }
     if facts.requests.get(&*id).is_some_and(|request| request.silenced) {
-        return broken(Law::Silence, format!("{method} of {id} after its cancellation was taken in"));
+        return broken(Law::Silence, format!("{id}: expected silence after its cancellation, observed {method}"));
     }
     let limits = &facts.limits;
     let Some(listen) = facts.subscriptions.listens.get_mut(&*id) else {
-        return broken(Law::Identity, format!("{method} belongs to {id}, which is no subscription"));
+        return broken(Law::Identity, format!("expected {method} of a known subscription, observed {id}"));
     };
     listen.notified(&id, method, params, position)?;
     let (resources, most) = (listen.resources(), limits.subscribed);
     if resources > most {
-        return broken(Law::Bounded, format!("the subscription {id} names {resources} resources, and may name {most}"));
+        return broken(
+            Law::Bounded,
+            format!("subscription {id}: expected at most {most} resources, observed {resources}"),
+        );
     }
     let (open, most) = (facts.subscriptions.open(), limits.subscriptions);
     if open > most {
-        return broken(Law::Bounded, format!("{open} subscriptions are open, and the limit is {most}"));
+        return broken(Law::Bounded, format!("expected at most {most} open subscriptions, observed {open}"));
     }
     Ok(())
 }
@@ -215,7 +237,7 @@ pub(super) fn answered(facts: &mut Facts, id: &Id, answer: &Answer) {
         }
         match listen.answered(id, answer.result.as_deref()) {
             Ok(()) if refused && room && listen.resources() <= limits.subscribed => {
-                broken(Law::Answer, format!("the subscription {id} is refused although there is room for it"))
+                broken(Law::Answer, format!("subscription {id}: expected success below the limit, observed a refusal"))
             }
             checked => checked,
         }
@@ -230,14 +252,24 @@ impl Older {
     fn notified(&mut self, method: &str, params: &Value, position: u64) -> Result<(), Violation> {
         let Some(change) = Change::of_notification(method, params) else {
             let known = method == "notifications/cancelled";
-            return if known { Ok(()) } else { broken(Law::Identity, format!("{method} to an older peer")) };
+            return if known {
+                Ok(())
+            } else {
+                broken(Law::Identity, format!("expected only notifications of the older revisions, observed {method}"))
+            };
         };
         if id_of(params).is_some() {
-            return broken(Law::Identity, format!("{method} to an older peer belongs to a subscription"));
+            return broken(
+                Law::Identity,
+                format!("expected no subscription id in the older revisions, observed one in {method}"),
+            );
         }
         let changes = self.changes.entry(change).or_default();
         if *changes == 0 {
-            return broken(Law::Identity, format!("{change:?} is told, and did not happen or was not asked for"));
+            return broken(
+                Law::Identity,
+                format!("expected only subscribed changes that happened, observed {change:?}"),
+            );
         }
         *changes -= 1;
         if self.owed.get(&change).is_some_and(|changed| *changed < position) {
@@ -262,14 +294,19 @@ impl Older {
             (true, false) if room && RESOURCES.contains(&uri) && self.possible.len() <= most => {
                 return broken(
                     Law::Answer,
-                    format!("a subscription to {uri} is refused although there is room for it"),
+                    format!("expected a subscription to {uri} below the limit, observed a refusal"),
                 );
             }
-            (false, false) if room => return broken(Law::Answer, format!("{uri} cannot be unsubscribed from")),
+            (false, false) if room => {
+                return broken(
+                    Law::Answer,
+                    format!("expected resources/unsubscribe of {uri} to succeed, observed a refusal"),
+                );
+            }
             _ => {}
         }
         if self.certain.len() > most {
-            let what = format!("{} resources are subscribed to, and the limit is {most}", self.certain.len());
+            let what = format!("expected at most {most} subscribed resources, observed {}", self.certain.len());
             return broken(Law::Bounded, what);
         }
         Ok(())

@@ -18,7 +18,7 @@ use crate::table::{Check, Row};
 pub(crate) static ROW: Row = Row {
     name: "client_http_server_hangs",
     fault: "the server takes a call and says nothing, half a head, half a body, comments for ever, a byte now and then",
-    must: "the call ends by its own deadline as Unknown; the server is told: by the end of the connection, and before \
+    must: "the call ends by its own deadline as Unknown; the server is notified: by the end of the connection, and before \
            2026-07-28 in words; other calls work all the while",
     checks: &[
         Check::new("the_deadline_passes", Era::BOTH, |context| hangs(context, false)),

@@ -29,7 +29,7 @@ fn ends(context: &mut CheckContext) -> Verdict {
     for _ in 0..5 {
         for behavior in [behavior::GONE_AT_ONCE, behavior::GONE_IN_OPENING, behavior::GONE_IN_OPENING_ANSWER] {
             let (_, ended) = client.fail_to_connect(&FaultyServerOptions::with(behavior))?;
-            // Half an answer may be called unreadable. Nobody's call was made.
+            // Half an answer may be reported as unreadable. No call was made.
             let kinds: &[&str] = match behavior {
                 behavior::GONE_IN_OPENING_ANSWER => &["Closed", "Decode", "Incompatible"],
                 _ => &["Closed"],

@@ -102,7 +102,7 @@ fn flood(context: &mut CheckContext, lines: bool) -> Verdict {
     }
     let peak = Memory::of(client.process())?.peak.saturating_sub(before);
     context.note_memory("peak", peak);
-    ensure!(peak <= CLIENT_PEAK_KIB / 4, "a peak of {peak} KiB for lines that nobody keeps");
+    ensure!(peak <= CLIENT_PEAK_KIB / 4, "a peak of {peak} KiB for lines that are not kept");
     client.finish(context)
 }
 

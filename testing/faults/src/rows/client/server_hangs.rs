@@ -14,7 +14,7 @@ pub(crate) static ROW: Row = Row {
     name: "client_server_hangs",
     fault: "the server takes a call and never answers; the caller's deadline passes, or the caller takes the call back; and it \
             does not leave when it should",
-    must: "the call ends by its own deadline as Unknown; the server is told; other calls work all the while; closing ends the \
+    must: "the call ends by its own deadline as Unknown; the server is notified; other calls work all the while; closing ends the \
            process",
     checks: &[
         Check::new("the_deadline_passes", Era::BOTH, deadline_passes),

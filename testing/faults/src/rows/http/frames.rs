@@ -1,5 +1,5 @@
 //! HTTP/2 by hand, as much of it as it takes to have many requests open on one connection: frames are written as they are, and
-//! of what comes back only what keeps the connection going is looked at.
+//! of the responses only the frames that keep the connection alive are read.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -119,7 +119,7 @@ fn bodies(context: &mut CheckContext) -> Verdict {
         ("an empty object", b"{}"),
         ("an array of nothing", b"[]"),
         ("another JSON-RPC", b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}"),
-        ("an id that is none", b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}"),
+        ("an invalid id", b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}"),
         ("a member twice", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"ping\"}"),
         ("100,000 levels", deep.as_bytes()),
     ];

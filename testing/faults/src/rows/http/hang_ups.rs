@@ -154,7 +154,7 @@ fn and_back(context: &mut CheckContext) -> Verdict {
             }
             cuts += 1;
             hang_up(context, wire)?;
-            let last = last.clone().ok_or_else(|| Failure("a stream without an event to come back to".to_owned()))?;
+            let last = last.clone().ok_or_else(|| Failure("a stream without an event to resume from".to_owned()))?;
             let (head, resumed) = session.listen(Some(&last))?;
             ensure!(head.status == 200, "coming back behind {last} was answered with {}", head.status);
             wire = resumed;

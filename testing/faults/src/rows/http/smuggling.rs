@@ -79,7 +79,7 @@ fn with(request: &Request, headers: &[(&str, &str)]) -> Request {
     headers.iter().fold(request.clone(), |request, (name, value)| request.with(name, value))
 }
 
-/// A line that begins with a space went on from the one before, once. Nobody may see one header where others see two.
+/// A line that begins with a space went on from the one before, once. No reader may see one header where another sees two.
 fn folded(context: &mut CheckContext) -> Verdict {
     let mut server = ReferenceServer::open(context)?;
     let session = server.session()?;

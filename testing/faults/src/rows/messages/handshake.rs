@@ -84,7 +84,7 @@ fn ping_before(context: &mut CheckContext) -> Verdict {
     Ok(())
 }
 
-/// Nobody knows yet which revision is spoken: the id is null, which every one of them can read.
+/// The revision is not negotiated yet: the id is null, which every one of them can read.
 fn bad_bytes_before(context: &mut CheckContext) -> Verdict {
     let mut client = start(context)?;
     let lines: &[(&[u8], i64)] = &[

@@ -116,16 +116,22 @@ pub(in crate::client) fn at_read(
     reading.finished = true;
     let took = now.since(reading.began);
     if took > reading.plan.total + SLACK {
-        return facts.broken(Law::Answer, format!("reading {number} takes {took:?}"));
+        return facts.broken(
+            Law::Answer,
+            format!("read {number}: expected an end within its total timeout, observed {took:?}"),
+        );
     }
     let answer = match end {
         Ok(Some(answer)) => answer,
         Ok(None) => {
             return facts
-                .broken(Law::Outcome, format!("reading {number} ended with a value that the server never sent"));
+                .broken(Law::Outcome, format!("read {number}: expected a value of the server, observed another"));
         }
         Err((ErrorKind::TimedOut, _)) if took < reading.plan.total => {
-            return facts.broken(Law::Outcome, format!("reading {number} is out of time after {took:?}"));
+            return facts.broken(
+                Law::Outcome,
+                format!("read {number}: expected a timeout at its deadline, observed one after {took:?}"),
+            );
         }
         Err(_) => return,
     };
@@ -140,27 +146,32 @@ fn lie(facts: &mut Facts, transport: &dyn TransportFacts, number: u64, answer: u
     let cache = &mut facts.cache;
     let (reading, source) = (cache.readings.get(&number)?, cache.answers.get(&answer)?);
     if reading.plan.resource != source.resource || !source.receipt.is_some_and(|receipt| transport.was_read(receipt)) {
-        return Some(format!("reading {number} ended with the answer {answer}, which is not for it"));
+        return Some(format!(
+            "read {number}: expected a response for its resource that was read, observed response {answer}"
+        ));
     }
-    // Whoever began before the request was made may be the one that made it.
+    // A read that began before the request was sent may have sent it.
     if reading.began <= source.asked {
         return None;
     }
     cache.spared += 1;
     if !modern || reading.plan.fresh {
-        return Some(format!("reading {number} asked for nothing that is kept, and was given the answer {answer}"));
+        return Some(format!("read {number}: expected a fresh response, observed the cached response {answer}"));
     }
     let age = reading.began.since(source.asked);
     if age >= source.lasts {
-        return Some(format!("reading {number} was given an answer of age {age:?}, good for {:?}", source.lasts));
+        return Some(format!(
+            "read {number}: expected no expired response, observed age {age:?} with a ttl of {:?}",
+            source.lasts
+        ));
     }
     if source.version < reading.known {
         let (version, known) = (source.version, reading.known);
-        return Some(format!("reading {number} was given version {version}, and {known} was known"));
+        return Some(format!("read {number}: expected version {known} or later, observed {version}"));
     }
     // Over HTTP a request does not show whether the server is still connected.
     if source.link < reading.newest && kind == TransportKind::Stream {
-        return Some(format!("reading {number} was given the answer {answer}, from a connection that was lost"));
+        return Some(format!("read {number}: expected no response of a lost connection, observed response {answer}"));
     }
     None
 }
@@ -173,7 +184,7 @@ pub(super) fn at_idle(facts: &mut Facts, now: Moment, over: bool) {
         .iter()
         .find(|(_, reading)| !reading.finished && (over || now.since(reading.began) > reading.plan.total + SLACK));
     if let Some((number, _)) = late {
-        let what = format!("reading {number} goes on");
+        let what = format!("read {number}: expected an end, observed it open");
         facts.broken(if over { Law::Closing } else { Law::Answer }, what);
     }
 }

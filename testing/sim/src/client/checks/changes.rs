@@ -16,7 +16,7 @@ pub(in crate::client) struct ListenerFacts {
     /// How often its subscription was reported.
     pub(in crate::client) began: usize,
     /// Changes that it was given.
-    pub(in crate::client) heard: usize,
+    pub(in crate::client) received: usize,
 }
 
 /// The time on one connection, from the request on.
@@ -27,7 +27,7 @@ struct SubscriptionPeriod {
     listens: bool,
     /// The server has agreed.
     acknowledged: bool,
-    told: Vec<NotifiedChange>,
+    notified: Vec<NotifiedChange>,
     /// How many of these were passed on, or passed over; and the last that was.
     place: usize,
     last: u64,
@@ -51,7 +51,7 @@ pub(in crate::client) enum StreamItem {
 
 impl ListenerFacts {
     pub(in crate::client) fn new(resource: u8) -> Self {
-        Self { resource, periods: Vec::new(), ended: None, began: 0, heard: 0 }
+        Self { resource, periods: Vec::new(), ended: None, began: 0, received: 0 }
     }
 
     /// Whether its subscription was reported, on the last connection that it subscribed on.
@@ -79,7 +79,8 @@ pub(in crate::client) fn whose(uri: &str) -> Option<u64> {
 pub(super) fn at_listen(facts: &mut Facts, link: usize, request: Id, number: u64) {
     let kind = facts.transport_kind;
     let Some(listener) = facts.listeners.get_mut(&number) else {
-        return facts.broken(Law::Identity, format!("listener {number} does not exist"));
+        return facts
+            .broken(Law::Identity, format!("expected a subscription of a known listener, observed listener {number}"));
     };
     let again = listener.periods.iter().any(|period| period.link >= link);
     listener.periods.push(SubscriptionPeriod {
@@ -87,13 +88,18 @@ pub(super) fn at_listen(facts: &mut Facts, link: usize, request: Id, number: u64
         request,
         listens: false,
         acknowledged: false,
-        told: Vec::new(),
+        notified: Vec::new(),
         place: 0,
         last: 0,
     });
     // Over HTTP a stream may break while the connection is good.
     if again && kind == TransportKind::Stream {
-        facts.broken(Law::Closing, format!("listener {number} asks again on the connection {link}"));
+        facts.broken(
+            Law::Closing,
+            format!(
+                "listener {number}: expected one subscription per connection, observed a second on connection {link}"
+            ),
+        );
     }
 }
 
@@ -113,7 +119,7 @@ pub(in crate::client) fn at_told(facts: &mut Facts, number: u64, request: &Id, s
     if let Some(period) = period(facts, number, request) {
         // The older wires do not mark where a subscription begins: the client reports it.
         let binding = if modern { period.acknowledged } else { period.listens };
-        period.told.push(NotifiedChange { serial, receipt, binding });
+        period.notified.push(NotifiedChange { serial, receipt, binding });
     }
 }
 
@@ -130,16 +136,19 @@ fn period<'a>(facts: &'a mut Facts, number: u64, request: &Id) -> Option<&'a mut
 }
 
 /// The program gets an item: first that it is subscribed, and then the notifications, in their order and once.
-pub(in crate::client) fn at_notification(facts: &mut Facts, number: u64, heard: &StreamItem) {
+pub(in crate::client) fn at_notification(facts: &mut Facts, number: u64, item: &StreamItem) {
     let modern = facts.modern;
-    let Some(listener) = facts.listeners.get_mut(&number).filter(|_| !matches!(heard, StreamItem::Other)) else {
+    let Some(listener) = facts.listeners.get_mut(&number).filter(|_| !matches!(item, StreamItem::Other)) else {
         return;
     };
     let resource = listener.resource;
     let Some(period) = listener.periods.last_mut() else {
-        return facts.broken(Law::Identity, format!("listener {number} hears something, and has asked for nothing"));
+        return facts.broken(
+            Law::Identity,
+            format!("listener {number}: expected nothing before its subscription, observed an item"),
+        );
     };
-    match heard {
+    match item {
         StreamItem::Listening => {
             period.listens = true;
             listener.began += 1;
@@ -148,19 +157,21 @@ pub(in crate::client) fn at_notification(facts: &mut Facts, number: u64, heard: 
         }
         StreamItem::Change(serial) => {
             if !period.listens {
-                let what = format!("listener {number} received change {serial} before `Listening`");
+                let what = format!("listener {number}: expected `Listening` first, observed change {serial}");
                 return facts.broken(Law::Order, what);
             }
-            let place = period.told.iter().skip(period.place).position(|told| told.serial == *serial);
+            let place = period.notified.iter().skip(period.place).position(|change| change.serial == *serial);
             // On the older wires every stream gets every notification, be it from before or not.
             let passed = if modern { place.map(|place| place + 1) } else { Some(place.map_or(0, |place| place + 1)) };
             let Some(passed) = passed.filter(|_| *serial > period.last) else {
-                let what = format!("listener {number} hears of {serial}, which it was not told, or before");
+                let what = format!(
+                    "listener {number}: expected only new changes that the server sent, observed change {serial}"
+                );
                 return facts.broken(Law::Identity, what);
             };
             period.place += passed;
             period.last = *serial;
-            listener.heard += 1;
+            listener.received += 1;
             facts.cache.at_change(resource, *serial);
         }
         StreamItem::Other => {}
@@ -172,18 +183,24 @@ pub(super) fn at_idle(facts: &mut Facts, transport: &dyn TransportFacts, now: Mo
     let mut broken = None;
     for (number, listener) in facts.listeners.iter().filter(|(_, listener)| listener.ended.is_none()) {
         if over {
-            broken = Some((Law::Closing, format!("listener {number} waits at {now:?}, and the connection is over")));
+            broken = Some((
+                Law::Closing,
+                format!("listener {number}: expected an end with the connection, observed it open at {now:?}"),
+            ));
         }
         let Some(period) = listener.periods.last() else { continue };
         let missed = period
-            .told
+            .notified
             .iter()
             .skip(period.place)
-            .find(|told| told.binding && told.receipt.is_some_and(|receipt| transport.was_read(receipt)));
+            .find(|change| change.binding && change.receipt.is_some_and(|receipt| transport.was_read(receipt)));
         // A program that closes its client needs no items, and a listener whose connection is lost gets one when it subscribes again.
         let over = facts.shut.is_some() || facts.is_given_up(period.link);
         if let Some(NotifiedChange { serial, .. }) = missed.filter(|_| !over) {
-            broken = Some((Law::Answer, format!("listener {number} has not heard of {serial}, which was read")));
+            broken = Some((
+                Law::Answer,
+                format!("listener {number}: expected change {serial}, which was read, observed nothing"),
+            ));
         }
     }
     if let Some((law, what)) = broken {
@@ -194,9 +211,9 @@ pub(super) fn at_idle(facts: &mut Facts, transport: &dyn TransportFacts, now: Mo
 /// Nothing is on its way: the server of an older revision knows who listens, and who does not any more.
 pub(super) fn subscriptions_are_right(facts: &mut Facts, transport: &dyn TransportFacts) {
     // One goes after the other (L9), so nothing is sent while the response is on its way.
-    let heard = |receipt: Option<usize>| receipt.is_none_or(|receipt| transport.was_read(receipt));
+    let was_read = |receipt: Option<usize>| receipt.is_none_or(|receipt| transport.was_read(receipt));
     let underway = facts.requests.values().any(|request| {
-        matches!(request.kind, Kind::Subscription) && !request.answers.iter().any(|(receipt, _)| heard(*receipt))
+        matches!(request.kind, Kind::Subscription) && !request.answers.iter().any(|(receipt, _)| was_read(*receipt))
     });
     if facts.modern || underway {
         return;
@@ -206,11 +223,17 @@ pub(super) fn subscriptions_are_right(facts: &mut Facts, transport: &dyn Transpo
         let Some(period) = listener.periods.last() else { continue };
         let has = |uri: &str| facts.subscribed.contains(&(period.link, uri.to_owned()));
         if listener.ended.is_none() && period.listens && !has(&shared(listener.resource)) {
-            let what = format!("listener {number} is said to listen, and the server was told that it does not");
+            let what =
+                format!("listener {number}: expected a subscription on the server after `Listening`, observed none");
             broken = Some((Law::Outcome, what));
         }
         if listener.ended.is_some() && has(&own(*number)) {
-            broken = Some((Law::Closing, format!("listener {number} is gone, and the server was not told")));
+            broken = Some((
+                Law::Closing,
+                format!(
+                    "listener {number}: expected resources/unsubscribe after it was dropped, observed a subscription on the server"
+                ),
+            ));
         }
     }
     if let Some((law, what)) = broken {
@@ -226,7 +249,9 @@ pub(super) fn given_up_are_taken_back(facts: &mut Facts) {
         request.is_some_and(|request| !request.cancelled && !request.given_up && request.answers.is_empty())
     });
     if let Some((number, _)) = left.filter(|_| facts.modern) {
-        let what = format!("listener {number} is gone, and its request was not taken back");
+        let what = format!(
+            "listener {number}: expected its request to be cancelled after it was dropped, observed no cancellation"
+        );
         facts.broken(Law::Closing, what);
     }
 }

@@ -70,20 +70,28 @@ pub(in crate::client) fn at_end(
         CallResult::Dropped => false,
     };
     if lied {
-        let what = format!("call {tag} ended as {end:?}, and the server said {said:?}, with {faults:?}");
+        let what = format!(
+            "call {tag}: expected a result that agrees with the response {said:?} and the faults {faults:?}, observed {end:?}"
+        );
         return facts.broken(Law::Outcome, what);
     }
     if let CallResult::Failed(_, Outcome::NotSent) = end {
         let (seen, executions) =
             (!call.ids.is_empty() && facts.transport_kind == TransportKind::Stream, call.executions);
         if seen || executions > 0 {
-            facts.broken(Law::Outcome, format!("call {tag} is said not to have been sent, and the server has it"));
+            facts.broken(
+                Law::Outcome,
+                format!("call {tag}: expected no request on the server for an outcome of NotSent, observed one"),
+            );
         }
     }
     super::tasks::at_end(facts, tag, said, end);
     let most = if facts.transport_kind == TransportKind::Http { LEAVING_HTTP } else { LEAVING };
     if facts.shut.is_some_and(|shut| now > shut + most + SLACK) {
-        return facts.broken(Law::Closing, format!("call {tag} ends long after the client was closed"));
+        return facts.broken(
+            Law::Closing,
+            format!("call {tag}: expected an end with the close of the client, observed it long after"),
+        );
     }
     if let Some(late) = overdue(facts, now, tag) {
         facts.broken(Law::Answer, late);
@@ -115,7 +123,7 @@ pub(super) fn over_are_taken_back(facts: &mut Facts, transport: &dyn TransportFa
         let Some(request) = call.ids.last().and_then(|id| facts.requests.get(id)).filter(|_| over) else {
             return false;
         };
-        let told = match (facts.transport_kind, facts.modern) {
+        let cancelled = match (facts.transport_kind, facts.modern) {
             (TransportKind::Http, true) => request.given_up,
             // A request that the server did not read needs no cancellation.
             (TransportKind::Http, false) => {
@@ -125,10 +133,10 @@ pub(super) fn over_are_taken_back(facts: &mut Facts, transport: &dyn TransportFa
             }
             (TransportKind::Stream, _) => request.cancelled,
         };
-        !told && first_answer(facts, transport, call).0.is_none()
+        !cancelled && first_answer(facts, transport, call).0.is_none()
     });
     if let Some((tag, _)) = left {
-        let what = format!("call {tag} was dropped, but its cancellation was not sent");
+        let what = format!("call {tag}: expected a cancellation after it was dropped or timed out, observed none");
         facts.broken(Law::Closing, what);
     }
 }
@@ -146,7 +154,9 @@ pub(super) fn not_sent_in_part(facts: &mut Facts) {
     };
     let rounds = facts.calls.values().filter(asked_back).count();
     if facts.transport_kind == TransportKind::Stream && !facts.returns && begun + whole + unsent > made + rounds {
-        let what = format!("{whole} calls and {begun} in part are on the wire, and {unsent} of {made} were not sent");
+        let what = format!(
+            "expected every call on the wire or reported as not sent, observed {whole} whole and {begun} in part on the wire, {unsent} of {made} reported as not sent"
+        );
         facts.broken(Law::Outcome, what);
     }
 }

@@ -15,15 +15,15 @@ pub(super) fn questions_are_answered(facts: &mut Facts, transport: &dyn Transpor
     // In a session a response that is dropped before its end is dropped for a cancellation.
     let cancelled = |request: &Id| facts.requests.get(request).is_some_and(|request| request.cancelled);
     for question in facts.questions.values_mut() {
-        if question.heard.is_none() && read(question.receipt) {
-            question.heard = Some(now);
+        if question.processed_at.is_none() && read(question.receipt) {
+            question.processed_at = Some(now);
         }
         // What was read of a dropped response may be lost before the client processes it.
-        let told = question.withdrawn.as_ref().is_some_and(|(receipt, within)| {
+        let cancellation_read = question.withdrawn.as_ref().is_some_and(|(receipt, within)| {
             read(Some(*receipt))
                 && !(facts.transport_kind == TransportKind::Http && within.as_ref().is_some_and(cancelled))
         });
-        question.silenced |= question.answers == 0 && told;
+        question.silenced |= question.answers == 0 && cancellation_read;
     }
     // A message in a response that is not read any more may be lost on its way to its handler.
     let given_up = |question: &QuestionFacts| {
@@ -35,13 +35,13 @@ pub(super) fn questions_are_answered(facts: &mut Facts, transport: &dyn Transpor
         !given_up(question)
             && question.answers == 0
             && !question.taken_back
-            && question.heard.is_some_and(|heard| now > heard + HANDLING)
+            && question.processed_at.is_some_and(|processed_at| now > processed_at + HANDLING)
     });
     if let Some((id, _)) = waits
         && !facts.modern
         && facts.opened == Some(Ok(()))
     {
-        let what = format!("the question {id} was read, and is not answered");
+        let what = format!("request {id} of the server: expected a response after it was read, observed none");
         facts.broken(Law::Answer, what);
     }
 }

@@ -16,8 +16,8 @@ use crate::observation::message::Id;
 /// How long a client waits for the response to a dropped call.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a client that is closed waits until its server has heard that its tasks are cancelled.
-pub(super) const HEARING: Duration = Duration::from_secs(2);
+/// How long a client that is closed waits until its server has read the cancellations of its tasks.
+pub(super) const CANCELLATIONS_READ: Duration = Duration::from_secs(2);
 
 /// A task of the server's.
 #[derive(Default)]
@@ -50,13 +50,16 @@ pub(super) fn at_task_request(facts: &mut Facts, method: &str, params: &Value) -
     let name = params["taskId"].as_str().unwrap_or_default();
     let (kind, link) = (facts.transport_kind, facts.trouble);
     let Some(task) = facts.tasks.get_mut(name) else {
-        facts.broken(Law::Identity, format!("{method} is about {name:?}, which is no task"));
+        facts.broken(Law::Identity, format!("{method}: expected a known task, observed {name:?}"));
         return None;
     };
     // Over HTTP each message is a request of its own, and one that was lost may be sent again.
     let in_order = kind == TransportKind::Stream && !link;
     if task.cancelled && in_order {
-        facts.broken(Law::Silence, format!("{method} is about {name}, which was cancelled"));
+        facts.broken(
+            Law::Silence,
+            format!("{method}: expected no request for a cancelled task, observed one for {name}"),
+        );
         return None;
     }
     if method == "tasks/cancel" {
@@ -70,14 +73,18 @@ pub(super) fn at_task_request(facts: &mut Facts, method: &str, params: &Value) -
 pub(in crate::client) fn at_update(facts: &mut Facts, params: &Value) {
     let name = params["taskId"].as_str().unwrap_or_default();
     let Some(task) = facts.tasks.get_mut(name) else { return };
-    let told: Vec<String> =
+    let keys: Vec<String> =
         params["inputResponses"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
-    for key in told {
+    for key in keys {
         if !task.asked.contains(&key) {
-            return facts.broken(Law::Identity, format!("{name} is told {key:?}, which it never asked for"));
+            return facts.broken(
+                Law::Identity,
+                format!("task {name}: expected only input that it requested, observed {key:?}"),
+            );
         }
         if !task.answered.insert(key.clone()) {
-            return facts.broken(Law::OneEnding, format!("{name} is told {key:?} twice"));
+            return facts
+                .broken(Law::OneEnding, format!("task {name}: expected the input {key:?} once, observed it again"));
         }
     }
 }
@@ -137,7 +144,10 @@ pub(super) fn late_are_cancelled(facts: &mut Facts, transport: &dyn TransportFac
             && task.is_some_and(|task| !task.cancelled)
     });
     if let Some((tag, _)) = late {
-        facts.broken(Law::Closing, format!("call {tag} was given up, has become a task, and that is not cancelled"));
+        facts.broken(
+            Law::Closing,
+            format!("call {tag}: expected tasks/cancel for the task of a dropped call, observed none"),
+        );
     }
 }
 
@@ -157,15 +167,18 @@ pub(in crate::client) fn at_close(facts: &mut Facts, transport: &dyn TransportFa
     facts.left_behind = followed;
 }
 
-/// L5: it is closed, and they are cancelled; unless the server has read nothing for as long as the client waits to be heard.
+/// L5: it is closed, and they are cancelled; unless the server has read nothing for as long as the client waits for that.
 pub(in crate::client) fn at_closed(facts: &mut Facts) {
-    if facts.shut.is_some_and(|shut| facts.deaf_until >= shut + HEARING) {
+    if facts.shut.is_some_and(|shut| facts.deaf_until >= shut + CANCELLATIONS_READ) {
         return;
     }
     let goes_on = |task: &&String| facts.tasks.get(*task).is_some_and(|task| !task.cancelled);
     let mut go_on = facts.left_behind.iter().filter(goes_on);
     if let Some(task) = go_on.nth(facts.may_go_on).cloned().filter(|_| !facts.trouble) {
-        facts.broken(Law::Closing, format!("the client was closed, and the task {task} goes on"));
+        facts.broken(
+            Law::Closing,
+            format!("expected tasks/cancel for task {task} at the close of the client, observed none"),
+        );
     }
 }
 
@@ -179,7 +192,10 @@ pub(super) fn unwanted_are_cancelled(facts: &mut Facts, transport: &dyn Transpor
         task.is_some_and(|task| !task.cancelled)
     });
     if let Some((tag, call)) = unwanted {
-        let what = format!("call {tag} was dropped, but its task {:?} was not cancelled", call.unwanted);
+        let what = format!(
+            "call {tag}: expected tasks/cancel for its task {:?} after it was dropped, observed none",
+            call.unwanted
+        );
         facts.broken(Law::Closing, what);
     }
 }

@@ -48,7 +48,7 @@ pub(in crate::client) struct Facts {
     pub(in crate::client) left_behind: Vec<String>,
     /// How many of those may go on, for want of room to cancel them.
     pub(in crate::client) may_go_on: usize,
-    /// There were tasks to cancel when it was closed: it waits until the server has heard of that.
+    /// There were tasks to cancel when it was closed: it waits until the server has read that.
     pub(in crate::client) cancels_at_close: bool,
     pub(in crate::client) listeners: BTreeMap<u64, ListenerFacts>,
     /// What a server of the older revisions is to tell of, on which connection.

@@ -98,11 +98,11 @@ impl Journal {
         self.note_peak(&mut facts);
     }
 
-    pub(in crate::client) fn heard(&self, number: u64, heard: &StreamItem, text: &str) {
+    pub(in crate::client) fn received(&self, number: u64, item: &StreamItem, text: &str) {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "heard", number, text.as_bytes());
-        changes::at_notification(&mut facts, number, heard);
+        changes::at_notification(&mut facts, number, item);
     }
 
     pub(in crate::client) fn stopped_listening(&self, number: u64) {
@@ -128,7 +128,7 @@ impl Journal {
         coverage::ending(end.name());
         let Some(call) = facts.calls.get_mut(&tag) else { return };
         if call.ended.is_some() {
-            return facts.broken(Law::OneEnding, format!("call {tag} ended twice"));
+            return facts.broken(Law::OneEnding, format!("call {tag}: expected one end, observed a second"));
         }
         call.ended = Some((now, end.clone()));
         if let Some(transport) = self.transport() {

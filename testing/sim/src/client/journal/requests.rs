@@ -13,7 +13,7 @@ pub(in crate::client) struct QuestionFacts {
     pub(in crate::client) early: bool,
     pub(in crate::client) answers: usize,
     /// When nothing could run any more after the client had read it, so that the client has taken it in.
-    pub(in crate::client) heard: Option<Moment>,
+    pub(in crate::client) processed_at: Option<Moment>,
     /// It was cancelled, and the receipt of that if the client knew of the request; with the request on whose response it was.
     pub(in crate::client) taken_back: bool,
     pub(in crate::client) withdrawn: Option<(usize, Option<Id>)>,
@@ -32,7 +32,7 @@ pub(in crate::client) struct RequestFacts {
     pub(in crate::client) link: usize,
     pub(in crate::client) written: Moment,
     pub(in crate::client) cancelled: bool,
-    /// Nobody waits for its response any more (HTTP).
+    /// The client has dropped its response (HTTP).
     pub(in crate::client) given_up: bool,
     pub(in crate::client) answers: Vec<(Option<usize>, ResponseKind)>,
     /// An answer was read, and the client has had the time to look at it.

@@ -30,7 +30,7 @@ impl Journal {
         facts.record.note(now, "->", 0, bytes);
         facts.counts.messages += 1;
         let Ok(message) = serde_json::from_slice::<Value>(bytes) else {
-            facts.broken(Law::Order, "the client wrote what is no message");
+            facts.broken(Law::Order, "expected a JSON message from the client, observed other bytes");
             return None;
         };
         match (id_text(&message["id"]), message["method"].as_str()) {
@@ -52,7 +52,10 @@ impl Journal {
             call.executions += 1;
             let twice = call.executions > 1;
             if twice && !facts.plans.get(&tag).is_some_and(|plan| plan.idempotent) {
-                facts.broken(Law::Outcome, format!("call {tag} was made twice"));
+                facts.broken(
+                    Law::Outcome,
+                    format!("call {tag}: expected one execution of a call that is not idempotent, observed a second"),
+                );
             }
         }
     }
@@ -83,7 +86,7 @@ impl Journal {
             receipt,
             early,
             answers: 0,
-            heard: None,
+            processed_at: None,
             taken_back: false,
             withdrawn: None,
             silenced: false,
@@ -103,7 +106,7 @@ impl Journal {
             let behind = within.is_some() && within == question.within;
             let known = match kind {
                 TransportKind::Stream => question.receipt.is_some_and(read),
-                TransportKind::Http => behind || question.heard.is_some(),
+                TransportKind::Http => behind || question.processed_at.is_some(),
             };
             question.withdrawn = receipt.filter(|_| known).map(|receipt| (receipt, within));
         }

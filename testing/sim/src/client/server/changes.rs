@@ -36,12 +36,12 @@ impl Server {
         if self.handshake.is_some() {
             return self.tell_everyone(resource, serial, output);
         }
-        let told: Vec<(u64, Id, Id, Arc<dyn ServerOutput>)> = {
+        let subscribers: Vec<(u64, Id, Id, Arc<dyn ServerOutput>)> = {
             let state = self.state();
-            let told = state.subscriptions.iter().filter(|one| one.begun && one.resource == resource);
-            told.map(|one| (one.listener, one.id.clone(), one.key.clone(), Arc::clone(&one.output))).collect()
+            let subscribers = state.subscriptions.iter().filter(|one| one.begun && one.resource == resource);
+            subscribers.map(|one| (one.listener, one.id.clone(), one.key.clone(), Arc::clone(&one.output))).collect()
         };
-        for (listener, id, key, output) in told {
+        for (listener, id, key, output) in subscribers {
             self.tell(serial, resource, (listener, &id, &key), &output);
         }
     }

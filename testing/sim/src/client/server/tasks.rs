@@ -13,7 +13,7 @@ use crate::observation::message::Id;
 /// One task.
 pub(super) struct Task {
     tag: u64,
-    task_plan: TaskPlan,
+    plan: TaskPlan,
     /// How often it was asked for.
     polls: usize,
     /// What it asks for now, if that was not answered.
@@ -23,12 +23,12 @@ pub(super) struct Task {
 
 impl Server {
     /// Makes a call a task. Returns what is answered.
-    pub(super) fn begin_task(&self, task_plan: TaskPlan, busy: &OpenRequest) -> Value {
+    pub(super) fn begin_task(&self, plan: TaskPlan, busy: &OpenRequest) -> Value {
         let name = format!("t{}.{}", busy.tag, self.number());
         checks::at_task(&mut self.journal.facts(), &busy.key, busy.tag, &name);
-        let task = Task { tag: busy.tag, task_plan, polls: 0, question: None, cancelled: false };
+        let task = Task { tag: busy.tag, plan, polls: 0, question: None, cancelled: false };
         self.state().tasks.insert(name.clone(), task);
-        shown(&name, "task", "working", task_plan.pace)
+        shown(&name, "task", "working", plan.pace)
     }
 
     /// Says how a task is doing.
@@ -38,7 +38,7 @@ impl Server {
         let mut state = self.state();
         let Some(task) = state.tasks.get_mut(name) else { return output.tell(&refusal(id, -32602), true) };
         let turn = task.turn();
-        let (pace, tag) = (task.task_plan.pace, task.tag);
+        let (pace, tag) = (task.plan.pace, task.tag);
         if let TaskStep::Asks(_) | TaskStep::AsksAnew = turn {
             let kept = task.question.take().filter(|_| turn != TaskStep::AsksAnew);
             let question = kept.unwrap_or_else(|| format!("k{number}"));
@@ -126,8 +126,8 @@ impl Server {
 impl Task {
     /// The status in this response.
     fn turn(&mut self) -> TaskStep {
-        let [.., last] = self.task_plan.steps;
-        let turn = self.task_plan.steps.get(self.polls).copied().unwrap_or(last);
+        let [.., last] = self.plan.steps;
+        let turn = self.plan.steps.get(self.polls).copied().unwrap_or(last);
         // A question stays until it is answered.
         if !matches!(turn, TaskStep::Asks(_)) {
             self.polls += 1;

@@ -25,11 +25,12 @@ pub(in crate::http) fn at_idle(facts: &mut Facts, now: Moment, sessions: usize) 
         }
         Some(closing) if !facts.dropped && closing + facts.limits.drain_deadline + SLACK <= now => {
             if sessions > 0 {
-                facts.broken(Law::Closing, format!("{sessions} sessions are open long after the shutdown"));
+                facts.broken(Law::Closing, format!("expected no session after the shutdown, observed {sessions}"));
             }
             let left = facts.alive().find(|life| is_stoppable(facts, life));
             if let Some(life) = left {
-                let what = format!("long after the shutdown a {:?} of {} is left", life.what, life.tag);
+                let what =
+                    format!("call {}: expected nothing left after the shutdown, observed {:?}", life.tag, life.what);
                 facts.broken(Law::Closing, what);
             }
         }
@@ -54,12 +55,13 @@ fn sessions_are_reaped(facts: &mut Facts, now: Moment, open: usize) {
     let gone = facts.sessions.iter().filter(|session| due(SLACK)(session)).count();
     let most = facts.sessions.len() - gone;
     if open > most {
-        return facts.broken(Law::Closing, format!("{open} sessions are open, and {most} may be"));
+        return facts.broken(Law::Closing, format!("expected at most {most} open sessions, observed {open}"));
     }
     let over = due(facts.limits.drain_deadline + SLACK);
     let left = facts.alive().find(|life| is_stoppable(facts, life) && facts.session_of(life.tag).is_some_and(over));
     if let Some(life) = left {
-        let what = format!("long after the end of its session a {:?} of {} is left", life.what, life.tag);
+        let what =
+            format!("call {}: expected nothing left after the end of its session, observed {:?}", life.tag, life.what);
         facts.broken(Law::Closing, what);
     }
 }
@@ -81,7 +83,7 @@ fn stopped_are_dropped(facts: &mut Facts, now: Moment) {
     };
     let left = facts.alive().find(stopped);
     if let Some(life) = left {
-        let what = format!("the handler of {} goes on although its request has ended", life.tag);
+        let what = format!("call {}: expected its handler to stop with its request, observed it running", life.tag);
         facts.broken(Law::Closing, what);
     }
 }
@@ -97,6 +99,9 @@ fn quick_are_answered(facts: &mut Facts) {
     };
     let waiting = facts.exchanges.values().find(waits).map(|exchange| exchange.purpose.clone());
     if let Some(purpose) = waiting {
-        facts.broken(Law::Isolation, format!("{purpose:?} waits although nothing else happens"));
+        facts.broken(
+            Law::Isolation,
+            format!("{purpose:?}: expected a response without a handler, observed it waiting while nothing runs"),
+        );
     }
 }

@@ -21,7 +21,8 @@ pub(in crate::http) fn at_message(facts: &mut Facts, number: u64, request: Optio
         stream.answered |= is_answer;
     }
     if behind && !is_answer {
-        return facts.broken(Law::Order, format!("something comes behind the answer of {request:?}"));
+        return facts
+            .broken(Law::Order, format!("request {request:?}: expected nothing after its answer, observed a message"));
     }
     match part {
         Part::Answer(answer) => at_answer(facts, request, answer),
@@ -29,23 +30,28 @@ pub(in crate::http) fn at_message(facts: &mut Facts, number: u64, request: Optio
             let value = f64::from_bits(*value);
             let named = token.as_deref().and_then(|token| token.trim_matches('"').strip_prefix('t')?.parse().ok());
             let Some(known) = request.filter(|request| named == Some(*request)) else {
-                return facts.broken(Law::Identity, format!("progress of {token:?} on the stream of {request:?}"));
+                return facts.broken(Law::Identity, format!("expected progress on the stream of its request, observed that of {token:?} on the stream of {request:?}"));
             };
             let Some(known) = facts.requests.get_mut(&known) else { return };
             let (grows, silenced, single) = (value > known.progress, known.silenced, known.sent == 1);
             known.progress = value;
             if !grows && single {
-                facts.broken(Law::Order, format!("progress of {named:?} does not grow: {value}"));
+                facts.broken(Law::Order, format!("request {named:?}: expected increasing progress, observed {value}"));
             }
             if silenced {
-                facts.broken(Law::Silence, format!("progress of {named:?} after its cancellation was taken in"));
+                facts.broken(
+                    Law::Silence,
+                    format!("request {named:?}: expected silence after its cancellation, observed progress"),
+                );
             }
         }
         Part::Log { marker: Some(marker) } => at_log(facts, request, *marker),
         Part::Request { method, .. } if modern => {
-            facts.broken(Law::Order, format!("{method} is asked of a client of 2026-07-28"));
+            facts.broken(Law::Order, format!("expected no request of the server in 2026-07-28, observed {method}"));
         }
-        Part::Unreadable { .. } => facts.broken(Law::Order, "the server wrote what is no message"),
+        Part::Unreadable { .. } => {
+            facts.broken(Law::Order, "expected a JSON-RPC message from the server, observed something else");
+        }
         _ => {}
     }
 }
@@ -54,20 +60,32 @@ pub(in crate::http) fn at_message(facts: &mut Facts, number: u64, request: Optio
 fn at_log(facts: &mut Facts, request: Option<u64>, marker: u64) {
     let (tag, run, place) = (marker / 10_000, marker / 1_000 % 10, marker % 1_000);
     let Some(known) = request.and_then(|request| facts.requests.get_mut(&request)) else {
-        return facts.broken(Law::Identity, format!("a log message of {tag} is on the stream of no request"));
+        return facts.broken(
+            Law::Identity,
+            format!("call {tag}: expected its log messages on its stream, observed one on another"),
+        );
     };
     let silenced = known.silenced;
     let loose = known.sent > 1 || (facts.forgetful && place > known.logs.1);
     let follows = loose || (place == known.logs.1 + 1 && (place == 1 || run == known.logs.0));
     known.logs = (run, place);
     if known.tag != Some(tag) {
-        return facts.broken(Law::Identity, format!("a log message of {tag} is on the stream of {request:?}"));
+        return facts.broken(
+            Law::Identity,
+            format!("call {tag}: expected its log messages on its stream, observed one on the stream of {request:?}"),
+        );
     }
     if !follows {
-        facts.broken(Law::Order, format!("the log message {place} of {tag} comes too early or too late"));
+        facts.broken(
+            Law::Order,
+            format!("call {tag}: expected its log messages in order, observed message {place} out of order"),
+        );
     }
     if silenced {
-        facts.broken(Law::Silence, format!("a log message of {tag} after its cancellation was taken in"));
+        facts.broken(
+            Law::Silence,
+            format!("call {tag}: expected silence after its cancellation, observed a log message"),
+        );
     }
 }
 
@@ -76,7 +94,10 @@ fn at_log(facts: &mut Facts, request: Option<u64>, marker: u64) {
 fn at_answer(facts: &mut Facts, request: Option<u64>, answer: &Answer) {
     let Some(id) = &answer.id else { return };
     let Some(number) = request.filter(|request| id.parse() == Ok(*request)) else {
-        return facts.broken(Law::Identity, format!("an answer to {id} is on the stream of {request:?}"));
+        return facts.broken(
+            Law::Identity,
+            format!("id {id}: expected its answer on its stream, observed it on the stream of {request:?}"),
+        );
     };
     facts.counts.answers += 1;
     let Some(known) = facts.requests.get_mut(&number) else { return };
@@ -84,10 +105,10 @@ fn at_answer(facts: &mut Facts, request: Option<u64>, answer: &Answer) {
     let (sent, answers, silenced, tag) = (known.sent, known.answers, known.silenced, known.tag);
     let (session, logs) = (known.session, known.logs);
     if answers > sent {
-        facts.broken(Law::OneEnding, format!("{answers} answers to {id}, which was sent {sent} times"));
+        facts.broken(Law::OneEnding, format!("id {id}: expected at most {sent} answers, observed {answers}"));
     }
     if silenced {
-        facts.broken(Law::Silence, format!("an answer to {id} after its cancellation was taken in"));
+        facts.broken(Law::Silence, format!("id {id}: expected silence after its cancellation, observed an answer"));
     }
     let said = answer.result.as_deref().and_then(|text| {
         let (_, rest) = text.split_once("\"tag:")?;
@@ -96,15 +117,18 @@ fn at_answer(facts: &mut Facts, request: Option<u64>, answer: &Answer) {
     });
     let Some((said, run, count)) = said else { return };
     if tag != Some(said) {
-        return facts.broken(Law::Identity, format!("the call {tag:?} is answered as {said}"));
+        return facts.broken(Law::Identity, format!("call {tag:?}: expected its own result, observed that of {said}"));
     }
     let wanted = session.is_some() || facts.calls.get(&said).is_some_and(|call| call.logs);
     if wanted && !facts.forgetful && sent == 1 && count > 0 && logs != (run, count) {
-        let what = format!("the answer of {said} comes behind {} of its {count} log messages", logs.1);
+        let what = format!("call {said}: expected its answer after {count} log messages, observed it after {}", logs.1);
         facts.broken(Law::Order, what);
     }
     let alone = sent == 1 && facts.requests_of(said).count() == 1;
     if alone && facts.lives_of(said, LifetimeKind::Cleanup).any(|life| life.running) {
-        facts.broken(Law::OneEnding, format!("the call {said} is answered, and cleaned up as if it was cancelled"));
+        facts.broken(
+            Law::OneEnding,
+            format!("call {said}: expected an answer or a cancellation, observed an answer and its cleanup"),
+        );
     }
 }

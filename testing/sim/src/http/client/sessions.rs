@@ -105,7 +105,7 @@ impl Clients {
         Some(PreparedRequest { client, session: Some(session), purpose, asked, behavior, round: 0 })
     }
 
-    /// Comes back for every stream until all of it is there, and then once more.
+    /// Resumes every stream until it has all events, and then once more.
     pub(super) async fn collect(self: &Arc<Self>, client: usize) {
         let Some((session, _)) = self.state().clients[client].session.clone() else { return };
         let streams: Vec<usize> = self.state().clients[client].seen.keys().copied().filter(|it| *it > 0).collect();
@@ -140,7 +140,7 @@ impl Clients {
         given.answered && last == given.events.last().map(|(id, _)| id)
     }
 
-    /// A client that came back often enough has every event once and in order, and the answer (L2, L9).
+    /// A client that resumed often enough has every event once and in order, and the answer (L2, L9).
     fn check_all(&self, client: usize, session: usize, stream: usize) {
         let state = self.state();
         let mut facts = self.journal.facts();
@@ -154,10 +154,10 @@ impl Clients {
         let before = given.events.len().saturating_sub(seen.len());
         let same = given.events.iter().skip(before).map(|(id, _)| id).eq(seen);
         if !given.answered && !cancelled {
-            let what = format!("the answer of {:?} cannot be had however often it is asked for", given.request);
+            let what = format!("request {:?}: expected its answer on a resumed stream, observed none", given.request);
             facts.broken(Law::Answer, what);
         } else if !same {
-            let what = format!("a client that came back for everything has {seen:?} of the stream {stream}");
+            let what = format!("stream {stream}: expected every event after resuming, observed {seen:?}");
             facts.broken(Law::Order, what);
         }
     }

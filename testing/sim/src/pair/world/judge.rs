@@ -9,7 +9,10 @@ impl World<'_> {
     pub(super) fn judge_quiet(&mut self) {
         if self.is_at_a_standstill() {
             if !self.is_tainted() {
-                self.report.broken(crate::law::Law::Isolation, "each side waits for the other to read");
+                self.report.broken(
+                    crate::law::Law::Isolation,
+                    "expected progress, observed a deadlock: each side waits for the other to read",
+                );
             }
             return;
         }
