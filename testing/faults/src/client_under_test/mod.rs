@@ -158,8 +158,8 @@ impl ClientUnderTest {
 
     /// An `echo` there and back: the connection works.
     pub(crate) fn works(&mut self, connection: &str) -> Verdict {
-        let call = self.call(connection, "echo", json!({ "text": "fence" }))?;
-        self.ended(&call)?.done("fence").map_err(|failure| failure.at("another call"))
+        let call = self.call(connection, "echo", json!({ "text": "round trip" }))?;
+        self.ended(&call)?.done("round trip").map_err(|failure| failure.at("another call"))
     }
 
     /// Nothing works any more, and the client knows it: a call is not even sent.

@@ -238,8 +238,8 @@ impl HttpSession<'_> {
 
     /// An `echo` there and back.
     pub(super) fn round_trip(&self) -> Verdict {
-        let text = self.text("echo", json!({ "text": "fence" }))?;
-        ensure!(text == "fence", "echo gave {text:?}");
+        let text = self.text("echo", json!({ "text": "round trip" }))?;
+        ensure!(text == "round trip", "echo gave {text:?}");
         Ok(())
     }
 

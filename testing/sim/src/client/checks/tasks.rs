@@ -14,7 +14,7 @@ use crate::law::Law;
 use crate::observation::message::Id;
 
 /// How long a client waits for the response to a dropped call.
-const PATIENCE: Duration = Duration::from_secs(60);
+const DROPPED_CALL_WAIT: Duration = Duration::from_secs(60);
 
 /// How long a client that is closed waits until its server has read the cancellations of its tasks.
 pub(super) const CANCELLATIONS_READ: Duration = Duration::from_secs(2);
@@ -135,7 +135,7 @@ pub(super) fn late_are_cancelled(facts: &mut Facts, transport: &dyn TransportFac
     let late = facts.calls.iter().find(|(_, call)| {
         let given_up = match call.ended {
             Some((_, CallResult::Done(_) | CallResult::Failed(ErrorKind::Decode, _))) | None => false,
-            Some((when, _)) => now < when + PATIENCE,
+            Some((when, _)) => now < when + DROPPED_CALL_WAIT,
         };
         let task = call.ids.last().and_then(|last| call.tasks.iter().find(|(request, _)| request == last));
         let task = task.and_then(|(_, task)| facts.tasks.get(task));
