@@ -92,13 +92,13 @@ faults! {
         ForgetAcknowledgements,
         /// L3 (shell): a subscription that was cancelled is told of changes.
         TellTheCancelled,
-        /// L8 (shell, HTTP): subscriptions are told of resources that they did not name.
+        /// L8 (shell, HTTP): subscriptions get notifications about resources that are not in their filter.
         IgnoreFilters,
         /// L5 (shell): a subscription that the server ends is not cancelled on the stream that others share.
         EndSilently,
         /// L7 (shell): the limit on subscriptions is not kept.
         IgnoreSubscriptionLimit,
-        /// L9 (shell): a subscription that was not acknowledged ends with its result.
+        /// L9 (shell): a subscription that ends before its acknowledgement gets a result, not an error.
         EndUnacknowledged,
         /// L5 (HTTP): a shutdown ends subscriptions with an error.
         FailSubscriptions,

@@ -40,7 +40,7 @@ pub(super) fn resource_metadata_urls(
 pub(super) fn server_metadata_urls(issuer: &str, url_policy: UrlPolicy) -> Result<VecDeque<Url>, Error> {
     let url = url_policy.check(issuer)?;
     if url.query().is_some() {
-        return Err(Error::Invalid { what: RESOURCE, problem: "has an issuer with a query" });
+        return Err(Error::Invalid { what: RESOURCE, problem: "names an issuer whose URL has a query" });
     }
     let path = url.path().trim_end_matches('/');
     let mut urls = VecDeque::from([

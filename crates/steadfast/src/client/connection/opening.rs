@@ -97,8 +97,8 @@ impl Opener {
         }
     }
 
-    /// Whether this may be an older server that closes the connection if the first request is not `initialize`. Over
-    /// HTTP such servers refuse the request.
+    /// Whether this may be an older server that closes the connection if the first request is not `initialize`.
+    /// An older server over HTTP does not close the connection, but responds with an error.
     fn may_have_closed_on_discover(&self, error: &Error) -> bool {
         let closed = error.kind() == ErrorKind::Closed && error.outcome() == Outcome::Unknown;
         closed && self.negotiation == NegotiationMode::Auto && self.connector.can_reopen() && !self.connector.is_http()

@@ -59,7 +59,7 @@ pub(crate) struct Mailbox {
     spare_buffers: Mutex<Vec<Vec<u8>>>,
     /// Counts calls, to decide on which thread the driver runs.
     callers: OnceLock<Callers>,
-    /// Wakes the driver, on threads that batch their wakes.
+    /// Wakes the driver in one batch with other tasks, if it runs on an HTTP thread.
     #[cfg(feature = "http")]
     wake_batcher: Option<Arc<crate::runtime::threads::http_threads::WakeBatcher>>,
 }
@@ -215,7 +215,7 @@ impl Mailbox {
         self.budget.subtract_posted(bytes.sum());
     }
 
-    /// Whether commands wait for the driver.
+    /// Whether there are commands that the driver has not taken yet.
     pub(crate) fn has_commands(&self) -> bool {
         !self.lock().commands.is_empty()
     }

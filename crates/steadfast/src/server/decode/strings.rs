@@ -173,7 +173,7 @@ impl<'de> StringValue<'de> {
         value.map_err(|error| {
             // If the text is not JSON, the position helps.
             let reason = if error.is_data() { explain::explain_json(&error) } else { error.to_string() };
-            DecodeError::custom_text(format!("it is decoded as JSON: {reason}"))
+            DecodeError::custom_text(format!("its JSON is not valid: {reason}"))
         })
     }
 }
@@ -339,10 +339,10 @@ mod tests {
         for (name, text, expected) in cases {
             assert_eq!(complaint([(name, text)]), expected);
         }
-        assert!(complaint([("stops", "Bonn")]).starts_with("Bad argument `stops`: it is decoded as JSON: "));
+        assert!(complaint([("stops", "Bonn")]).starts_with("Bad argument `stops`: its JSON is not valid: "));
         assert_eq!(
             complaint([("stops", "[7]")]),
-            "Bad argument `stops`: it is decoded as JSON: it must be a string, and is 7"
+            "Bad argument `stops`: its JSON is not valid: it must be a string, and is 7"
         );
     }
 

@@ -173,7 +173,7 @@ fn field(schema: &Value) -> Result<JsonObject, String> {
                 }
                 field.insert("items".to_owned(), items.into());
             }
-            "object" => return Err("has fields of its own, and forms are flat".to_owned()),
+            "object" => return Err("is an object, and a form cannot have nested fields".to_owned()),
             _ => return Err("is not a string, a number, a bool or a choice".to_owned()),
         }
         match kind {
@@ -388,7 +388,7 @@ mod tests {
         let complaint = |result: Result<(FormSchema, FormShape), Error>| result.unwrap_err().to_string();
         assert_eq!(
             complaint(of::<Nested>()),
-            "a form cannot express `Nested`: the field `inner` has fields of its own, and forms are flat"
+            "a form cannot express `Nested`: the field `inner` is an object, and a form cannot have nested fields"
         );
         assert!(complaint(of::<Free>()).contains("`tags` is a list"));
         assert!(complaint(of::<Data>()).contains("`shape` is a choice with data"));

@@ -172,7 +172,7 @@ impl fmt::Debug for ServerResourceTemplate {
 
 /// Builds a [`ServerResourceTemplate`]: see [`ServerResourceTemplate::new`].
 #[derive(Debug)]
-#[must_use = "call `handler` to get the template"]
+#[must_use = "call `handler` to get the resource template"]
 pub struct ResourceTemplateBuilder {
     definition: model::ResourceTemplate,
     template: Result<UriTemplate, String>,

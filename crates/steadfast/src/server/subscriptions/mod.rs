@@ -30,7 +30,7 @@ pub(super) struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// For a connection whose client got these capabilities.
+    /// The subscriptions of a connection on which the server has declared these capabilities.
     pub(super) fn new(server: &Server, declared: &ServerCapabilities, mailbox: &Arc<Mailbox>) -> Self {
         let told = SubscriptionFilter::new()
             .with_tools_list_changed(declared.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true)))

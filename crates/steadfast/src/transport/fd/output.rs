@@ -46,7 +46,7 @@ impl Output {
         Ok(Self::thread(pump::writer(descriptor)?))
     }
 
-    /// Writes to a pipe whose writing end no other process has.
+    /// Writes to a pipe whose writing end no other process shares, so it can be made non-blocking.
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;

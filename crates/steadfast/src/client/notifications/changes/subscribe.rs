@@ -25,7 +25,7 @@ const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(60);
 /// may wait for it.
 const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait for the HTTP stream on which the server sends notifications.
+/// How long to wait until the HTTP stream for notifications is open. After that the client subscribes all the same.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Adds a listener to a connection, and spawns the task that subscribes for it.

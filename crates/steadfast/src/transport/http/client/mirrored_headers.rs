@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 1_024;
 ///
 /// # Errors
 ///
-/// If the body is nested too deeply. Without its headers the server would refuse it for another reason.
+/// If the body is nested too deeply to be parsed. It is not sent then: servers refuse requests without these headers.
 pub(crate) fn mirrored_headers(
     method: Method,
     body: &[u8],

@@ -80,7 +80,7 @@ impl Drop for LoadGuard {
     }
 }
 
-/// The share of one message in the load of the service.
+/// Counts one message and its bytes towards the limits of the service, until it is dropped.
 pub(crate) struct Permit {
     guard: LoadGuard,
     bytes: usize,

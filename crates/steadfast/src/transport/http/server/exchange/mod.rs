@@ -64,7 +64,7 @@ pub(crate) struct RunningExchange {
     /// Holds its permit until its handler and all cleanups have ended.
     exchange: Exchange<ServerService, Permit>,
     timer: Option<Box<dyn Timer>>,
-    /// Resolves when the service shuts down. Created when the exchange first has to wait.
+    /// Completes when the HTTP service shuts down. Created when the exchange is first polled and has no message.
     closing: Option<Pin<Box<OwnedNotified>>>,
     /// The exchange was shut down.
     shut_down: bool,
