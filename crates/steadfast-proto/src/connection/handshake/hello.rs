@@ -1,7 +1,9 @@
 //! What each side says of itself, and which messages it may therefore send and receive.
 
 use steadfast_model::wire::CommonMembers;
-use steadfast_model::{ClientCapabilities, Implementation, Method, Revision, ServerCapabilities, VendorMethod};
+use steadfast_model::{
+    ClientCapabilities, Implementation, InitializeResult, Method, Revision, ServerCapabilities, VendorMethod,
+};
 
 /// How this side describes itself to the peer.
 #[derive(Debug, Clone)]
@@ -51,12 +53,14 @@ pub struct ClientHello {
     pub capabilities: ClientCapabilities,
     /// The methods that it handles and that are not in the specification.
     pub vendor_methods: Vec<VendorMethod>,
+    /// Decodes the result of `initialize`. Called through the hello of a client, so that the linker leaves it out of a server.
+    pub(super) decode_result: fn(&str) -> serde_json::Result<InitializeResult>,
 }
 
 impl ClientHello {
     /// A client with that name and these capabilities.
     pub fn new(info: Implementation, capabilities: ClientCapabilities) -> Self {
-        Self { info, capabilities, vendor_methods: Vec::new() }
+        Self { info, capabilities, vendor_methods: Vec::new(), decode_result: |text| serde_json::from_str(text) }
     }
 }
 

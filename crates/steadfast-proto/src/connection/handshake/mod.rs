@@ -192,8 +192,9 @@ impl Connection {
 
     /// Opens the connection with the result of `initialize`.
     pub(in crate::connection) fn accept_initialize_result(&mut self, result: &str) -> Result<(), String> {
-        let result: InitializeResult =
-            serde_json::from_str(result).map_err(|error| format!("the result of initialize is invalid: {error}"))?;
+        let Hello::Client(client) = &*self.hello else { return Err("a server does not send initialize".to_owned()) };
+        let result =
+            (client.decode_result)(result).map_err(|error| format!("the result of initialize is invalid: {error}"))?;
         let revision =
             Revision::parse(&result.protocol_version).filter(|revision| !revision.is_stateless()).ok_or_else(|| {
                 format!("the server chose revision {}, which this client does not support", result.protocol_version)

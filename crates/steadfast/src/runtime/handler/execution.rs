@@ -258,13 +258,10 @@ impl Future for StopFuture<'_> {
         let mut state = self.execution.lock();
         let slot = self.slot.or_else(|| state.free_stop_slots.pop()).unwrap_or(state.stop_wakers.len());
         // A waker is dropped without the lock: that may drop a task of the user.
-        let replaced = match state.stop_wakers.get_mut(slot) {
-            Some(known) => known.replace(waker),
-            None => {
-                state.stop_wakers.push(Some(waker));
-                None
-            }
-        };
+        if slot >= state.stop_wakers.len() {
+            state.stop_wakers.push(None);
+        }
+        let replaced = state.stop_wakers.get_mut(slot).and_then(|known| known.replace(waker));
         drop(state);
         drop(replaced);
         self.slot = Some(slot);

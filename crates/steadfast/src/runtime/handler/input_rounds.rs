@@ -227,9 +227,11 @@ impl InputRounds {
         let pending = std::mem::take(&mut state.pending);
         let mut rounds = std::mem::take(&mut state.rounds);
         drop(state);
-        rounds.waiting = pending.iter().map(|pending| (pending.key.clone(), pending.digest.clone())).collect();
+        rounds.waiting.clear();
         let mut requests = InputRequests::new();
-        for PendingInput { key, request, waker, .. } in pending {
+        for PendingInput { key, request, digest, waker } in pending {
+            // Inserted one by one: `collect` would bring the code of a sort along.
+            rounds.waiting.insert(key.clone(), digest);
             requests.insert(key, request);
             // The request may be from a task that the handler has spawned.
             waker.wake();

@@ -190,7 +190,10 @@ impl Stream {
     /// Posts the notifications of the changes that match the filter.
     fn watcher(&self, notices: Arc<PendingNotifications>, on_task: Option<Box<OnTask>>) -> Arc<Watcher> {
         let (filter, revision) = (self.honoured.clone(), self.revision);
-        let uris: BTreeSet<String> = filter.resource_subscriptions.iter().cloned().collect();
+        let mut uris = BTreeSet::new();
+        for uri in &filter.resource_subscriptions {
+            uris.insert(uri.clone());
+        }
         let common_members = CommonMembers::of_subscription(&self.id);
         let of_a_list = params_text(revision, &EmptyParams::new(), &common_members);
         Arc::new(move |change: &ServerChange<'_>| {

@@ -76,7 +76,7 @@ pub(super) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Reques
         let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not created")))?;
         Ok(TaskReply::Created(CreateTaskResult::new(task)))
     };
-    route(server, execution, work)
+    Ok(handler(server, execution, work))
 }
 
 /// Creates a task, sends it to its client, and runs it. If the client is gone by then, the task is cancelled: no client knows its
@@ -111,7 +111,7 @@ pub(super) fn serve(scope: RouteContext<'_>, request: &Request) -> Route {
             _ => Err(ErrorObject::method_not_found(method.name())),
         }
     };
-    route(server, execution, work)
+    Ok(handler(server, execution, work))
 }
 
 /// The response to `tasks/get`, `tasks/update` and `tasks/cancel` of a server that has no tasks.
@@ -143,12 +143,16 @@ enum TaskReply {
 /// What a request about tasks comes to.
 type TaskResult = Result<TaskReply, ErrorObject>;
 
-/// The route of work that ends with a reply about a task.
-fn route(server: &Server, execution: Arc<Execution>, work: impl Future<Output = TaskResult> + Send + 'static) -> Route {
+/// The handler of a request about tasks, which does this work.
+fn handler(
+    server: &Server,
+    execution: Arc<Execution>,
+    work: impl Future<Output = TaskResult> + Send + 'static,
+) -> PreparedHandler<Server> {
     let (server, around) = (server.clone(), Arc::clone(&execution));
     let encoder = server.clone();
     let job = Job::Future(Box::pin(async move { HandlerOutput::Response(encode(work.await, &around, &server)) }));
-    Ok(PreparedHandler::new(execution, job, encoder))
+    PreparedHandler::new(execution, job, encoder)
 }
 
 fn encode(reply: TaskResult, execution: &Execution, server: &Server) -> EncodedResponse {
