@@ -42,7 +42,7 @@ pub enum Message<'a> {
         /// The id of the request. `None` for an error without an id.
         id: Option<RequestId>,
         /// Its result or error.
-        body: ResponseBody<'a>,
+        body: ResultOrError<'a>,
     },
     /// Several messages in an array.
     Batch(Batch<'a>),
@@ -50,7 +50,7 @@ pub enum Message<'a> {
 
 /// The result or error of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResponseBody<'a> {
+pub enum ResultOrError<'a> {
     /// The text of `result`.
     Result(&'a str),
     /// The text of `error`.
@@ -320,12 +320,12 @@ impl Members {
         }
     }
 
-    fn body<'a>(&self, text: &'a str) -> ResponseBody<'a> {
+    fn body<'a>(&self, text: &'a str) -> ResultOrError<'a> {
         let slice = |range: &Option<Range<usize>>| range.clone().and_then(|range| text.get(range));
         match (slice(&self.result), slice(&self.error)) {
-            (Some(result), None) => ResponseBody::Result(result),
-            (None, Some(error)) => ResponseBody::Error(error),
-            _ => ResponseBody::Malformed,
+            (Some(result), None) => ResultOrError::Result(result),
+            (None, Some(error)) => ResultOrError::Error(error),
+            _ => ResultOrError::Malformed,
         }
     }
 }

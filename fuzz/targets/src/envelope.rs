@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use steadfast_proto::envelope::{Batch, Message, Params, MalformedMessage, RefusalKind, ResponseBody, read};
+use steadfast_proto::envelope::{Batch, Message, Params, MalformedMessage, RefusalKind, ResultOrError, read};
 use steadfast_proto::salvage::{FieldScanner, SalvagedFields, Shape};
 
 use crate::members::Members;
@@ -183,11 +183,11 @@ impl<'a> Said<'a> {
         }
     }
 
-    fn body(&self) -> ResponseBody<'a> {
+    fn body(&self) -> ResultOrError<'a> {
         match (self.result.first(), self.error.first()) {
-            (Some(result), None) => ResponseBody::Result(result.get()),
-            (None, Some(error)) => ResponseBody::Error(error.get()),
-            _ => ResponseBody::Malformed,
+            (Some(result), None) => ResultOrError::Result(result.get()),
+            (None, Some(error)) => ResultOrError::Error(error.get()),
+            _ => ResultOrError::Malformed,
         }
     }
 }

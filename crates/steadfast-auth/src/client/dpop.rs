@@ -23,7 +23,7 @@ pub(super) const USE_NONCE: &str = "use_dpop_nonce";
 
 /// Whether tokens are bound to a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dpop {
+pub enum DpopPolicy {
     /// Never.
     Never,
     /// When the server accepts no other tokens.
@@ -55,14 +55,14 @@ struct PublicKey {
 }
 
 #[derive(Serialize)]
-struct Header {
+struct ProofHeader {
     typ: &'static str,
     alg: &'static str,
     jwk: PublicKey,
 }
 
 #[derive(Serialize)]
-struct Claims<'a> {
+struct ProofClaims<'a> {
     jti: &'a str,
     htm: &'a str,
     htu: &'a str,
@@ -116,7 +116,7 @@ impl ProofKey {
         url.set_query(None);
         url.set_fragment(None);
         let identifier = random_secret(random)?;
-        let claims = Claims {
+        let claims = ProofClaims {
             jti: identifier.expose(),
             htm: proof.method,
             htu: url.as_str(),
@@ -124,7 +124,7 @@ impl ProofKey {
             ath: proof.token.map(|token| digest(token.expose())),
             nonce: proof.nonce,
         };
-        let header = Header { typ: "dpop+jwt", alg: "ES256", jwk: self.public() };
+        let header = ProofHeader { typ: "dpop+jwt", alg: "ES256", jwk: self.public() };
         let message = format!("{}.{}", encode(&header)?, encode(&claims)?);
         let signature: Signature = self.0.sign(message.as_bytes());
         Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.to_bytes())))

@@ -8,13 +8,13 @@
 //! # #[cfg(feature = "reqwest")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use steadfast_auth::ReqwestClient;
-//! use steadfast_auth::client::{Authorizer, FileStore, Loopback, ClientSettings, ResponseAction};
+//! use steadfast_auth::client::{Authorizer, FileStore, LoopbackUserAgent, ClientSettings, ResponseAction};
 //!
 //! let server = "https://mcp.example.com/mcp";
 //! let profile = ClientSettings::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
 //! let authorizer = Authorizer::builder(server, profile, ReqwestClient::new()?)?
 //!     .store(FileStore::open("/home/me/.config/editor/tokens")?)
-//!     .user_agent(Loopback::new())
+//!     .user_agent(LoopbackUserAgent::new())
 //!     .build();
 //!
 //! // For each request, with any HTTP client:
@@ -59,9 +59,10 @@ mod url_policy;
 
 pub use challenge::{Challenge, Scheme};
 pub use credentials::{ClientKey, Credential};
-pub use dpop::Dpop;
+pub use dpop::DpopPolicy;
 pub use driver::{
-    AssertionSource, Attempt, Authorizer, AuthorizerBuilder, Loopback, ResponseAction, UserAgent, Visit, open_browser,
+    AssertionSource, Attempt, Authorizer, AuthorizerBuilder, LoopbackUserAgent, ResponseAction, UserAgent, Visit,
+    open_browser,
 };
 pub use error::{Error, ErrorResponse};
 pub use flow::{Authorization, Command, Event, Flow, FlowInput, Invalidation};

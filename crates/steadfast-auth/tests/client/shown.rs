@@ -6,8 +6,8 @@ use http::{HeaderMap, Method, Response};
 use serde_json::json;
 use steadfast_auth::client::{
     Authorization, Authorizer, Challenge, ClientKey, ClientSettings, Command, Credential, Error, Event, Flow,
-    FlowInput, Grant, IdentityProvider, Loopback, MemoryStore, PreRegisteredClient, Registration, Scheme, Secret,
-    StoreKey, SystemRandomness, TokenStore as _, Tokens, Url,
+    FlowInput, Grant, IdentityProvider, LoopbackUserAgent, MemoryStore, PreRegisteredClient, Registration, Scheme,
+    Secret, StoreKey, SystemRandomness, TokenStore as _, Tokens, Url,
 };
 use steadfast_auth::{HttpError, Payload};
 
@@ -122,7 +122,7 @@ async fn no_public_type_prints_a_secret() {
             .build()
             .attempt(Method::POST, SERVER)
             .unwrap(),
-        Loopback::new(),
+        LoopbackUserAgent::new(),
         store,
         Payload::from(SECRET),
     ];

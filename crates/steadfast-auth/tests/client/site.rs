@@ -15,7 +15,9 @@ use hyper_util::rt::TokioIo;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use steadfast_auth::client::{Authorizer, AuthorizerBuilder, ClientSettings, Error, Loopback, ResponseAction, Url};
+use steadfast_auth::client::{
+    Authorizer, AuthorizerBuilder, ClientSettings, Error, LoopbackUserAgent, ResponseAction, Url,
+};
 use steadfast_auth::{HttpClient as _, Payload};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -166,7 +168,7 @@ impl Site {
     /// An authorizer whose user agrees at once, with a browser that follows the redirect.
     pub(crate) fn authorizer(&self, profile: ClientSettings) -> AuthorizerBuilder {
         let runtime = tokio::runtime::Handle::current();
-        let browser = Loopback::new().opener(move |url| {
+        let browser = LoopbackUserAgent::new().opener(move |url| {
             runtime.spawn(browse(url.clone()));
             Ok(())
         });

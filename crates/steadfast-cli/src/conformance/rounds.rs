@@ -39,7 +39,7 @@ struct Color {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Confirmation {
+struct DeleteConfirmation {
     ok: bool,
 }
 
@@ -73,7 +73,7 @@ async fn test_input_required_result_list_roots(ctx: Context) -> steadfast::Resul
 /// Asks for a confirmation.
 #[tool(read_only)]
 async fn test_input_required_result_request_state(ctx: Context) -> steadfast::Result<String> {
-    let Confirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
+    let DeleteConfirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
     Ok(format!("state-ok: {ok}"))
 }
 
@@ -99,7 +99,7 @@ async fn test_input_required_result_multi_round(ctx: Context) -> steadfast::Resu
 /// Asks for a confirmation, and rejects a client that changed the sealed state.
 #[tool(read_only)]
 async fn test_input_required_result_tampered_state(ctx: Context) -> steadfast::Result<String> {
-    let Confirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
+    let DeleteConfirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
     Ok(format!("confirmed: {ok}"))
 }
 

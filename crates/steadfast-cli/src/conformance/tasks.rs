@@ -69,13 +69,13 @@ fn protocol_error_job() -> ServerTool {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct FileArgument {
+struct ConfirmDeleteArguments {
     /// What would be deleted
     filename: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Confirmation {
+struct DeleteConfirmation {
     confirm: bool,
 }
 
@@ -83,9 +83,9 @@ fn confirm_delete() -> ServerTool {
     ServerTool::new("confirm_delete")
         .description("Deletes nothing, once the user has agreed to it.")
         .task(TaskSupport::Required)
-        .input::<FileArgument>()
-        .handler(|FileArgument { filename }: FileArgument, ctx: Context| async move {
-            let Confirmation { confirm } = ctx.elicit(format!("Delete {filename}?")).await?;
+        .input::<ConfirmDeleteArguments>()
+        .handler(|ConfirmDeleteArguments { filename }: ConfirmDeleteArguments, ctx: Context| async move {
+            let DeleteConfirmation { confirm } = ctx.elicit(format!("Delete {filename}?")).await?;
             Ok::<_, ToolError>(format!("{filename}: {}", if confirm { "deleted" } else { "kept" }))
         })
 }

@@ -33,14 +33,14 @@ pub(super) fn structured_content<M: SerializeMap>(
         Some(value) if object.revision().is_stateless() || value.is_object() => {
             object.since(Revision::V2025_06_18, "structuredContent", Some(value))
         }
-        Some(value) => object.since(Revision::V2025_06_18, "structuredContent", Some(&Wrapped(value))),
+        Some(value) => object.since(Revision::V2025_06_18, "structuredContent", Some(&WrappedOutput(value))),
         None => Ok(()),
     }
 }
 
-struct Wrapped<'a>(&'a Value);
+struct WrappedOutput<'a>(&'a Value);
 
-impl Serialize for Wrapped<'_> {
+impl Serialize for WrappedOutput<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map([(WRAPPER_MEMBER, self.0)])
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::call::LateResponses;
-use super::stage::{Drain, Stage};
+use super::stage::{DrainState, Stage};
 use super::{CancelReason, CloseCause, Connection, Event};
 use crate::Moment;
 use crate::coverage::Input;
@@ -85,7 +85,7 @@ impl Connection {
         self.stop_at_once(now);
         if let Some(drain) = self.stage.drain() {
             // The peer has not left: it waits for these responses.
-            self.stage = Stage::Draining(Drain { quiet: false, ..drain });
+            self.stage = Stage::Draining(DrainState { quiet: false, ..drain });
         }
         self.close_if_done();
     }
@@ -123,7 +123,7 @@ impl Connection {
         let window = now + self.limits.handler_window();
         let deadline = self.limits.drain_deadline;
         let for_cleanups = deadline.saturating_sub(self.limits.handler_window());
-        self.stage = Stage::Draining(Drain {
+        self.stage = Stage::Draining(DrainState {
             cause,
             window: Some(window),
             quiet: false,
@@ -137,19 +137,19 @@ impl Connection {
     pub(in crate::connection) fn stop_at_once(&mut self, now: Moment) {
         let Some(drain) = self.stage.drain() else { return };
         let grace = self.limits.drain_deadline.saturating_sub(self.limits.handler_window());
-        let drain = Drain { deadline: drain.deadline.min(now + grace), ..drain };
+        let drain = DrainState { deadline: drain.deadline.min(now + grace), ..drain };
         self.stage = Stage::Draining(drain);
         self.stop_everything(drain);
     }
 
     /// Ends the window: open requests are answered with an error, and every execution is stopped.
-    pub(in crate::connection) fn stop_everything(&mut self, drain: Drain) {
+    pub(in crate::connection) fn stop_everything(&mut self, drain: DrainState) {
         if drain.window.is_none() {
             return;
         }
         // The errors to a peer that has left are held back until the cleanups have run.
         let quiet = drain.cause == CloseCause::PeerClosed && !self.executions.is_empty();
-        self.stage = Stage::Draining(Drain { window: None, quiet, ..drain });
+        self.stage = Stage::Draining(DrainState { window: None, quiet, ..drain });
         let reason = match drain.cause {
             CloseCause::Shutdown => CancelReason::Shutdown,
             CloseCause::PeerClosed | CloseCause::OutputFailed => CancelReason::ConnectionClosed,

@@ -53,7 +53,7 @@ use call::{LateResponses, OutboundCalls};
 use handshake::StatelessClient;
 use outbox::{Outbox, Ticket};
 use request::{Batches, InboundRequest};
-use stage::{Drain, Stage};
+use stage::{DrainState, Stage};
 use timer::{Purpose, Timers};
 
 /// One connection to one peer. See the [module's documentation](self) for how to drive it.
@@ -217,7 +217,7 @@ impl Connection {
         // If this call is late, the silence that has just begun may be over already.
         if let Some(drain) = self.stage.drain() {
             if drain.quiet && drain.release_output_at <= now {
-                self.stage = Stage::Draining(Drain { quiet: false, ..drain });
+                self.stage = Stage::Draining(DrainState { quiet: false, ..drain });
             }
             if drain.deadline <= now && !crate::mutant!(DrainForever) {
                 self.close(drain.cause);
@@ -290,7 +290,7 @@ impl Connection {
         let stage = match self.stage {
             Stage::Opening => coverage::Stage::Opening,
             Stage::Ready => coverage::Stage::Ready,
-            Stage::Draining(Drain { window: Some(_), .. }) => coverage::Stage::Window,
+            Stage::Draining(DrainState { window: Some(_), .. }) => coverage::Stage::Window,
             Stage::Draining(_) => coverage::Stage::Stopped,
             Stage::Closed(_) => coverage::Stage::Closed,
         };

@@ -32,13 +32,13 @@ pub(super) enum Stage {
     /// The handshake is done, or the client has opened a stateless revision.
     Ready,
     /// Shutting down.
-    Draining(Drain),
+    Draining(DrainState),
     /// Closed.
     Closed(CloseCause),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Drain {
+pub(super) struct DrainState {
     pub(super) cause: CloseCause,
     /// Until when handlers may still answer; `None` after they were stopped.
     pub(super) window: Option<Moment>,
@@ -50,7 +50,7 @@ pub(super) struct Drain {
     pub(super) deadline: Moment,
 }
 
-impl Drain {
+impl DrainState {
     /// This drain with handlers stopped now, before their window is over: output is held back for half of the time that is left.
     pub(super) fn stopped_at(self, now: Moment) -> Self {
         Self { release_output_at: self.release_output_at.min(now + self.deadline.since(now) / 2), ..self }
@@ -66,7 +66,7 @@ impl Stage {
         matches!(self, Self::Closed(_))
     }
 
-    pub(super) fn drain(self) -> Option<Drain> {
+    pub(super) fn drain(self) -> Option<DrainState> {
         match self {
             Self::Draining(drain) => Some(drain),
             _ => None,

@@ -266,12 +266,12 @@ fn is_out_of_range(body: &str) -> bool {
 
 /// Compared as numbers: `42.0` is `42`. Exactly, because floats cannot tell large integers apart.
 fn same_number(said: &str, body: &str) -> bool {
-    matches!((Decimal::read(said), Decimal::read(body)), (Some(said), Some(body)) if said == body)
+    matches!((CanonicalNumber::read(said), CanonicalNumber::read(body)), (Some(said), Some(body)) if said == body)
 }
 
 /// A number in canonical form.
 #[derive(PartialEq, Eq)]
-struct Decimal {
+struct CanonicalNumber {
     negative: bool,
     /// Its digits without leading and trailing zeros; empty for zero.
     digits: Vec<u8>,
@@ -279,7 +279,7 @@ struct Decimal {
     point: i64,
 }
 
-impl Decimal {
+impl CanonicalNumber {
     fn read(text: &str) -> Option<Self> {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));

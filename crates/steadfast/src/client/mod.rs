@@ -63,7 +63,7 @@ pub use crate::validation::form::check as check_form;
 
 use crate::error::{Error, Outcome};
 use crate::runtime::Runtime;
-use cache::{ClientCache, WireFormat};
+use cache::{ClientCache, ConnectionProtocol};
 use connection::reconnecting::ReconnectingConnection;
 
 /// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
@@ -111,8 +111,8 @@ impl ClientInner {
         ProgressToken(self.next_token.fetch_add(1, Ordering::Relaxed).into())
     }
 
-    fn wire_format(&self, revision: Revision) -> WireFormat {
-        WireFormat { revision, over_http: self.over_http }
+    fn wire_format(&self, revision: Revision) -> ConnectionProtocol {
+        ConnectionProtocol { revision, over_http: self.over_http }
     }
 
     fn cache(&self) -> &Arc<ClientCache> {

@@ -49,7 +49,7 @@ pub(crate) use connection::notifications::PendingNotifications;
 pub(crate) use handler::catch_panic::drop_catching_panics;
 pub(crate) use handler::catch_panic::poll_catching_panics;
 pub(crate) use handler::execution::{Execution, ShieldFuture};
-pub(crate) use handler::input_rounds::{InputRounds, InputStatus, RoundState, RoundStore};
+pub(crate) use handler::input_rounds::{InputRequestStatus, InputRounds, RoundState, RoundStore};
 pub(crate) use handler::launch::Job;
 pub(crate) use handler::prepared::{EncodeOutput, PreparedHandler};
 #[cfg(feature = "http-client")]

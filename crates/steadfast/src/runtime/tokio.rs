@@ -106,7 +106,7 @@ impl Runtime for TokioRuntime {
     }
 
     fn timer(&self) -> Box<dyn Timer> {
-        Box::new(TokioTimer { runtime: self.clone(), when: None, sleep: None })
+        Box::new(TokioRuntimeTimer { runtime: self.clone(), when: None, sleep: None })
     }
 
     fn spawn(&self, task: Task) {
@@ -138,13 +138,13 @@ fn has_own_timers() -> bool {
 }
 
 /// A timer of the I/O thread, whichever thread polls it; on an HTTP thread, a timer of that thread.
-struct TokioTimer {
+struct TokioRuntimeTimer {
     runtime: TokioRuntime,
     when: Option<Moment>,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-impl Timer for TokioTimer {
+impl Timer for TokioRuntimeTimer {
     fn reset(&mut self, when: Option<Moment>) {
         if self.when == when {
             return;

@@ -13,25 +13,25 @@ use crate::client::Error;
 /// use steadfast::Client;
 /// use steadfast::transport::http::HttpTarget;
 /// use steadfast_auth::ReqwestClient;
-/// use steadfast_auth::client::{Authorizer, Loopback, ClientSettings};
+/// use steadfast_auth::client::{Authorizer, LoopbackUserAgent, ClientSettings};
 ///
 /// let server = "https://mcp.example.com/mcp";
 /// let authorizer = Authorizer::builder(server, ClientSettings::new("Example editor"), ReqwestClient::new()?)?
-///     .user_agent(Loopback::new())
+///     .user_agent(LoopbackUserAgent::new())
 ///     .build();
 /// let client = Client::connect(HttpTarget::new(server).authorize(authorizer)).await?;
 /// # Ok(()) }
 /// ```
 impl transport::Authorize for Authorizer {
     fn attempt(&self, method: &Method, url: &str) -> Box<dyn transport::Attempt> {
-        Box::new(AuthorizedAttempt(self.attempt(method.clone(), url).map_err(Some)))
+        Box::new(AttemptAdapter(self.attempt(method.clone(), url).map_err(Some)))
     }
 }
 
 /// An attempt, or the error of starting one.
-struct AuthorizedAttempt(Result<Attempt, Option<Error>>);
+struct AttemptAdapter(Result<Attempt, Option<Error>>);
 
-impl transport::Attempt for AuthorizedAttempt {
+impl transport::Attempt for AttemptAdapter {
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async move {
             match &mut self.0 {

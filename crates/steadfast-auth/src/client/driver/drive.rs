@@ -20,7 +20,7 @@ pub(super) const MAX_BYTES: usize = 256 * 1024;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How far a flow got without the user.
-pub(super) enum FlowProgress {
+pub(super) enum NonInteractiveOutcome {
     Done,
     NeedsUser(Box<(Flow, Command)>),
 }
@@ -37,7 +37,7 @@ impl Authorizer {
         mut flow: Flow,
         mut command: Command,
         lock: &mut Option<TokenLock>,
-    ) -> Result<FlowProgress, Error> {
+    ) -> Result<NonInteractiveOutcome, Error> {
         let begun = Instant::now();
         loop {
             // Its `Debug` contains no secret.
@@ -59,7 +59,7 @@ impl Authorizer {
                     Event::RegistrationLoaded(self.load_value(&StoreKey::Client { issuer }).await?)
                 }
                 Command::PrepareRedirect { .. } | Command::Visit(_) => {
-                    return Ok(FlowProgress::NeedsUser(Box::new((flow, command))));
+                    return Ok(NonInteractiveOutcome::NeedsUser(Box::new((flow, command))));
                 }
                 Command::FetchAssertion { issuer, resource } => {
                     let unconfigured = || Error::NoAssertion(String::from("no assertion source is configured"));
@@ -70,7 +70,7 @@ impl Authorizer {
                 }
                 Command::Authorized(authorization) => {
                     self.store_authorization(*authorization, lock).await?;
-                    return Ok(FlowProgress::Done);
+                    return Ok(NonInteractiveOutcome::Done);
                 }
                 Command::Failed(error) => return Err(error),
             };

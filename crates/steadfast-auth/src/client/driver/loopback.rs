@@ -35,14 +35,14 @@ struct FixedRedirect {
 
 /// Opens the user's browser and listens on loopback for the redirect.
 #[derive(Clone)]
-pub struct Loopback {
+pub struct LoopbackUserAgent {
     /// The redirect URI, if a fixed one is registered.
     fixed: Option<FixedRedirect>,
     timeout: Duration,
     open: Arc<Opener>,
 }
 
-impl Loopback {
+impl LoopbackUserAgent {
     /// Listens on an arbitrary free port, at `/callback`, with a timeout of five minutes.
     pub fn new() -> Self {
         Self { fixed: None, timeout: Duration::from_secs(300), open: Arc::new(open_browser) }
@@ -108,19 +108,19 @@ impl Loopback {
     }
 }
 
-impl Default for Loopback {
+impl Default for LoopbackUserAgent {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Loopback {
+impl fmt::Debug for LoopbackUserAgent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Loopback({:?})", self.fixed.as_ref().map(|fixed| &fixed.uri))
     }
 }
 
-impl UserAgent for Loopback {
+impl UserAgent for LoopbackUserAgent {
     fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
         Box::pin(async move {
             let failed = |error: io::Error| Error::UserUnavailable(format!("failed to listen on loopback: {error}"));
@@ -135,7 +135,7 @@ struct LoopbackListener {
     second: Option<TcpListener>,
     redirect_uri: String,
     path: String,
-    settings: Loopback,
+    settings: LoopbackUserAgent,
 }
 
 impl LoopbackListener {
@@ -259,7 +259,7 @@ mod tests {
     #[tokio::test]
     async fn the_url_is_opened_and_the_right_answer_taken() {
         let (sender, opened) = mpsc::channel();
-        let agent = Loopback::new().opener(move |url| sender.send(url.clone()).map_err(io::Error::other));
+        let agent = LoopbackUserAgent::new().opener(move |url| sender.send(url.clone()).map_err(io::Error::other));
         let visit = agent.prepare(None).await.unwrap();
         let port = Url::parse(visit.redirect_uri()).unwrap().port().unwrap();
         let url = Url::parse("https://auth.example.com/authorize?state=s1").unwrap();
@@ -274,7 +274,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_port_of_a_registration_is_taken_again_if_it_is_free() {
-        let agent = Loopback::new();
+        let agent = LoopbackUserAgent::new();
         let first = agent.prepare(None).await.unwrap();
         let uri = first.redirect_uri().to_owned();
         let meanwhile = agent.prepare(Some(&uri)).await.unwrap();
@@ -293,7 +293,7 @@ mod tests {
         loop {
             let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap().port();
             let uri = format!("http://localhost:{port}/oauth/done");
-            let agent = Loopback::new().opener(|_| Ok(())).at(&uri).unwrap();
+            let agent = LoopbackUserAgent::new().opener(|_| Ok(())).at(&uri).unwrap();
             if let Ok(visit) = agent.prepare(Some("http://127.0.0.1:1/callback")).await {
                 return (visit, uri, port);
             }
@@ -309,13 +309,13 @@ mod tests {
         assert!(get(free, "/oauth/done?code=c&state=s1").await.contains("200 OK"));
         assert_eq!(waiting.await.unwrap().unwrap(), "code=c&state=s1");
         for wrong in ["https://localhost:1/", "http://example.com/", "http://127.0.0.1.example.com/", "x"] {
-            assert!(Loopback::new().at(wrong).is_err(), "{wrong}");
+            assert!(LoopbackUserAgent::new().at(wrong).is_err(), "{wrong}");
         }
     }
 
     #[tokio::test]
     async fn many_who_say_nothing_do_not_keep_the_answer_out() {
-        let agent = Loopback::new().opener(|_| Ok(())).timeout(Duration::from_secs(5));
+        let agent = LoopbackUserAgent::new().opener(|_| Ok(())).timeout(Duration::from_secs(5));
         let visit = agent.prepare(None).await.unwrap();
         let port = Url::parse(visit.redirect_uri()).unwrap().port().unwrap();
         let mut silent = Vec::new();
@@ -342,7 +342,7 @@ mod tests {
     async fn a_browser_that_is_waited_for_can_come_back() {
         let port = Arc::new(std::sync::atomic::AtomicU16::new(0));
         let known = Arc::clone(&port);
-        let agent = Loopback::new().opener(move |_| browse(known.load(std::sync::atomic::Ordering::Relaxed)));
+        let agent = LoopbackUserAgent::new().opener(move |_| browse(known.load(std::sync::atomic::Ordering::Relaxed)));
         let visit = agent.prepare(None).await.unwrap();
         port.store(Url::parse(visit.redirect_uri()).unwrap().port().unwrap(), std::sync::atomic::Ordering::Relaxed);
         let found = visit.visit(Url::parse("https://auth.example.com/?state=s1").unwrap()).await;
@@ -354,13 +354,13 @@ mod tests {
         // Without IPv6 loopback, no other program can listen on it.
         let Ok(other) = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await else { return };
         let port = other.local_addr().unwrap().port();
-        let agent = Loopback::new().at(&format!("http://localhost:{port}/callback")).unwrap();
+        let agent = LoopbackUserAgent::new().at(&format!("http://localhost:{port}/callback")).unwrap();
         assert!(matches!(agent.prepare(None).await.err(), Some(Error::UserUnavailable(_))));
     }
 
     #[tokio::test]
     async fn a_user_who_does_not_answer_is_not_waited_for_for_ever() {
-        let agent = Loopback::new().opener(|_| Ok(())).timeout(Duration::ZERO);
+        let agent = LoopbackUserAgent::new().opener(|_| Ok(())).timeout(Duration::ZERO);
         let visit = agent.prepare(None).await.unwrap();
         let error = visit.visit(Url::parse("https://auth.example.com/").unwrap()).await.unwrap_err();
         assert_eq!(error, Error::UserUnavailable(String::from("the login timed out")));
@@ -368,7 +368,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_browser_that_does_not_open_is_an_error() {
-        let agent = Loopback::new().opener(|_| Err(io::Error::other("no display")));
+        let agent = LoopbackUserAgent::new().opener(|_| Err(io::Error::other("no display")));
         let visit = agent.prepare(None).await.unwrap();
         let error = visit.visit(Url::parse("https://auth.example.com/").unwrap()).await.unwrap_err();
         assert_eq!(error.to_string(), "the user is not available: failed to open a browser: no display");

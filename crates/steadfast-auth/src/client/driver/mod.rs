@@ -18,7 +18,7 @@ mod sign_out;
 pub use attempt::{Attempt, ResponseAction};
 pub use authorizer::Authorizer;
 pub use builder::AuthorizerBuilder;
-pub use loopback::{Loopback, open_browser};
+pub use loopback::{LoopbackUserAgent, open_browser};
 
 use url::Url;
 

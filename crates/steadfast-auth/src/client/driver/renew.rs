@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::Authorizer;
-use super::drive::FlowProgress;
+use super::drive::NonInteractiveOutcome;
 use super::persistence::key;
 use super::renewal_permit::{RenewalPermit, run_detached};
 use crate::Scopes;
@@ -115,8 +115,8 @@ impl Authorizer {
         let (mut visit, mut user_was_asked) = (None, false);
         let result = loop {
             let (mut flow, command) = match progress {
-                Ok(FlowProgress::NeedsUser(paused)) => *paused,
-                Ok(FlowProgress::Done) => break Ok(()),
+                Ok(NonInteractiveOutcome::NeedsUser(paused)) => *paused,
+                Ok(NonInteractiveOutcome::Done) => break Ok(()),
                 Err(error) => break Err(error),
             };
             user_was_asked |= matches!(command, Command::Visit(_));
@@ -137,7 +137,11 @@ impl Authorizer {
     }
 
     /// Runs the part of a flow that needs no user, under the lock of the tokens if it may refresh them.
-    async fn run_without_user(&self, challenge: Option<Challenge>, may_refresh: bool) -> Result<FlowProgress, Error> {
+    async fn run_without_user(
+        &self,
+        challenge: Option<Challenge>,
+        may_refresh: bool,
+    ) -> Result<NonInteractiveOutcome, Error> {
         let mut old = self.state().tokens.clone();
         let mut lock = None;
         if may_refresh {
@@ -154,7 +158,7 @@ impl Authorizer {
                 let stored = Arc::new(stored);
                 if is_other(&stored) && !stored.is_expired(SystemTime::now()) {
                     self.adopt(stored, false);
-                    return Ok(FlowProgress::Done);
+                    return Ok(NonInteractiveOutcome::Done);
                 }
                 old = Some(stored);
             }

@@ -43,7 +43,7 @@ use super::credentials::Client;
 use super::discovery::{
     AuthorizationServer, ProtectedResource, own_authorization_server, resource_metadata_urls, server_metadata_urls,
 };
-use super::dpop::{Dpop, ProofKey};
+use super::dpop::{DpopPolicy, ProofKey};
 use super::profile::{ClientSettings, Grant};
 use super::random::RandomSource;
 use super::registration::{self, Registration, RegistrationParameters, known_client};
@@ -263,12 +263,12 @@ impl Flow {
         };
         let required = resource.dpop_required || challenge.is_some_and(|challenge| challenge.scheme == Scheme::Dpop);
         let bound = match self.profile.dpop {
-            Dpop::Never => false,
-            Dpop::WhenRequired => required,
-            Dpop::WhenOffered => required || server.has_dpop,
-            Dpop::Always => true,
+            DpopPolicy::Never => false,
+            DpopPolicy::WhenRequired => required,
+            DpopPolicy::WhenOffered => required || server.has_dpop,
+            DpopPolicy::Always => true,
         };
-        let must_be_bound = bound && (required || self.profile.dpop == Dpop::Always);
+        let must_be_bound = bound && (required || self.profile.dpop == DpopPolicy::Always);
         let key = match before.and_then(|tokens| tokens.key.as_ref()) {
             _ if !bound => None,
             Some(key) => Some(ProofKey::import(key)?),

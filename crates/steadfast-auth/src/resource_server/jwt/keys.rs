@@ -58,10 +58,10 @@ impl std::error::Error for KeysUnavailable {}
 
 /// A set of public keys (a JWK Set, RFC 7517).
 #[derive(Clone, Debug, Default)]
-pub struct KeySet(Arc<[Key]>);
+pub struct KeySet(Arc<[VerificationKey]>);
 
 #[derive(Clone, Debug)]
-struct Key {
+struct VerificationKey {
     id: Option<String>,
     /// The algorithm, if the key is restricted to one.
     algorithm: Option<String>,
@@ -124,14 +124,14 @@ impl KeySet {
         message: &[u8],
         signature: &[u8],
     ) -> Option<bool> {
-        let fits = |key: &&Key| key.allows(algorithm) && id.is_none_or(|id| key.id.as_deref() == Some(id));
+        let fits = |key: &&VerificationKey| key.allows(algorithm) && id.is_none_or(|id| key.id.as_deref() == Some(id));
         let mut candidates = self.0.iter().filter(fits).take(MOST_TRIED).peekable();
         candidates.peek()?;
         Some(candidates.any(|key| key.verify(algorithm, message, signature)))
     }
 }
 
-impl Key {
+impl VerificationKey {
     /// Whether the key may be used with the algorithm in the token's header.
     fn allows(&self, algorithm: Algorithm) -> bool {
         let (kind, curve) = algorithm.key_kind();
@@ -147,7 +147,7 @@ impl Key {
 }
 
 impl Jwk {
-    fn into_key(self) -> Option<Key> {
+    fn into_key(self) -> Option<VerificationKey> {
         let is_for_signatures = self.r#use.as_deref().is_none_or(|purpose| purpose == "sig")
             && self.key_ops.as_ref().is_none_or(|operations| operations.iter().any(|one| one == "verify"));
         if !is_for_signatures {
@@ -161,7 +161,7 @@ impl Jwk {
             _ => return None,
         };
         let curve = if self.kty == "RSA" { None } else { self.crv };
-        Some(Key { id: self.kid, algorithm: self.alg, kind: self.kty, curve, decoding })
+        Some(VerificationKey { id: self.kid, algorithm: self.alg, kind: self.kty, curve, decoding })
     }
 
     fn rsa(&self) -> Option<DecodingKey> {

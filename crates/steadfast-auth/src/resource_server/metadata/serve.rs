@@ -22,10 +22,10 @@ const ANY: HeaderValue = HeaderValue::from_static("*");
 /// A tower layer that serves the metadata document, and passes all other requests on. Apply it after (outside of)
 /// [`BearerLayer`](crate::resource_server::BearerLayer), since readers of the document have no token yet.
 #[derive(Clone, Debug)]
-pub struct MetadataLayer(Arc<Document>);
+pub struct MetadataLayer(Arc<MetadataDocument>);
 
 #[derive(Clone, Debug)]
-struct Document {
+struct MetadataDocument {
     path: String,
     at_root: bool,
     json: Bytes,
@@ -33,7 +33,7 @@ struct Document {
 
 impl MetadataLayer {
     pub(super) fn new(metadata: &ResourceMetadata) -> Self {
-        Self(Arc::new(Document { path: metadata.well_known_path(), at_root: false, json: metadata.json() }))
+        Self(Arc::new(MetadataDocument { path: metadata.well_known_path(), at_root: false, json: metadata.json() }))
     }
 
     /// Also serves it at the well-known prefix without the path of the resource, for clients that look only there. Not for a host
@@ -55,7 +55,7 @@ impl<S> Layer<S> for MetadataLayer {
 /// The service that [`MetadataLayer`] produces.
 #[derive(Clone, Debug)]
 pub struct MetadataService<S> {
-    document: Arc<Document>,
+    document: Arc<MetadataDocument>,
     inner: S,
 }
 
@@ -84,7 +84,7 @@ where
     }
 }
 
-impl Document {
+impl MetadataDocument {
     fn is_at(&self, path: &str) -> bool {
         path == self.path || (self.at_root && path == WELL_KNOWN)
     }

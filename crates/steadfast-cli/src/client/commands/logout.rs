@@ -6,7 +6,7 @@ use steadfast::Error;
 use steadfast_auth::client::{ClientSettings, TokenStore as _};
 
 use crate::client::connection::login;
-use crate::client::connection::login::TokenFolder;
+use crate::client::connection::login::TokenStoreOptions;
 use crate::client::connection::target;
 use crate::client::{ExitStatus, Failure, exit};
 use crate::output::eprint_line;
@@ -22,7 +22,7 @@ pub(crate) struct Options {
     #[arg(long)]
     forget_registration: bool,
     #[command(flatten)]
-    tokens: TokenFolder,
+    tokens: TokenStoreOptions,
 }
 
 pub(crate) async fn run(options: Options) -> Result<ExitStatus, Failure> {

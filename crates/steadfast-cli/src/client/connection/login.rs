@@ -9,7 +9,7 @@ use steadfast::{Error, Outcome};
 use steadfast_auth::ReqwestClient;
 use steadfast_auth::client::{
     Authorizer, AuthorizerBuilder, BoxFuture, ClientSettings, Credential, Error as AuthError, FileStore, Grant,
-    Loopback, PreRegisteredClient, Secret, StoreKey, TokenStore as _, Url, UserAgent, Visit, open_browser,
+    LoopbackUserAgent, PreRegisteredClient, Secret, StoreKey, TokenStore as _, Url, UserAgent, Visit, open_browser,
 };
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -49,18 +49,18 @@ pub(crate) struct LoginOptions {
     #[arg(long, value_name = "URI", help_heading = HEADING)]
     redirect_uri: Option<String>,
     #[command(flatten)]
-    tokens: TokenFolder,
+    tokens: TokenStoreOptions,
 }
 
 /// The folder in which tokens are stored.
 #[derive(Args)]
-pub(crate) struct TokenFolder {
+pub(crate) struct TokenStoreOptions {
     /// The folder in which tokens are stored, readable only by you
     #[arg(long, value_name = "FOLDER", help_heading = HEADING)]
     token_store: Option<PathBuf>,
 }
 
-impl TokenFolder {
+impl TokenStoreOptions {
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let data = if cfg!(windows) {
@@ -150,10 +150,10 @@ impl LoginOptions {
     }
 
     /// The loopback listener to which the browser is redirected. [`TerminalUserAgent`] shows the URL.
-    fn listener(&self) -> Result<Loopback, Error> {
+    fn listener(&self) -> Result<LoopbackUserAgent, Error> {
         match &self.redirect_uri {
-            Some(uri) => Loopback::new().at(uri).map_err(usage_error),
-            None => Ok(Loopback::new()),
+            Some(uri) => LoopbackUserAgent::new().at(uri).map_err(usage_error),
+            None => Ok(LoopbackUserAgent::new()),
         }
     }
 }
@@ -195,7 +195,7 @@ impl LoginWatch {
 
 /// Asks the user to log in: shows the URL at the terminal and offers to open a browser.
 struct TerminalUserAgent {
-    listener: Loopback,
+    listener: LoopbackUserAgent,
     logging_in: Arc<watch::Sender<bool>>,
 }
 

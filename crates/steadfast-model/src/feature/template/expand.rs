@@ -1,4 +1,4 @@
-//! Expansion of a template with values.
+//! ExpressionWriter of a template with values.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::json::JsonObject;
 
 /// The characters that are not percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Allowed {
+pub(crate) enum AllowedCharacters {
     /// Unreserved characters.
     Unreserved,
     /// Unreserved and reserved characters, and percent-encoded triplets.
@@ -22,20 +22,20 @@ pub(crate) fn expand(parts: &[Part], values: &JsonObject) -> String {
         match part {
             Part::Literal(text) => out.push_str(text),
             Part::Expression(operator, variables) => {
-                Expansion { operator: *operator, begun: false, out: &mut out }.write_all(variables, values);
+                ExpressionWriter { operator: *operator, begun: false, out: &mut out }.write_all(variables, values);
             }
         }
     }
     out
 }
 
-struct Expansion<'a> {
+struct ExpressionWriter<'a> {
     operator: Operator,
     begun: bool,
     out: &'a mut String,
 }
 
-impl Expansion<'_> {
+impl ExpressionWriter<'_> {
     fn write_all(&mut self, variables: &[Variable], values: &JsonObject) {
         for variable in variables {
             if let Some(value) = values.get(&variable.name) {
@@ -127,7 +127,8 @@ impl Expansion<'_> {
     }
 
     fn encode(&mut self, text: &str) {
-        let allowed = if self.operator.allows_reserved() { Allowed::Reserved } else { Allowed::Unreserved };
+        let allowed =
+            if self.operator.allows_reserved() { AllowedCharacters::Reserved } else { AllowedCharacters::Unreserved };
         encode(text, allowed, self.out);
     }
 }
@@ -142,14 +143,14 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
 }
 
 /// Appends text; characters outside the allowed set are percent-encoded.
-pub(crate) fn encode(text: &str, allowed: Allowed, out: &mut String) {
+pub(crate) fn encode(text: &str, allowed: AllowedCharacters, out: &mut String) {
     const DIGITS: &[char; 16] = &['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
     let digit = |number: u8| DIGITS.get(usize::from(number)).copied().unwrap_or_default();
     for (position, character) in text.char_indices() {
         let kept = match allowed {
-            Allowed::Unreserved => is_unreserved(character),
-            Allowed::Reserved if character == '%' => text.get(position..).is_some_and(begins_with_triplet),
-            Allowed::Reserved => is_unreserved(character) || is_reserved(character),
+            AllowedCharacters::Unreserved => is_unreserved(character),
+            AllowedCharacters::Reserved if character == '%' => text.get(position..).is_some_and(begins_with_triplet),
+            AllowedCharacters::Reserved => is_unreserved(character) || is_reserved(character),
         };
         if kept {
             out.push(character);

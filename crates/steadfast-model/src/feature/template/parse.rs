@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::expand::{Allowed, encode};
+use super::expand::{AllowedCharacters, encode};
 use super::{Modifier, Operator, Part, TemplateError, UriTemplate, Variable};
 
 /// The RFC allows prefixes of up to four digits.
@@ -33,7 +33,7 @@ impl FromStr for UriTemplate {
                 return Err(fault(odd, "a character that cannot be part of a URI"));
             }
             let mut encoded = String::new();
-            encode(literal, Allowed::Reserved, &mut encoded);
+            encode(literal, AllowedCharacters::Reserved, &mut encoded);
             parts.push(Part::Literal(encoded));
             rest = after;
         }

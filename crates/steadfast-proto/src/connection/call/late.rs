@@ -12,7 +12,7 @@ use super::OutboundCall;
 use crate::Moment;
 use crate::connection::timer::Purpose;
 use crate::connection::{CallKey, Connection, Event};
-use crate::envelope::ResponseBody;
+use crate::envelope::ResultOrError;
 
 /// How many late results are expected at once; the oldest are dropped for new ones.
 const MAX_CALLS: usize = 1_024;
@@ -80,10 +80,10 @@ impl Connection {
     }
 
     /// Handles a response to a cancelled call. Returns whether it is one.
-    pub(in crate::connection) fn receive_late_answer(&mut self, id: &RequestId, body: &ResponseBody<'_>) -> bool {
+    pub(in crate::connection) fn receive_late_answer(&mut self, id: &RequestId, body: &ResultOrError<'_>) -> bool {
         let Some(key) = self.late.ids.get(id).copied() else { return false };
         self.forget_late(key);
-        if let ResponseBody::Result(result) = *body {
+        if let ResultOrError::Result(result) = *body {
             self.events.push_back(Event::LateResult(result.into()));
         }
         true

@@ -6,10 +6,10 @@ use super::SendState;
 use crate::Moment;
 use crate::connection::timer::Purpose;
 use crate::connection::{CallEnd, CallKey, Connection, Event, ProtocolWarning};
-use crate::envelope::{Params, ResponseBody};
+use crate::envelope::{Params, ResultOrError};
 
 impl Connection {
-    pub(in crate::connection) fn receive_response(&mut self, id: Option<RequestId>, body: ResponseBody<'_>) {
+    pub(in crate::connection) fn receive_response(&mut self, id: Option<RequestId>, body: ResultOrError<'_>) {
         let key = id.as_ref().and_then(|id| self.answerable_call(id));
         let Some(waiting) = key.and_then(|key| self.end_call(key)) else {
             if id.as_ref().is_some_and(|id| self.receive_late_answer(id, &body)) {
@@ -19,22 +19,22 @@ impl Connection {
             return self.warn(ProtocolWarning::UnknownResponse(id));
         };
         let outcome = match body {
-            ResponseBody::Result(result) if waiting.method == Method::Initialize => {
+            ResultOrError::Result(result) if waiting.method == Method::Initialize => {
                 match self.accept_initialize_result(result) {
                     Ok(()) => CallEnd::Answered(result.into()),
                     Err(why) => CallEnd::Unreadable(why),
                 }
             }
-            ResponseBody::Result(result) => {
+            ResultOrError::Result(result) => {
                 // From here on the server sends no requests, whether or not the client has read the result yet.
                 self.discovered |= waiting.method == Method::Discover;
                 CallEnd::Answered(result.into())
             }
-            ResponseBody::Error(error) => match serde_json::from_str::<ErrorObject>(error) {
+            ResultOrError::Error(error) => match serde_json::from_str::<ErrorObject>(error) {
                 Ok(error) => CallEnd::Refused(error),
                 Err(error) => CallEnd::Unreadable(format!("malformed error object: {error}")),
             },
-            ResponseBody::Malformed => {
+            ResultOrError::Malformed => {
                 CallEnd::Unreadable("response without exactly one of result and error".to_owned())
             }
         };
@@ -64,7 +64,7 @@ impl Connection {
     pub(in crate::connection) fn end_unreadable(&mut self, id: Option<RequestId>, error: &ErrorObject) {
         let key = id.as_ref().and_then(|id| self.answerable_call(id));
         let Some(call) = key.filter(|key| self.end_call(*key).is_some()) else {
-            id.as_ref().map(|id| self.receive_late_answer(id, &ResponseBody::Malformed));
+            id.as_ref().map(|id| self.receive_late_answer(id, &ResultOrError::Malformed));
             self.statistics.unknown_responses += 1;
             return;
         };

@@ -27,7 +27,7 @@ use steadfast_proto::mutant;
 pub use responses::ResponseCache;
 pub(super) use ticket::CacheTicket;
 pub(crate) use tools::CachedTool;
-pub(super) use tools::WireFormat;
+pub(super) use tools::ConnectionProtocol;
 
 use super::notifications::logs::LogListeners;
 use key::Invalidation;

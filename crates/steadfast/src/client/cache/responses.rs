@@ -51,14 +51,14 @@ pub struct ResponseCache {
 }
 
 struct CacheState {
-    entries: LruMap<EntryKey, CachedResponse>,
+    entries: LruMap<ScopedCacheKey, CachedResponse>,
     /// The requests in flight whose responses may be stored.
     fetches: BTreeMap<u64, Arc<CacheKey>>,
     last_fetch: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct EntryKey {
+struct ScopedCacheKey {
     request: Arc<CacheKey>,
     /// The credential scope of a private response; `None` for a public one.
     scope_id: Option<u64>,
@@ -124,7 +124,7 @@ impl ResponseCache {
     pub(crate) fn find(&self, request: &Arc<CacheKey>, scope_id: u64, now: Moment) -> Option<Arc<str>> {
         let mut state = self.lock();
         for scope_id in [Some(scope_id), None] {
-            let key = EntryKey { request: Arc::clone(request), scope_id };
+            let key = ScopedCacheKey { request: Arc::clone(request), scope_id };
             match state.entries.get(&key) {
                 Some(entry) if now < entry.expires_at || mutant!(KeepExpired) => return Some(Arc::clone(&entry.text)),
                 Some(_) => state.entries.remove(&key),
@@ -196,7 +196,7 @@ impl PendingFetch {
             return;
         }
         let scope_id = (policy.scope == CacheScope::Private).then_some(self.scope_id);
-        let key = EntryKey { request: Arc::clone(&self.request), scope_id };
+        let key = ScopedCacheKey { request: Arc::clone(&self.request), scope_id };
         if state.entries.get(&key).is_some_and(|stored| stored.fetch > self.number) {
             return;
         }

@@ -9,7 +9,7 @@ use steadfast_proto::Moment;
 use super::ClientCache;
 use super::key::CacheKey;
 use super::responses::PendingFetch;
-use super::tools::{OutputCheck, WireFormat};
+use super::tools::{ConnectionProtocol, OutputCheck};
 use crate::error::Error;
 
 /// Accompanies one request: created before it is sent, and used when its result is there.
@@ -42,7 +42,7 @@ impl CacheTicket {
     /// schemas the client cannot use.
     pub(crate) fn new<R: Request>(
         cache: &Arc<ClientCache>,
-        wire: WireFormat,
+        wire: ConnectionProtocol,
         params: &R::Params,
         now: Moment,
     ) -> Result<Self, Error> {

@@ -44,7 +44,7 @@ pub(crate) struct CallFlow<R: Request> {
     params: R::Params,
     settings: CallSettings,
     progress_token: Option<ProgressToken>,
-    limits: WaitLimits,
+    limits: WaitInterrupts,
     rounds: Rounds,
     header_lookup: HeaderLookup,
     attempts: Attempts,
@@ -96,7 +96,7 @@ impl<R: Request> CallFlow<R> {
         Self {
             live: inner.connection.live(),
             attempts: Attempts::new(inner.connection.policy().max_attempts(), idempotent),
-            limits: WaitLimits {
+            limits: WaitInterrupts {
                 canceller: Canceller::default(),
                 deadline,
                 connection: Arc::clone(&inner.connection),
@@ -287,7 +287,7 @@ impl<R: Request> CallFlow<R> {
 }
 
 /// What ends a call while it waits for something other than a response.
-struct WaitLimits {
+struct WaitInterrupts {
     canceller: Canceller,
     /// When the total timeout of the call is over.
     deadline: Option<Moment>,
@@ -295,7 +295,7 @@ struct WaitLimits {
     runtime: Arc<dyn Runtime>,
 }
 
-impl WaitLimits {
+impl WaitInterrupts {
     /// The output of `work`. If the call is cancelled, times out or its client is closed first: an error with
     /// `outcome`, which is what is known of the call meanwhile.
     async fn wait_for<T>(&self, work: impl Future<Output = T>, outcome: Outcome) -> Result<T, Error> {

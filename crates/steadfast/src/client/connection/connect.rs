@@ -21,7 +21,7 @@ use super::reconnecting::ReconnectingConnection;
 use super::target::{Connector, Target};
 use crate::client::cache::{ClientCache, ResponseCache};
 use crate::client::dispatch::{ClientDispatch, RefuseWhileClosing};
-use crate::client::handlers::Handlers;
+use crate::client::handlers::ClientHandlers;
 use crate::client::handlers::capabilities::capabilities_to_declare;
 use crate::client::handlers::server_request::ServerRequest;
 use crate::client::notifications::logs::LogLevelLayer;
@@ -41,7 +41,7 @@ pub struct ConnectBuilder {
     capabilities: ClientCapabilities,
     /// The capabilities that the handlers imply, where `capabilities` has none.
     implied: ClientCapabilities,
-    handlers: Handlers,
+    handlers: ClientHandlers,
     negotiation: NegotiationMode,
     limits: Limits,
     opening_timeout: Duration,
@@ -62,7 +62,7 @@ impl ConnectBuilder {
             info: Implementation::new("steadfast", env!("CARGO_PKG_VERSION")),
             capabilities: ClientCapabilities::new(),
             implied: ClientCapabilities::new(),
-            handlers: Handlers::default(),
+            handlers: ClientHandlers::default(),
             negotiation: NegotiationMode::Auto,
             limits: Limits::default(),
             opening_timeout: DEFAULT_OPENING_TIMEOUT,

@@ -16,7 +16,7 @@ use crate::client::cache::ClientCache;
 use crate::client::dispatch::{ClientDispatch, RequestSender};
 use crate::client::handlers::ClientService;
 use crate::client::notifications::changes::ChangeListeners;
-use crate::runtime::connection::notification_handlers::NotificationQueue;
+use crate::runtime::connection::notification_handlers::IncomingNotificationQueue;
 use crate::runtime::threads::driver_migration;
 use crate::runtime::timeout::timeout_at;
 use crate::runtime::{Driver, DriverCommand, ExitReason, Mailbox, Runtime, Task};
@@ -80,7 +80,7 @@ impl DrivenConnection {
             cache: Arc::clone(&cache),
             dispatch: Arc::clone(&opener.dispatch),
             task_registry: Arc::clone(&opener.task_registry),
-            notification_queue: NotificationQueue::default(),
+            notification_queue: IncomingNotificationQueue::default(),
         };
         let (sender, closed) = watch::channel(false);
         let signal =

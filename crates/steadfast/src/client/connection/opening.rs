@@ -19,7 +19,7 @@ use super::live::{DrivenConnection, LiveConnection, wait_until_closed};
 use super::target::Connector;
 use crate::client::cache::ClientCache;
 use crate::client::dispatch::{ClientDispatch, RequestSender};
-use crate::client::handlers::Handlers;
+use crate::client::handlers::ClientHandlers;
 use crate::client::tasks::registry::TaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::connection::call_result::result_of;
@@ -46,7 +46,7 @@ pub(crate) struct Opener {
     pub(crate) info: Implementation,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) dispatch: Arc<ClientDispatch>,
-    pub(crate) handlers: Arc<Handlers>,
+    pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) cache: Arc<ClientCache>,
     pub(crate) task_registry: Arc<TaskRegistry>,
     pub(crate) negotiation: NegotiationMode,

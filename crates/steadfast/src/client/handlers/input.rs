@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use serde_json::Value;
 use steadfast_model::{InputRequest, InputRequests, InputResponses, JsonObject, Method, Revision};
 
-use super::{EncodedResult, Handlers, ResultFuture};
+use super::{ClientHandlers, EncodedResult, ResultFuture};
 use crate::error::Error;
 use crate::runtime::poll_catching_panics;
 
@@ -31,7 +31,7 @@ enum InputState {
 
 impl PendingInput {
     /// Starts the handlers, whose results are encoded for the revision. If there are too many requests, no handler is started.
-    pub(crate) fn start(handlers: &Handlers, requests: InputRequests, revision: Revision) -> Result<Self, Error> {
+    pub(crate) fn start(handlers: &ClientHandlers, requests: InputRequests, revision: Revision) -> Result<Self, Error> {
         let count = requests.len();
         if count > MAX_REQUESTS {
             let message = format!("the server sent {count} input requests at once, the limit is {MAX_REQUESTS}");
@@ -80,7 +80,12 @@ impl Future for PendingInput {
 }
 
 impl InputEntry {
-    fn start(handlers: &Handlers, key: String, request: &InputRequest, revision: Revision) -> Result<Self, Error> {
+    fn start(
+        handlers: &ClientHandlers,
+        key: String,
+        request: &InputRequest,
+        revision: Revision,
+    ) -> Result<Self, Error> {
         let method = request.method();
         let request: JsonObject =
             serde_json::to_value(request).and_then(serde_json::from_value).map_err(Error::encode)?;

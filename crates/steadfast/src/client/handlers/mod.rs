@@ -22,7 +22,7 @@ use super::notifications::changes::ChangeListeners;
 use super::tasks::cancel;
 use super::tasks::registry::TaskRegistry;
 use crate::error::Error;
-use crate::runtime::connection::notification_handlers::{NotificationHandlers, NotificationQueue};
+use crate::runtime::connection::notification_handlers::{IncomingNotificationQueue, NotificationHandlers};
 use crate::runtime::handler::prepared::{EncodedResult, response_of};
 use crate::runtime::{
     DispatchResult, EncodeOutput, Execution, Job, Mailbox, PeerNotification, PreparedHandler, Runtime, Service,
@@ -37,7 +37,7 @@ type Handler = Arc<dyn Fn(&str, Revision) -> ResultFuture + Send + Sync>;
 
 /// The handlers of a client, and the capabilities that it has declared.
 #[derive(Default)]
-pub(crate) struct Handlers {
+pub(crate) struct ClientHandlers {
     by_method: BTreeMap<Method, Handler>,
     pub(crate) notifications: NotificationHandlers,
     declared: ClientCapabilities,
@@ -45,17 +45,17 @@ pub(crate) struct Handlers {
 
 /// Handles the requests and notifications of the server on one connection.
 pub(crate) struct ClientService {
-    pub(crate) handlers: Arc<Handlers>,
+    pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) change_listeners: ChangeListeners,
     pub(crate) cache: Arc<ClientCache>,
     /// For the requests that this service sends: `tasks/cancel`.
     pub(crate) dispatch: Arc<ClientDispatch>,
     pub(crate) task_registry: Arc<TaskRegistry>,
     /// The notifications of a vendor that wait for their handlers.
-    pub(crate) notification_queue: NotificationQueue,
+    pub(crate) notification_queue: IncomingNotificationQueue,
 }
 
-impl Handlers {
+impl ClientHandlers {
     /// Adds the handler of a request of the specification. Its result is written without a `resultType`: since 2026-07-28 it
     /// is not a result but a member of a request.
     pub(crate) fn add<R, F, A>(&mut self, handler: F)

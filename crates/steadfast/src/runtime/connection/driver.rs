@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::engine::{ConnectionEnd, Engine, Service};
 use super::mailbox::Mailbox;
 use crate::runtime::Runtime;
-use crate::runtime::threads::driver_migration::Movable;
+use crate::runtime::threads::driver_migration::MigratableDriver;
 use crate::transport::{Hangup, Transport};
 
 /// How many bytes are read at once, and about how many are written at once.
@@ -370,7 +370,7 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
     }
 }
 
-impl<T: Transport, S: Service> Movable for Driver<T, S> {
+impl<T: Transport, S: Service> MigratableDriver for Driver<T, S> {
     fn leave_runtime(&mut self) -> bool {
         self.transport.leave_runtime()
     }

@@ -116,11 +116,11 @@ type Waiting = LossyChannel<(VendorMethod, OwnedParams, NotificationSender)>;
 
 /// The notifications of one connection that wait for their handlers. Dropping it ends the task that runs them.
 #[derive(Default)]
-pub(crate) struct NotificationQueue {
+pub(crate) struct IncomingNotificationQueue {
     waiting: Option<Arc<Waiting>>,
 }
 
-impl NotificationQueue {
+impl IncomingNotificationQueue {
     /// Queues a notification. The first one starts the task that runs the handlers.
     pub(crate) fn push(&mut self, handlers: &NotificationHandlers, notification: PeerNotification<'_>) {
         let Method::Vendor(method) = notification.method else { return };
@@ -135,7 +135,7 @@ impl NotificationQueue {
     }
 }
 
-impl Drop for NotificationQueue {
+impl Drop for IncomingNotificationQueue {
     fn drop(&mut self) {
         if let Some(waiting) = &self.waiting {
             waiting.stop();

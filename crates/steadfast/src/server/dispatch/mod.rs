@@ -27,7 +27,7 @@ use super::input::round;
 use super::subscriptions::{self, Subscriptions};
 use super::tasks::{self, TaskRounds};
 use super::{Catalog, CatalogItem, Server};
-use crate::runtime::connection::notification_handlers::NotificationQueue;
+use crate::runtime::connection::notification_handlers::IncomingNotificationQueue;
 use crate::runtime::{
     DispatchResult, Engine, Exchange, Execution, InputRounds, Mailbox, PeerNotification, Runtime, Service,
 };
@@ -42,7 +42,7 @@ pub(crate) struct ServerService {
     /// The connection runs the handler of a task, with this input.
     task: Option<Arc<TaskRounds>>,
     /// The notifications of a vendor that wait for their handlers.
-    notification_queue: NotificationQueue,
+    notification_queue: IncomingNotificationQueue,
 }
 
 /// What a route needs besides the request.
@@ -79,7 +79,7 @@ impl ServerService {
 
     /// For one request of 2026-07-28: it has no subscriptions of its connection.
     pub(crate) fn for_exchange(server: Server) -> Self {
-        Self { server, subscriptions: None, task: None, notification_queue: NotificationQueue::default() }
+        Self { server, subscriptions: None, task: None, notification_queue: IncomingNotificationQueue::default() }
     }
 
     /// Runs the handler of a task once.

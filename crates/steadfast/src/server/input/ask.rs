@@ -16,7 +16,7 @@ use steadfast_model::{CreateMessageParams, ElicitParams, EmptyParams, InputReque
 
 use super::need::{self, Need};
 use crate::error::{Error, Outcome};
-use crate::runtime::{Execution, InputStatus};
+use crate::runtime::{Execution, InputRequestStatus};
 use crate::server::context::{CALL_TIMEOUT, Context};
 
 type AnswerFuture<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
@@ -109,27 +109,27 @@ fn invalid_input_response(key: &str, complaint: &str) -> Error {
 }
 
 /// A request that can be sent to a client, or be part of an input-required result.
-pub(super) trait ClientRequest: Request {
+pub(super) trait InputRequestMethod: Request {
     /// The prefix of its default key.
     const KIND: &'static str;
     fn input(params: Self::Params) -> InputRequest;
 }
 
-impl ClientRequest for request::Elicit {
+impl InputRequestMethod for request::Elicit {
     const KIND: &'static str = "elicit";
     fn input(params: ElicitParams) -> InputRequest {
         InputRequest::Elicit(params)
     }
 }
 
-impl ClientRequest for request::CreateMessage {
+impl InputRequestMethod for request::CreateMessage {
     const KIND: &'static str = "sample";
     fn input(params: CreateMessageParams) -> InputRequest {
         InputRequest::CreateMessage(params)
     }
 }
 
-impl ClientRequest for request::ListRoots {
+impl InputRequestMethod for request::ListRoots {
     const KIND: &'static str = "roots";
     fn input(_: EmptyParams) -> InputRequest {
         InputRequest::ListRoots(None)
@@ -137,7 +137,7 @@ impl ClientRequest for request::ListRoots {
 }
 
 /// Requests input from the client: with a call, or since 2026-07-28 in a round of the handler's own request.
-pub(super) async fn request_input<R: ClientRequest>(
+pub(super) async fn request_input<R: InputRequestMethod>(
     ctx: &Context,
     need: Need,
     params: R::Params,
@@ -185,8 +185,8 @@ impl Future for PendingInput {
             return input_rounds.wait(key, cx.waker()).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending);
         }
         match input_rounds.ask(pending.key.as_deref(), pending.kind, &pending.request, cx.waker()) {
-            Ok(InputStatus::Answered(key, value)) => Poll::Ready(Ok((key, value))),
-            Ok(InputStatus::Waiting(key)) => {
+            Ok(InputRequestStatus::Answered(key, value)) => Poll::Ready(Ok((key, value))),
+            Ok(InputRequestStatus::Waiting(key)) => {
                 (pending.key, pending.waiting) = (Some(key), true);
                 Poll::Pending
             }

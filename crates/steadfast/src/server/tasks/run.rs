@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use steadfast_model::{ErrorObject, JsonObject, Method, Principal, TaskStatus, meta};
-use steadfast_proto::envelope::{self, Message, ResponseBody};
+use steadfast_proto::envelope::{self, Message, ResultOrError};
 
 use super::rounds::{SuspendedRun, TaskRounds};
 use super::{TaskRecord, TaskRunWaker, Tasks};
@@ -193,10 +193,10 @@ impl RunEnd {
         }
         let failed = || ErrorObject::internal("the handler ended without a response");
         match envelope::read(response, usize::MAX) {
-            Ok(Message::Response { body: ResponseBody::Result(result), .. }) => {
+            Ok(Message::Response { body: ResultOrError::Result(result), .. }) => {
                 serde_json::from_str(result).map_or_else(|_| Self::Failed(failed()), Self::Completed)
             }
-            Ok(Message::Response { body: ResponseBody::Error(error), .. }) => {
+            Ok(Message::Response { body: ResultOrError::Error(error), .. }) => {
                 Self::Failed(serde_json::from_str(error).unwrap_or_else(|_| failed()))
             }
             _ => Self::Failed(failed()),

@@ -20,7 +20,7 @@ use super::report::{ExitCause, StderrTail};
 use super::{report, supervisor};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ProcessPhase {
+pub(super) enum ProcessExitState {
     Running,
     Exited,
     GroupGone,
@@ -36,7 +36,7 @@ pub(super) struct ProcessState {
 }
 
 pub(super) struct LockedState {
-    pub(super) phase: ProcessPhase,
+    pub(super) phase: ProcessExitState,
     /// The end of the process was requested.
     pub(super) ending: bool,
     /// The supervisor has sent a signal to the process.
@@ -59,7 +59,7 @@ impl ProcessState {
         control: supervisor::ProcessControl,
     ) -> Arc<Self> {
         let state = LockedState {
-            phase: ProcessPhase::Running,
+            phase: ProcessExitState::Running,
             ending: false,
             signalled: false,
             killed: false,
@@ -95,7 +95,7 @@ impl ProcessState {
     }
 
     /// Advances to `phase` and wakes all watchers.
-    pub(super) fn advance(mut state: MutexGuard<'_, LockedState>, phase: ProcessPhase) {
+    pub(super) fn advance(mut state: MutexGuard<'_, LockedState>, phase: ProcessExitState) {
         state.phase = phase;
         Self::wake_watchers(state);
     }
@@ -138,7 +138,7 @@ impl Handle {
     /// Kills the process and its whole group at once.
     pub fn kill(&self) {
         let mut state = self.process.lock();
-        state.killed |= state.phase == ProcessPhase::Running;
+        state.killed |= state.phase == ProcessExitState::Running;
         drop(state);
         supervisor::kill(&self.process);
     }
@@ -174,7 +174,7 @@ impl Watcher {
     /// Whether the process has exited, and whether its end was requested. Wakes the task when either changes.
     pub(super) fn poll_view(&mut self, cx: &mut Context<'_>) -> ProcessView {
         let state = self.process.lock();
-        let view = ProcessView { exited: state.phase >= ProcessPhase::Exited, ending: state.ending };
+        let view = ProcessView { exited: state.phase >= ProcessExitState::Exited, ending: state.ending };
         if !view.exited {
             self.store_waker(state, cx);
         }
@@ -183,10 +183,10 @@ impl Watcher {
 
     /// Ready when the process is reaped and its group is gone.
     pub(super) fn poll_group_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.poll(cx, ProcessPhase::GroupGone).map(drop)
+        self.poll(cx, ProcessExitState::GroupGone).map(drop)
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, phase: ProcessPhase) -> Poll<Option<ExitStatus>> {
+    fn poll(&mut self, cx: &mut Context<'_>, phase: ProcessExitState) -> Poll<Option<ExitStatus>> {
         let state = self.process.lock();
         if state.phase >= phase {
             return Poll::Ready(state.status);
@@ -238,7 +238,7 @@ impl Future for Exit {
     type Output = Option<ExitStatus>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll(cx, ProcessPhase::Exited)
+        self.0.poll(cx, ProcessExitState::Exited)
     }
 }
 
@@ -253,6 +253,6 @@ impl Future for GroupExit {
     type Output = Option<ExitStatus>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll(cx, ProcessPhase::GroupGone)
+        self.0.poll(cx, ProcessExitState::GroupGone)
     }
 }

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::command::{Command, Stderr};
 use super::lines::LineSplitter;
-use super::process_state::{Handle, ProcessPhase, ProcessState};
+use super::process_state::{Handle, ProcessExitState, ProcessState};
 use super::{group, report};
 use crate::transport::fd::input::Input;
 use crate::transport::fd::output::Output;
@@ -62,7 +62,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
             // Makes the thread that reads standard error finish.
             drop(writer);
             let _ = stderr_done.recv_timeout(STDERR_TIMEOUT);
-            ProcessState::advance(process.lock(), ProcessPhase::GroupGone);
+            ProcessState::advance(process.lock(), ProcessExitState::GroupGone);
         }
     })?;
     let (stderr_sender, stderr_receiver) = mpsc::channel::<(OwnedFd, LineSplitter, Arc<ProcessState>)>();
@@ -114,7 +114,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
 /// standard output, if the transport does not read it any more.
 pub(super) fn end(handle: &Handle, unread: Option<Input>) {
     let mut state = handle.process.lock();
-    let running = state.phase == ProcessPhase::Running;
+    let running = state.phase == ProcessExitState::Running;
     let first = !std::mem::replace(&mut state.ending, true);
     let group_gone = Arc::clone(&state.control.group_gone);
     ProcessState::wake_watchers(state);
@@ -138,14 +138,14 @@ pub(super) fn end(handle: &Handle, unread: Option<Input>) {
 pub(super) fn kill(process: &ProcessState) {
     let mut state = process.lock();
     match state.phase {
-        ProcessPhase::Running => {
+        ProcessExitState::Running => {
             state.signalled = true;
             signal(state.control.process, Signal::KILL);
         }
-        ProcessPhase::Exited => {
+        ProcessExitState::Exited => {
             let _ = rustix::process::kill_process_group(state.control.process, Signal::KILL);
         }
-        ProcessPhase::GroupGone => {}
+        ProcessExitState::GroupGone => {}
     }
 }
 
@@ -157,7 +157,7 @@ fn wait_and_reap(mut child: process::Child, process: &ProcessState) {
     let early = wait_unreaped(pid).is_err().then(|| child.wait());
     let mut state = process.lock();
     state.status = early.unwrap_or_else(|| child.wait()).ok();
-    ProcessState::advance(state, ProcessPhase::Exited);
+    ProcessState::advance(state, ProcessExitState::Exited);
 
     if !group::is_gone(pid) {
         let _ = rustix::process::kill_process_group(pid, Signal::TERM);
@@ -187,7 +187,7 @@ fn enforce_end_timeouts(process: &ProcessState, group_gone: &PipeReader) {
             return;
         }
         let mut state = process.lock();
-        if state.phase != ProcessPhase::Running {
+        if state.phase != ProcessExitState::Running {
             return;
         }
         state.signalled = true;

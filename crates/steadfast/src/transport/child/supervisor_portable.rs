@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::command::{Command, Stderr};
 use super::lines::LineSplitter;
-use super::process_state::{Handle, ProcessPhase, ProcessState};
+use super::process_state::{Handle, ProcessExitState, ProcessState};
 use super::report;
 use crate::transport::fd::input::Input;
 use crate::transport::fd::output::Output;
@@ -63,7 +63,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
         thread("steadfast-child", move || {
             wait_for_exit(&process);
             let _ = stderr_done.recv_timeout(STDERR_TIMEOUT);
-            ProcessState::advance(process.lock(), ProcessPhase::GroupGone);
+            ProcessState::advance(process.lock(), ProcessExitState::GroupGone);
         })?;
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
@@ -83,7 +83,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
 pub(super) fn end(handle: &Handle, unread: Option<Input>) {
     drop(unread);
     let mut state = handle.process.lock();
-    let running = state.phase == ProcessPhase::Running;
+    let running = state.phase == ProcessExitState::Running;
     let first = !std::mem::replace(&mut state.ending, true);
     ProcessState::wake_watchers(state);
     if running && first {
@@ -97,7 +97,7 @@ pub(super) fn end(handle: &Handle, unread: Option<Input>) {
 /// Kills the process.
 pub(super) fn kill(process: &ProcessState) {
     let mut state = process.lock();
-    if state.phase == ProcessPhase::Running {
+    if state.phase == ProcessExitState::Running {
         state.signalled = true;
         let _ = state.control.0.kill();
     }
@@ -110,9 +110,9 @@ fn wait_for_exit(process: &ProcessState) {
             Ok(None) => {}
             Ok(status) => {
                 state.status = status;
-                return ProcessState::advance(state, ProcessPhase::Exited);
+                return ProcessState::advance(state, ProcessExitState::Exited);
             }
-            Err(_) => return ProcessState::advance(state, ProcessPhase::Exited),
+            Err(_) => return ProcessState::advance(state, ProcessExitState::Exited),
         }
         drop(state);
         std::thread::sleep(POLL_INTERVAL);
@@ -124,7 +124,7 @@ fn enforce_end_timeouts(process: &ProcessState) {
     let timeouts = process.end_timeouts;
     let deadline = Instant::now().checked_add(timeouts.leave.saturating_add(timeouts.terminate));
     while deadline.is_none_or(|deadline| Instant::now() < deadline) {
-        if process.lock().phase != ProcessPhase::Running {
+        if process.lock().phase != ProcessExitState::Running {
             return;
         }
         std::thread::sleep(POLL_INTERVAL);

@@ -43,7 +43,7 @@ const STAY: Duration = Duration::from_millis(500);
 const LONGEST_STAY: Duration = Duration::from_secs(60);
 
 /// A driver that can move from one runtime to another.
-pub(crate) trait Movable: Future + Send + Unpin + 'static {
+pub(crate) trait MigratableDriver: Future + Send + Unpin + 'static {
     /// Deregisters from the runtime, so that another one can poll the driver. False if it cannot move; then nothing has changed.
     fn leave_runtime(&mut self) -> bool;
 
@@ -84,7 +84,7 @@ impl Callers {
 }
 
 /// The two tasks of a driver: for the I/O thread, and for the workers of that runtime.
-pub(crate) fn tasks<D: Movable>(
+pub(crate) fn tasks<D: MigratableDriver>(
     driver: D,
     mailbox: &Arc<Mailbox>,
     runtime: &Arc<dyn Runtime>,
@@ -137,7 +137,7 @@ impl<D> Shared<D> {
     }
 }
 
-impl<D: Movable> Shared<D> {
+impl<D: MigratableDriver> Shared<D> {
     fn put_back(&self, driver: Box<D>, heard: bool) {
         let mut state = self.lock();
         state.driver = Some(driver);
@@ -204,7 +204,7 @@ impl Stay {
     }
 }
 
-impl<D: Movable> IoThreadTask<D> {
+impl<D: MigratableDriver> IoThreadTask<D> {
     /// Whether tasks on the workers call one at a time, and quickly.
     fn is_called_in_turn(&mut self, driver: &mut D) -> bool {
         let calls = self.mailbox.callers().map_or(0, |callers| callers.count.load(Ordering::Relaxed));
@@ -225,7 +225,7 @@ impl<D: Movable> IoThreadTask<D> {
     }
 }
 
-impl<D: Movable> Future for IoThreadTask<D> {
+impl<D: MigratableDriver> Future for IoThreadTask<D> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -287,13 +287,13 @@ impl<D> Drop for IoThreadTask<D> {
 }
 
 /// The task on the workers. If it is dropped with their runtime, the driver moves back to the I/O thread.
-pub(crate) struct WorkerTask<D: Movable> {
+pub(crate) struct WorkerTask<D: MigratableDriver> {
     shared: Arc<Shared<D>>,
     /// Whether the runtime watches descriptors, once that is known.
     has_io: Option<bool>,
 }
 
-impl<D: Movable> Future for WorkerTask<D> {
+impl<D: MigratableDriver> Future for WorkerTask<D> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -330,7 +330,7 @@ impl<D: Movable> Future for WorkerTask<D> {
     }
 }
 
-impl<D: Movable> Drop for WorkerTask<D> {
+impl<D: MigratableDriver> Drop for WorkerTask<D> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.among = None;

@@ -74,7 +74,7 @@ impl Future for Fake {
     }
 }
 
-impl Movable for Fake {
+impl MigratableDriver for Fake {
     fn leave_runtime(&mut self) -> bool {
         true
     }

@@ -41,7 +41,7 @@ pub(crate) struct LegacySupport {
 }
 
 /// Whether a connection uses HTTP+SSE.
-pub(crate) struct LegacySse {
+pub(crate) struct LegacySseState {
     /// Streamable HTTP is not tried.
     required: bool,
     known: Arc<LegacySupport>,
@@ -49,7 +49,7 @@ pub(crate) struct LegacySse {
     endpoint: OnceLock<Url>,
 }
 
-impl LegacySse {
+impl LegacySseState {
     pub(crate) fn new(required: bool, known: Arc<LegacySupport>) -> Self {
         Self { required, known, endpoint: OnceLock::new() }
     }

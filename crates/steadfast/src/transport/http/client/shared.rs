@@ -16,7 +16,7 @@ use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
 use super::in_flight::delivery::DeliveryState;
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::LegacySse;
+use super::legacy_sse::LegacySseState;
 use super::request::{HttpRequest, RequestError};
 use super::session::Session;
 use super::tool_headers::ToolHeaders;
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) session: Mutex<Session>,
     #[cfg(feature = "legacy-sse")]
-    pub(crate) legacy: LegacySse,
+    pub(crate) legacy: LegacySseState,
     /// True when the stream of messages that the server sends by itself is open, or will not be opened.
     pub(crate) receives_notifications: watch::Sender<bool>,
     pub(crate) log: Mutex<RateLimitedLog>,

@@ -12,7 +12,7 @@ use super::authorize::Authorize;
 use super::fetch::network::Network;
 use super::fetch::{Fetch, FetchOnWorkers, ReqwestFetch};
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::{LegacySse, LegacySupport};
+use super::legacy_sse::{LegacySseState, LegacySupport};
 use super::reserved::is_reserved;
 use super::shared::Shared;
 use super::tool_headers::ToolHeaders;
@@ -180,7 +180,7 @@ impl HttpTarget {
             runtime,
             session: Mutex::default(),
             #[cfg(feature = "legacy-sse")]
-            legacy: LegacySse::new(self.only_legacy_sse, self.known),
+            legacy: LegacySseState::new(self.only_legacy_sse, self.known),
             receives_notifications: watch::Sender::new(false),
             log: Mutex::default(),
         })

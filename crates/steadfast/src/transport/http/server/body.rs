@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::exchange::ExchangeStream;
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::SseStream;
+use super::legacy_sse::LegacySseStream;
 use super::session::SessionStream;
 
 /// The body of a response of [`HttpService`](super::HttpService): empty, one message, or an event stream.
@@ -24,7 +24,7 @@ enum Kind {
     Session(Box<SessionStream>),
     /// The event stream of a session of HTTP+SSE.
     #[cfg(feature = "legacy-sse")]
-    Sse(Box<SseStream>),
+    Sse(Box<LegacySseStream>),
 }
 
 impl HttpBody {
@@ -45,7 +45,7 @@ impl HttpBody {
     }
 
     #[cfg(feature = "legacy-sse")]
-    pub(crate) fn sse(stream: SseStream) -> Self {
+    pub(crate) fn sse(stream: LegacySseStream) -> Self {
         Self(Kind::Sse(Box::new(stream)))
     }
 }

@@ -24,7 +24,7 @@ use super::incoming::{RequestHeaders, read_body};
 use super::load::Permit;
 use super::reply;
 use super::service::Shared;
-use super::session::{PendingReply, PostReply, Session, SubmitError, SubmitResult};
+use super::session::{PendingReply, PostReply, Session, SubmitMessageError, SubmitResult};
 use super::sessions::{SessionLimitReached, SessionSlot};
 use super::socket::HangupWatcher;
 use crate::runtime::Runtime;
@@ -222,8 +222,8 @@ impl Shared {
             Ok(SubmitResult::Waiting(waiting)) => Decision::Wait(waiting),
             Ok(SubmitResult::Accepted) => reply::empty(StatusCode::ACCEPTED).into(),
             Ok(SubmitResult::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
-            Err(SubmitError::SessionEnded) => session_gone(id).into(),
-            Err(SubmitError::IdInUse) => {
+            Err(SubmitMessageError::SessionEnded) => session_gone(id).into(),
+            Err(SubmitMessageError::IdInUse) => {
                 // In the HTTP response to this POST it cannot be mistaken for the response to the other request.
                 let error = ErrorObject::invalid_request("a request with this id is still in flight");
                 reply::error(StatusCode::BAD_REQUEST, id, &error).into()

@@ -13,7 +13,7 @@ use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, StatusCode};
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallEnd, CallKey, TransmitKind};
-use steadfast_proto::envelope::{Envelope, Message, ResponseBody};
+use steadfast_proto::envelope::{Envelope, Message, ResultOrError};
 use steadfast_proto::http::name;
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot};
@@ -279,7 +279,7 @@ impl MessagePost {
         let TransmitKind::Request { id: request_id, .. } = &self.kind else { return Relation::Other };
         match message.message() {
             Ok(Message::Response { id: Some(id), .. }) if id == *request_id => Relation::Response,
-            Ok(Message::Response { id: None, body: ResponseBody::Error(error) }) => serde_json::from_str(error)
+            Ok(Message::Response { id: None, body: ResultOrError::Error(error) }) => serde_json::from_str(error)
                 .map_or(Relation::Other, |error| Relation::ErrorResponse(CallEnd::Refused(error))),
             _ => Relation::Other,
         }

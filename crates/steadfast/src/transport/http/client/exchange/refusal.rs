@@ -5,7 +5,7 @@ use http::header::LOCATION;
 use serde_json::json;
 use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::{CallEnd, TransmitKind};
-use steadfast_proto::envelope::{Envelope, Message, ResponseBody};
+use steadfast_proto::envelope::{Envelope, Message, ResultOrError};
 use steadfast_proto::mutant;
 
 use super::{DriverEvent, MessagePost};
@@ -39,7 +39,7 @@ impl MessagePost {
         let body = read_body(response, self.shared.max_message_bytes).await.unwrap_or_default();
         let message = self.shared.parse(body);
         let (has_request_id, error) = match (message.message(), &self.kind) {
-            (Ok(Message::Response { id, body: ResponseBody::Error(error) }), kind) => {
+            (Ok(Message::Response { id, body: ResultOrError::Error(error) }), kind) => {
                 let error = serde_json::from_str(error).ok();
                 (matches!(kind, TransmitKind::Request { id: request, .. } if id.as_ref() == Some(request)), error)
             }

@@ -23,7 +23,7 @@ impl Fetch for FetchOnWorkers {
         Box::pin(async move {
             let fetched = on_workers(&runtime, async move { fetch.fetch(request).await }).await;
             let (parts, body) = fetched.unwrap_or_else(|| Err(failed()))?.into_parts();
-            let body: Box<dyn FetchBody> = Box::new(Pieces::read(&runtime, body));
+            let body: Box<dyn FetchBody> = Box::new(BodyOnWorkers::read(&runtime, body));
             Ok(Response::from_parts(parts, body))
         })
     }
@@ -35,7 +35,7 @@ fn failed() -> FetchError {
 }
 
 /// A body that is read on the workers, one piece per request for one: pieces that were not requested stay with the server.
-enum Pieces {
+enum BodyOnWorkers {
     Reading {
         /// Requests one piece.
         requests: mpsc::Sender<()>,
@@ -49,7 +49,7 @@ enum Pieces {
 
 type Piece = Result<Bytes, FetchError>;
 
-impl Pieces {
+impl BodyOnWorkers {
     fn read(runtime: &Arc<dyn Runtime>, mut body: Box<dyn FetchBody>) -> Self {
         let (requests, mut requested) = mpsc::channel(1);
         let (sender, pieces) = mpsc::channel(1);
@@ -68,7 +68,7 @@ impl Pieces {
     }
 }
 
-impl FetchBody for Pieces {
+impl FetchBody for BodyOnWorkers {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         let Self::Reading { requests, requested, pieces } = self else { return Poll::Ready(None) };
         if !std::mem::replace(requested, true) {

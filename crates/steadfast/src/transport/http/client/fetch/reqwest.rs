@@ -54,13 +54,13 @@ impl Fetch for ReqwestFetch {
 
 fn opened(response: reqwest::Response) -> FetchResponse {
     let (parts, body) = Response::from(response).into_parts();
-    Response::from_parts(parts, Box::new(Pieces(body)))
+    Response::from_parts(parts, Box::new(ReqwestBody(body)))
 }
 
 /// The body of a response.
-struct Pieces(reqwest::Body);
+struct ReqwestBody(reqwest::Body);
 
-impl FetchBody for Pieces {
+impl FetchBody for ReqwestBody {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
         loop {
             return Poll::Ready(match std::task::ready!(Pin::new(&mut self.0).poll_frame(cx)) {

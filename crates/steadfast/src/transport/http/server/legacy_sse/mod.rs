@@ -26,7 +26,7 @@ use steadfast_proto::http::media::{self, Accepts};
 
 pub(crate) use driver::SseDriver;
 pub(crate) use session::SseSession;
-pub(crate) use stream::SseStream;
+pub(crate) use stream::LegacySseStream;
 
 use super::body::HttpBody;
 use super::incoming::RequestHeaders;
@@ -35,7 +35,7 @@ use super::reply;
 use super::service::Shared;
 use super::sessions::{SessionLimitReached, SessionSlot};
 use crate::runtime::Runtime;
-use session::SubmitError;
+use session::SubmitMessageError;
 
 /// The query parameter with the session id, named as in other servers of that revision.
 const SESSION: &str = "session_id";
@@ -91,7 +91,7 @@ impl Shared {
         // Relative, without a host: the client uses the host by which it has reached the server.
         let path = self.options.legacy_sse.as_deref().unwrap_or_default();
         let endpoint = format!("{path}?{SESSION}={}", session.id());
-        let stream = SseStream::new(session, Arc::downgrade(&self.sessions), &endpoint);
+        let stream = LegacySseStream::new(session, Arc::downgrade(&self.sessions), &endpoint);
         reply::events(HttpBody::sse(stream))
     }
 
@@ -149,11 +149,11 @@ fn session_in(query: &str) -> Option<&str> {
     named.next().is_none().then_some(id)
 }
 
-fn refusal(error: SubmitError, id: Option<&RequestId>) -> Response<HttpBody> {
+fn refusal(error: SubmitMessageError, id: Option<&RequestId>) -> Response<HttpBody> {
     match error {
-        SubmitError::SessionEnded => gone(id),
-        SubmitError::OutputFull => reply::overloaded("too many unread messages: read the event stream first"),
-        SubmitError::IdInUse => {
+        SubmitMessageError::SessionEnded => gone(id),
+        SubmitMessageError::OutputFull => reply::overloaded("too many unread messages: read the event stream first"),
+        SubmitMessageError::IdInUse => {
             // In this HTTP response it cannot be mistaken for the response to the other request, as it could on the stream.
             let error = ErrorObject::invalid_request("a request with this id is still in flight");
             reply::error(StatusCode::BAD_REQUEST, id, &error)

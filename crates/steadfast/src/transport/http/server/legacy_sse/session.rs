@@ -42,7 +42,7 @@ pub(crate) struct State {
 
 /// Why a message was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SubmitError {
+pub(crate) enum SubmitMessageError {
     SessionEnded,
     /// Too many bytes wait to be read from the stream.
     OutputFull,
@@ -98,21 +98,21 @@ impl SseSession {
         message: Message<'_>,
         ids: &[RequestId],
         permit: Permit,
-    ) -> Result<(), SubmitError> {
+    ) -> Result<(), SubmitMessageError> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let connection = &mut state.engine.connection;
         if state.ended || connection.closed().is_some() {
-            return Err(SubmitError::SessionEnded);
+            return Err(SubmitMessageError::SessionEnded);
         }
         // Responses and cancellations are accepted in any case: they let requests end.
         if !ids.is_empty() && !connection.wants_input() {
-            return Err(SubmitError::OutputFull);
+            return Err(SubmitMessageError::OutputFull);
         }
         if let [id] = ids
             && connection.key_of(id).is_some()
         {
-            return Err(SubmitError::IdInUse);
+            return Err(SubmitMessageError::IdInUse);
         }
         let now = self.runtime.now();
         state.last_used = now;

@@ -14,7 +14,7 @@ use crate::transport::http::server::sessions::Sessions;
 const CHUNK: usize = 16 * 1024;
 
 /// The events of one session. Dropping it ends the session.
-pub(crate) struct SseStream {
+pub(crate) struct LegacySseStream {
     session: Arc<SseSession>,
     sessions: Weak<Sessions>,
     /// The first event.
@@ -22,7 +22,7 @@ pub(crate) struct SseStream {
     keep_alive: KeepAlive,
 }
 
-impl SseStream {
+impl LegacySseStream {
     /// A stream that begins with the endpoint event, which names the URL to POST to.
     pub(crate) fn new(session: Arc<SseSession>, sessions: Weak<Sessions>, endpoint: &str) -> Self {
         let mut out = Vec::new();
@@ -69,7 +69,7 @@ impl SseStream {
     }
 }
 
-impl Drop for SseStream {
+impl Drop for LegacySseStream {
     fn drop(&mut self) {
         if let Some(sessions) = self.sessions.upgrade() {
             sessions.remove(self.session.id());

@@ -59,7 +59,7 @@ pub(crate) enum SubmitResult {
 
 /// Why a message was not accepted: nothing was begun.
 #[derive(Debug)]
-pub(crate) enum SubmitError {
+pub(crate) enum SubmitMessageError {
     SessionEnded,
     /// A request with the same id is running.
     IdInUse,
@@ -187,18 +187,18 @@ impl Session {
         ids: &[RequestId],
         may_cancel: bool,
         permit: Permit,
-    ) -> Result<SubmitResult, SubmitError> {
+    ) -> Result<SubmitResult, SubmitMessageError> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if state.ended {
-            return Err(SubmitError::SessionEnded);
+            return Err(SubmitMessageError::SessionEnded);
         }
         let now = self.runtime.now();
         state.last_used = now;
         if let [id] = ids
             && state.engine.connection.key_of(id).is_some()
         {
-            return Err(SubmitError::IdInUse);
+            return Err(SubmitMessageError::IdInUse);
         }
         state.engine.mailbox.identify(principal);
         let post = state.open_post(permit);
