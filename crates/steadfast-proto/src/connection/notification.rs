@@ -52,18 +52,14 @@ impl Connection {
         let method = Method::Vendor(method);
         let most = self.limits.queued_logs;
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
-        let (revision, queued) = match request {
-            Some(key) => {
-                let entry = executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id));
-                let Some(entry) = entry.filter(|entry| entry.key == key) else { return false };
-                (entry.peer.revision, &mut entry.logs)
-            }
-            None => {
-                let Some(peer) = self.peer.as_ref().filter(|_| self.initialized && !self.stage.is_closed()) else {
-                    return false;
-                };
-                (peer.revision, &mut self.queued_vendor_notifications)
-            }
+        let (revision, queued) = if let Some(key) = request {
+            let entry = executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id));
+            let Some(entry) = entry.filter(|entry| entry.key == key) else { return false };
+            (entry.peer.revision, &mut entry.logs)
+        } else {
+            let ready = self.initialized && !self.stage.is_closed();
+            let Some(peer) = self.peer.as_ref().filter(|_| ready) else { return false };
+            (peer.revision, &mut self.queued_vendor_notifications)
         };
         if !method.is_notification() || !self.hello.may_send(method, revision) {
             return false;

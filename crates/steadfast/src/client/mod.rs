@@ -175,7 +175,7 @@ impl Client {
             assert!(
                 N::METHOD.is_vendor_notification(),
                 "the method is in the specification: the client sends it itself"
-            )
+            );
         }
         let Method::Vendor(method) = N::METHOD else { return Ok(()) };
         let live = self.inner.connection.live();

@@ -161,7 +161,7 @@ impl Context {
             assert!(
                 N::METHOD.is_vendor_notification(),
                 "the method is in the specification: the server sends it itself"
-            )
+            );
         }
         let (Method::Vendor(method), Some(execution)) = (N::METHOD, self.execution()) else { return Ok(()) };
         let none = CommonMembers::none();

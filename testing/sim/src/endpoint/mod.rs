@@ -42,6 +42,7 @@ pub(crate) struct Endpoint {
 
 /// What the world has to act on.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "few exist at a time")]
 pub(crate) enum Effect {
     /// Run a handler.
     Start { execution: Execution, request: Request },

@@ -29,6 +29,9 @@ use crate::runtime::{
 };
 use capabilities::ResultCheck;
 
+/// Appends a result for a revision.
+type EncodeResult<T> = fn(Revision, &T, &mut Vec<u8>) -> Result<(), serde_json::Error>;
+
 /// A running handler.
 pub(crate) type ResultFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
 
@@ -79,11 +82,8 @@ impl ClientHandlers {
         });
     }
 
-    fn add_encoded<R, F, A>(
-        &mut self,
-        handler: F,
-        encode: fn(Revision, &R::Result, &mut Vec<u8>) -> Result<(), serde_json::Error>,
-    ) where
+    fn add_encoded<R, F, A>(&mut self, handler: F, encode: EncodeResult<R::Result>)
+    where
         R: Request,
         F: Fn(R::Params) -> A + Send + Sync + 'static,
         A: Future<Output = Result<R::Result, Error>> + Send + 'static,

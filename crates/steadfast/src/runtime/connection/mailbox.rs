@@ -99,6 +99,7 @@ impl Mailbox {
     }
 
     /// Posts a command. Returns it if the connection is closed.
+    #[allow(clippy::result_large_err, reason = "a command that is not taken is given back as it is")]
     pub(crate) fn post(&self, command: DriverCommand) -> Result<(), DriverCommand> {
         let mut state = self.lock();
         if state.closed {
