@@ -2,7 +2,7 @@
 //!
 //! The types belong to no revision: one [`Tool`] type reads what a peer of any revision wrote. Three things depend on the
 //! revision. [`method`] is the table of which messages exist and who may send them: the only place that decides whether a
-//! message may be sent or answered. [`era`] encodes a value for one revision, with the members that this revision has. The
+//! message may be sent or answered. [`wire`] encodes a value for one revision, with the members that this revision has. The
 //! methods of [`Revision`] name every other difference, such as batches or priming events.
 //!
 //! Unknown members are accepted everywhere, and preserved where a value is relayed: `_meta`, schemas, content, tools,

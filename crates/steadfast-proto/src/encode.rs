@@ -1,6 +1,6 @@
 //! Encodes messages.
 //!
-//! A result is encoded directly into the frame that is sent: one allocation, no value in between. An [`Answer`] can only be
+//! A result is encoded directly into the frame that is sent: one allocation, no value in between. An [`EncodedResponse`] can only be
 //! created here, so that everything that is sent as a response is a valid one.
 
 use serde::Serialize;
@@ -17,7 +17,7 @@ impl EncodedResponse {
         Self::result_in(Vec::with_capacity(256), id, write)
     }
 
-    /// Like [`Answer::result`], in an existing buffer.
+    /// Like [`EncodedResponse::result`], in an existing buffer.
     pub fn result_in<E: std::fmt::Display>(
         buffer: Vec<u8>,
         id: &RequestId,

@@ -6,7 +6,7 @@
 //! - [`headers`]: the headers of a POST, and whether they agree with the body;
 //! - [`params`]: arguments of tools that are mirrored into headers;
 //! - [`media`]: `Accept` and `Content-Type`;
-//! - [`guard`]: `Origin` and `Host`;
+//! - [`origin_policy`]: `Origin` and `Host`;
 //! - [`status`]: the HTTP status of a response;
 //! - [`resume`]: the events of a session, stored so that a client can resume a stream after a disconnect.
 

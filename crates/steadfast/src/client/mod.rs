@@ -17,7 +17,7 @@
 //! | `notifications` | streams of changes and log messages |
 //! | `handlers` | the client's handlers for roots, sampling and elicitation |
 //!
-//! Every call ends with a result or with an [`Error`](crate::Error) whose [`Outcome`](crate::Outcome) says what is
+//! Every call ends with a result or with an [`Error`] whose [`Outcome`] says what is
 //! known: not sent, refused, or sent with an unknown outcome (law L10). Dropping a call cancels it and notifies the
 //! server.
 

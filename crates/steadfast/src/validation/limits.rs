@@ -1,7 +1,7 @@
 //! Limits for the size of a JSON Schema and for the cost of a check.
 //!
 //! They apply to schemas that are written by hand or come from a peer: one that exceeds them is a
-//! [problem](crate::Tool::problem) of its tool, and clients do not call a tool with such an output schema. A schema of
+//! [problem](crate::ServerTool::problem) of its tool, and clients do not call a tool with such an output schema. A schema of
 //! a few lines can keep a processor busy for years, or overflow the stack, because references can repeat subschemas. So
 //! the size alone is not enough.
 

@@ -25,7 +25,7 @@ use url::Url;
 use super::store::BoxFuture;
 use super::{Error, Secret};
 
-/// Asks the user. [`Loopback`] does it with a browser on this machine.
+/// Asks the user. [`LoopbackUserAgent`] does it with a browser on this machine.
 pub trait UserAgent: Send + Sync + 'static {
     /// Prepares for the redirect of the user, if possible at `preferred`, the registered redirect URI.
     fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>>;

@@ -32,7 +32,7 @@ const MEMORY_BUFFER: usize = 256 * 1024;
 /// use tokio::net::TcpStream;
 ///
 /// // A function can be called again for each new connection.
-/// let client = Client::connect(|| async { TcpStream::connect("127.0.0.1:9000").await.map(Stream::from) })
+/// let client = Client::connect(|| async { TcpStream::connect("127.0.0.1:9000").await.map(StreamTransport::from) })
 ///     .reconnect(Reconnect::default())
 ///     .await?;
 /// # Ok(()) }
