@@ -81,6 +81,7 @@ setters!(Icon {
 /// The background that an [`Icon`] is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum IconTheme {
     /// Light backgrounds.
     Light,

@@ -1,6 +1,6 @@
 //! The types that most servers and clients need: `use steadfast::prelude::*;`
 //!
-//! It has no names that users of axum or anyhow have in scope: no `Result`, no `Error`, no `Json`.
+//! It has no `Result`, no `Error` and no `Json`, which many programs have in scope already.
 
 #[cfg(feature = "client")]
 pub use crate::Client;
@@ -8,4 +8,4 @@ pub use crate::{Content, PromptMessage};
 #[cfg(feature = "server")]
 pub use crate::{Context, IntoServer, Serve, Server, ServerPrompt, ServerTool, Structured, ToolError};
 #[cfg(feature = "macros")]
-pub use crate::{prompt, resource, server, tool};
+pub use steadfast_macros::{prompt, resource, server, tool};

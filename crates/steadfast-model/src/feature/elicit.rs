@@ -139,6 +139,7 @@ impl<'de> Deserialize<'de> for ElicitParams {
 /// What the user did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ElicitAction {
     /// Accepted.
     Accept,

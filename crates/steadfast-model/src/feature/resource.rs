@@ -119,6 +119,7 @@ setters!(ResourceTemplate {
 /// What a resource holds: text, or bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum ResourceContents {
     /// Text.
     Text(TextResourceContents),

@@ -156,6 +156,7 @@ impl ToolExecution {
 /// Whether a tool may be run as a task of 2025-11-25.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum TaskSupport {
     /// It cannot run as a task.
     #[default]

@@ -6,6 +6,7 @@ use serde_json::Value;
 /// Who may be served a cached result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum CacheScope {
     /// Anyone: it holds nothing about a user.
     Public,

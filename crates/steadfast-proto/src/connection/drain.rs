@@ -185,7 +185,6 @@ impl Connection {
         self.outbox.shut();
         self.batches.clear();
         self.queued_notifications.clear();
-        self.queued_vendor_notifications.clear();
         self.late = LateResponses::default();
         self.timers.clear_all();
         self.events.push_back(Event::Closed(cause));

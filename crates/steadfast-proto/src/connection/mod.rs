@@ -86,8 +86,6 @@ pub struct Connection {
     outbox: Outbox,
     /// Queued notifications that belong to no request, so that none is queued twice.
     queued_notifications: BTreeMap<(Method, Option<Box<str>>), Ticket>,
-    /// Notifications of a vendor that belong to no request and may still be in the outbox.
-    queued_vendor_notifications: Vec<Ticket>,
     events: VecDeque<Event>,
     timers: Timers,
     input_ended: bool,
@@ -129,7 +127,6 @@ impl Connection {
             late: LateResponses::default(),
             outbox: Outbox::default(),
             queued_notifications: BTreeMap::new(),
-            queued_vendor_notifications: Vec::new(),
             events: VecDeque::new(),
             timers: Timers::default(),
             input_ended: false,

@@ -45,34 +45,41 @@ impl Connection {
 /// Notifications that are not in the specification.
 impl Connection {
     /// Sends a notification of a vendor; `params` is the text of a JSON object. With a request of the peer, it belongs to that
-    /// request, and is sent before its response. Returns whether it will be sent: not if the request has ended, the peer is not
-    /// ready for it, or as many wait to be written as [`Limits::queued_logs`](super::Limits::queued_logs) allows.
+    /// request, and is sent before its response. Returns whether it will be sent: not if the request has ended or the peer is not
+    /// ready for it; not if as many of the request wait to be written as [`Limits::queued_logs`](super::Limits::queued_logs)
+    /// allows, or, without a request, if [`Limits::outbox_bytes`](super::Limits::outbox_bytes) wait.
     pub fn notify_vendor(&mut self, request: Option<RequestKey>, method: VendorMethod, params: &str) -> bool {
         self.count_input(Input::Notify);
         let method = Method::Vendor(method);
-        let most = self.limits.queued_logs;
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
-        let (revision, queued) = if let Some(key) = request {
+        let mut queued = None;
+        let (revision, full) = if let Some(key) = request {
             let entry = executions.get(&key).and_then(|execution| inbound.get_mut(&execution.id));
             let Some(entry) = entry.filter(|entry| entry.key == key) else { return false };
-            (entry.peer.revision, &mut entry.logs)
+            let most = self.limits.queued_logs;
+            if entry.logs.len() >= most {
+                entry.logs.retain(|ticket| outbox.holds(*ticket));
+            }
+            let full = entry.logs.len() >= most;
+            queued = Some(&mut entry.logs);
+            (entry.peer.revision, full)
         } else {
             let ready = self.initialized && !self.stage.is_closed();
             let Some(peer) = self.peer.as_ref().filter(|_| ready) else { return false };
-            (peer.revision, &mut self.queued_vendor_notifications)
+            (peer.revision, outbox.bytes() >= self.limits.outbox_bytes)
         };
         if !method.is_notification() || !self.hello.may_send(method, revision) {
             return false;
         }
-        if queued.len() >= most {
-            queued.retain(|ticket| outbox.holds(*ticket));
-        }
-        if queued.len() >= most {
+        if full {
             self.statistics.dropped_notifications += 1;
             return false;
         }
-        let body = encode::notification(method.name(), Some(params));
-        queued.push(outbox.push(TransmitKind::Notification(method), body, request));
+        let ticket =
+            outbox.push(TransmitKind::Notification(method), encode::notification(method.name(), Some(params)), request);
+        if let Some(queued) = queued {
+            queued.push(ticket);
+        }
         true
     }
 }

@@ -34,7 +34,11 @@ impl Transmit {
 
     /// Whether a call of ours caused it, and not something that the peer sent.
     fn is_ours(&self) -> bool {
-        matches!(self.kind, TransmitKind::Request { .. } | TransmitKind::Cancellation { .. })
+        match self.kind {
+            TransmitKind::Request { .. } | TransmitKind::Cancellation { .. } => true,
+            TransmitKind::Notification(Method::Vendor(_)) => self.about.is_none(),
+            _ => false,
+        }
     }
 }
 

@@ -163,13 +163,15 @@ impl Client {
     }
 
     /// Sends a notification that is not in the specification: see [`notification`](steadfast_model::notification). It is sent
-    /// on the current connection, without waiting for it.
+    /// on the current connection, without waiting for it. Over HTTP each notification is a request of its own, so two of them may
+    /// arrive in another order.
     ///
     /// # Errors
     ///
-    /// If the parameters are not a JSON object, if the connection is closed, and if more than a thousand notifications wait for
-    /// it. Whether the server acts on it is not known. A notification that was queued is dropped if the connection is lost, or
-    /// if the server reads so slowly that as many as [`Limits::queued_logs`](crate::Limits::queued_logs) wait to be written.
+    /// If the parameters are not a JSON object; if the connection is closed, or more than a megabyte of notifications waits for it;
+    /// and over HTTP since 2026-07-28, for which the specification does not say how a client sends notifications. Whether the
+    /// server acts on it is not known. It is dropped if the connection is lost, or if the server reads so slowly that
+    /// [`Limits::outbox_bytes`](crate::Limits::outbox_bytes) wait to be written.
     pub fn notify<N: Notification>(&self, params: &N::Params) -> Result<(), Error> {
         const {
             assert!(
@@ -179,6 +181,9 @@ impl Client {
         }
         let Method::Vendor(method) = N::METHOD else { return Ok(()) };
         let live = self.inner.connection.live();
+        if self.inner.over_http && live.peer.revision.is_stateless() {
+            return Err(Error::unsupported("clients send no notifications over HTTP since 2026-07-28"));
+        }
         let params = N::encode_params(live.peer.revision, params, &CommonMembers::none()).map_err(Error::encode)?;
         if live.mailbox.notify_vendor(method, params) {
             Ok(())

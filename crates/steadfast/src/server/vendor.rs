@@ -109,8 +109,8 @@ impl ServerBuilder {
     }
 
     /// Adds a handler for a notification that is not in the specification. The handlers of one connection run one at a time,
-    /// in the order of the notifications; if too many wait, the oldest are dropped. Over HTTP in 2026-07-28 there is no
-    /// connection, and no order.
+    /// in the order of the notifications; if too many wait, the oldest are dropped. Over HTTP since 2026-07-28 clients send no
+    /// notifications.
     pub fn on_notification<N, F, A>(mut self, handler: F) -> Self
     where
         N: Notification,

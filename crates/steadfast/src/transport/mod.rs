@@ -77,6 +77,7 @@ pub trait Transport: Send + 'static {
 
 /// A direction that the peer has closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Hangup {
     /// The peer closed its sending end. Bytes that it sent before may still be unread.
     Input,

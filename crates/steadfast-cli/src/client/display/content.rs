@@ -42,6 +42,7 @@ pub(crate) fn format_resource(contents: &ResourceContents) -> String {
         ResourceContents::Blob(blob) => {
             sanitize::line(&format!("[{}, {} characters of base64: see --json]", blob.uri, blob.blob.len()))
         }
+        other => sanitize::line(&format!("[{}: see --json]", other.uri())),
     }
 }
 

@@ -174,6 +174,7 @@ impl Kind {
 /// The speaker in a conversation with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, DeriveDeserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Role {
     /// The user.
     User,

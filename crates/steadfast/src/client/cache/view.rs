@@ -84,7 +84,8 @@ impl CacheView {
                 private.remove(&request.method);
                 CacheScope::Public
             }
-            (CacheScope::Private, has_cursor) => {
+            // A scope of a newer revision is taken for the stricter one.
+            (_, has_cursor) => {
                 private.insert(request.method);
                 if has_cursor {
                     self.cache.remove_public(request.method);

@@ -22,7 +22,6 @@ use crate::error::{Error, ErrorKind, Outcome};
 /// }
 /// # Ok(()) }
 /// ```
-#[derive(Debug)]
 #[must_use = "this says whether the server may have acted on the call"]
 pub enum CallOutcome<R: Request> {
     /// The server processed the call, and this is its result.
@@ -82,6 +81,19 @@ impl<R: Request> UnknownOutcome<R> {
     /// The same call, to be started again. The server may then act on it a second time.
     pub fn call_again(self) -> Call<R> {
         self.call
+    }
+}
+
+impl<R: Request<Result: std::fmt::Debug>> std::fmt::Debug for CallOutcome<R> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Answered(result) => formatter.debug_tuple("Answered").field(result).finish(),
+            Self::Unusable(error) => formatter.debug_tuple("Unusable").field(error).finish(),
+            Self::Refused(error) => formatter.debug_tuple("Refused").field(error).finish(),
+            Self::NotSent(error) => formatter.debug_tuple("NotSent").field(error).finish(),
+            Self::Cancelled(error) => formatter.debug_tuple("Cancelled").field(error).finish(),
+            Self::Unknown(unknown) => formatter.debug_tuple("Unknown").field(unknown).finish(),
+        }
     }
 }
 

@@ -168,6 +168,10 @@ impl Service for ClientService {
         }
     }
 
+    fn on_closed(&mut self) {
+        self.notification_queue.stop();
+    }
+
     fn on_late_result(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
         let sender = RequestSender::new(&self.dispatch, mailbox, peer.revision);
         cancel::cancel_late(result, peer, sender, runtime, &self.task_registry);

@@ -156,7 +156,6 @@ impl TaskFollower {
                 drop(self.entry.remove());
             }
             match (self.kind, task.status) {
-                (_, TaskStatus::Working) => {}
                 (TaskKind::Extension, TaskStatus::InputRequired) => {
                     let answered = self.answer(input_requests.unwrap_or_default()).await;
                     answered.map_err(Error::with_outcome_unknown)?;
@@ -183,6 +182,8 @@ impl TaskFollower {
                 }
                 // The server does not say how much of the work was done.
                 (_, TaskStatus::Cancelled) => return Err(Error::cancelled(Outcome::Unknown)),
+                // It works, or has a status of a newer revision: it is polled again until it has ended.
+                _ => {}
             }
         }
     }

@@ -47,6 +47,9 @@ pub(crate) trait Service: Send + 'static {
     ) {
     }
 
+    /// The connection has ended.
+    fn on_closed(&mut self) {}
+
     /// The peer sent a notification, whether it belongs to a subscription or not. Called before the notification is delivered.
     fn observe_notification(&mut self, _method: Method, _params: &OwnedParams) {}
 }
@@ -248,6 +251,7 @@ impl<S: Service> Engine<S> {
                 Event::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;
                     self.ended = Some(ConnectionEnd { cause, abandoned });
+                    self.service.on_closed();
                 }
             }
         }
@@ -293,7 +297,7 @@ impl<S: Service> Engine<S> {
             DriverCommand::NotifyVendor { request, method, params } => {
                 match request {
                     Some(key) => self.executions.get(&key).into_iter().for_each(|execution| execution.release_log()),
-                    None => self.mailbox.release_vendor_notification(),
+                    None => self.mailbox.release_vendor_bytes(params.len()),
                 }
                 self.connection.notify_vendor(request, method, &params);
             }

@@ -49,8 +49,8 @@ pub(crate) struct Mailbox {
     state: Mutex<MailboxState>,
     budget: OutputBudget,
     next_call: AtomicU64,
-    /// How many notifications of a vendor that belong to no request are in the mailbox.
-    vendor_notifications: AtomicUsize,
+    /// The bytes of notifications of a vendor that belong to no request and are in the mailbox.
+    vendor_bytes: AtomicUsize,
     /// How many resources and tasks one subscription of the connection may name.
     pub(crate) subscribed: usize,
     /// The authenticated peer, if the transport knows it, as of the newest message: a token may have been renewed.
@@ -67,8 +67,9 @@ pub(crate) struct Mailbox {
 /// Buffers with these capacities are reused. Smaller ones are not worth it, larger ones take too much memory.
 const REUSED_CAPACITIES: std::ops::Range<usize> = 16 * 1024..1024 * 1024;
 
-/// How many notifications of a vendor that belong to no request may be in the mailbox.
-const MAX_VENDOR_NOTIFICATIONS: usize = 1_024;
+/// How many bytes of notifications of a vendor may be in the mailbox, before the last one that is added.
+#[cfg(feature = "client")]
+const MAX_VENDOR_BYTES: usize = 1 << 20;
 
 /// How many buffers wait for reuse.
 const MAX_SPARE_BUFFERS: usize = 8;
@@ -88,7 +89,7 @@ impl Mailbox {
             state: Mutex::default(),
             budget: OutputBudget::new(limits.outbox_bytes, limits.in_flight_bytes),
             next_call: AtomicU64::new(0),
-            vendor_notifications: AtomicUsize::new(0),
+            vendor_bytes: AtomicUsize::new(0),
             subscribed: limits.subscribed,
             principal: OnceLock::new(),
             spare_buffers: Mutex::default(),
@@ -126,22 +127,23 @@ impl Mailbox {
         driver.wake();
     }
 
-    /// Posts a notification of a vendor that belongs to no request. Returns false if it is dropped: too many wait, or the
-    /// connection is closed.
+    /// Posts a notification of a vendor that belongs to no request. Returns false if it is dropped: too many bytes of them wait
+    /// for the driver, or the connection is closed.
     #[cfg(feature = "client")]
     pub(crate) fn notify_vendor(&self, method: VendorMethod, params: Box<str>) -> bool {
-        let waiting = self.vendor_notifications.fetch_add(1, Ordering::SeqCst);
+        let bytes = params.len();
+        let waiting = self.vendor_bytes.fetch_add(bytes, Ordering::SeqCst);
         let command = DriverCommand::NotifyVendor { request: None, method, params };
-        let posted = waiting < MAX_VENDOR_NOTIFICATIONS && self.post(command).is_ok();
+        let posted = waiting < MAX_VENDOR_BYTES && self.post(command).is_ok();
         if !posted {
-            self.release_vendor_notification();
+            self.release_vendor_bytes(bytes);
         }
         posted
     }
 
-    /// Frees the slot of a notification of a vendor that the driver has taken.
-    pub(crate) fn release_vendor_notification(&self) {
-        self.vendor_notifications.fetch_sub(1, Ordering::SeqCst);
+    /// The driver has taken a notification of a vendor with so many bytes.
+    pub(crate) fn release_vendor_bytes(&self, bytes: usize) {
+        self.vendor_bytes.fetch_sub(bytes, Ordering::SeqCst);
     }
 
     /// Sets who sent the message that is handled next. The transport has to check that it is the same peer as before.

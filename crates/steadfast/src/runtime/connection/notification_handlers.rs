@@ -17,7 +17,7 @@ use steadfast_proto::envelope::OwnedParams;
 use super::mailbox::Mailbox;
 use crate::runtime::Runtime;
 use crate::runtime::bounded_queue::LossyChannel;
-use crate::runtime::handler::catch_panic::{call_catching_panics, drop_catching_panics, poll_catching_panics};
+use crate::runtime::threads::workers::poll_as_handler;
 
 /// How many notifications of one connection wait for their handlers.
 const MAX_WAITING: usize = 1_024;
@@ -27,14 +27,26 @@ const MAX_WAITING_BYTES: usize = 4 << 20;
 
 /// The side that sent a notification of a vendor.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct NotificationSender {
+    peer: Option<Arc<Peer>>,
+    principal: Option<Principal>,
+}
+
+impl NotificationSender {
     /// Its name and version, if it has sent them.
-    pub info: Option<Implementation>,
+    pub fn info(&self) -> Option<&Implementation> {
+        self.peer.as_ref().and_then(|peer| peer.info.as_ref())
+    }
+
     /// The revision of the connection.
-    pub revision: Revision,
+    pub fn revision(&self) -> Revision {
+        self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision)
+    }
+
     /// The authenticated principal, if the transport knows one. Always `None` on a client.
-    pub principal: Option<Principal>,
+    pub fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
 }
 
 /// A notification of the peer that belongs to no subscription.
@@ -48,11 +60,7 @@ pub(crate) struct PeerNotification<'a> {
 
 impl PeerNotification<'_> {
     fn sender(&self) -> NotificationSender {
-        NotificationSender {
-            info: self.peer.and_then(|peer| peer.info.clone()),
-            revision: self.peer.map_or(Revision::LATEST, |peer| peer.revision),
-            principal: self.mailbox.principal(),
-        }
+        NotificationSender { peer: self.peer.cloned(), principal: self.mailbox.principal() }
     }
 }
 
@@ -83,26 +91,22 @@ impl NotificationHandlers {
         self.by_method.keys().copied()
     }
 
-    /// The future of one notification. It catches panics.
-    pub(crate) async fn handle(&self, method: VendorMethod, params: &str, sender: NotificationSender) {
+    /// Handles one notification. The handler runs as handlers of requests do: its panics are caught, and if it blocks its worker,
+    /// another one takes over timers and I/O.
+    async fn handle(&self, runtime: &dyn Runtime, method: VendorMethod, params: &str, sender: NotificationSender) {
         let Some(handler) = self.by_method.get(&method) else { return };
-        let mut running = match call_catching_panics(|| handler(params, sender)) {
-            Ok(Ok(running)) => running,
-            Ok(Err(error)) => {
-                return tracing::warn!(method = method.name(), %error, "ignored a notification: its parameters could not be decoded");
+        let handled = poll_as_handler(runtime, async {
+            match handler(params, sender) {
+                Ok(running) => running.await,
+                Err(error) => {
+                    let method = method.name();
+                    tracing::warn!(method, %error, "ignored a notification: its parameters could not be decoded");
+                }
             }
-            Err(_) => return tracing::error!(method = method.name(), "the handler of a notification panicked"),
-        };
-        let panicked = std::future::poll_fn(|cx| match poll_catching_panics(running.as_mut(), cx) {
-            Ok(Poll::Ready(())) => Poll::Ready(false),
-            Ok(Poll::Pending) => Poll::Pending,
-            Err(_) => Poll::Ready(true),
-        })
-        .await;
-        if panicked {
+        });
+        if handled.await.is_none() {
             tracing::error!(method = method.name(), "the handler of a notification panicked");
         }
-        drop_catching_panics(running);
     }
 }
 
@@ -127,7 +131,8 @@ impl IncomingNotificationQueue {
         let sender = notification.sender();
         let waiting = self.waiting.get_or_insert_with(|| {
             let waiting = Arc::new(Waiting::new(MAX_WAITING, MAX_WAITING_BYTES));
-            notification.runtime.spawn(Box::pin(run(Arc::clone(&waiting), handlers.clone())));
+            let runtime = Arc::clone(notification.runtime);
+            notification.runtime.spawn(Box::pin(run(runtime, Arc::clone(&waiting), handlers.clone())));
             waiting
         });
         let bytes = notification.params.text().len();
@@ -135,23 +140,40 @@ impl IncomingNotificationQueue {
     }
 }
 
-impl Drop for IncomingNotificationQueue {
-    fn drop(&mut self) {
+impl IncomingNotificationQueue {
+    /// The connection has ended: the handler that runs is dropped, and what waits is not handled.
+    pub(crate) fn stop(&self) {
         if let Some(waiting) = &self.waiting {
             waiting.stop();
         }
     }
 }
 
-/// Runs the handlers of one connection, one after the other, until the queue is stopped.
-async fn run(waiting: Arc<Waiting>, handlers: NotificationHandlers) {
+impl Drop for IncomingNotificationQueue {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Runs the handlers of one connection, one after the other, until the queue is stopped. Yields between two of them: a peer that
+/// sends many must not keep a worker to itself.
+async fn run(runtime: Arc<dyn Runtime>, waiting: Arc<Waiting>, handlers: NotificationHandlers) {
     while let Some((method, params, sender)) = std::future::poll_fn(|cx| waiting.poll(cx)).await {
-        let mut running = pin!(handlers.handle(method, params.text(), sender));
+        let mut running = pin!(handlers.handle(&*runtime, method, params.text(), sender));
         std::future::poll_fn(|cx| {
             if waiting.poll_stopped(cx) {
                 return Poll::Ready(());
             }
             running.as_mut().poll(cx)
+        })
+        .await;
+        let mut yielded = false;
+        std::future::poll_fn(|cx| {
+            if std::mem::replace(&mut yielded, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
         })
         .await;
     }

@@ -23,5 +23,4 @@ pub(crate) mod driver_migration;
 pub(crate) mod http_threads;
 pub(crate) mod io_thread;
 pub(crate) mod watchdog;
-#[cfg(feature = "http-client")]
 pub(crate) mod workers;

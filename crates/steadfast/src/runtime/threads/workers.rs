@@ -1,17 +1,21 @@
 //! Runs user code on the workers on behalf of tasks on the I/O thread. On that thread it would delay every connection of the
 //! process (L6).
 
+#[cfg(feature = "http-client")]
 use std::sync::Arc;
 use std::task::Poll;
 
+#[cfg(feature = "http-client")]
 use tokio::sync::oneshot;
 
 use crate::runtime::handler::catch_panic::{drop_catching_panics, poll_catching_panics};
+#[cfg(feature = "http-client")]
 use crate::runtime::timeout::unless_stopped;
 use crate::runtime::{Runtime, TokioRuntime};
 
 /// Runs a future on the workers and returns its output; `None` if it panics or its runtime shuts down. Dropping this drops the
 /// future. If the future has not been polled by then, it never is.
+#[cfg(feature = "http-client")]
 pub(crate) async fn on_workers<T: Send + 'static>(
     runtime: &Arc<dyn Runtime>,
     work: impl Future<Output = T> + Send + 'static,

@@ -74,6 +74,7 @@ impl HandlerResult for ReadResourceResult {
         let size = |contents: &ResourceContents| match contents {
             ResourceContents::Text(text) => text.text.len(),
             ResourceContents::Blob(blob) => blob.blob.len(),
+            _ => 0,
         };
         self.contents.iter().map(|contents| 64 + contents.uri().len() + size(contents)).sum()
     }

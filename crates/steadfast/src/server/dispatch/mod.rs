@@ -171,6 +171,10 @@ impl Service for ServerService {
         }
     }
 
+    fn on_closed(&mut self) {
+        self.notification_queue.stop();
+    }
+
     fn on_notification(&mut self, notification: PeerNotification<'_>) {
         if let Method::Vendor(_) = notification.method {
             self.notification_queue.push(&self.server.vendor_handlers().notifications, notification);

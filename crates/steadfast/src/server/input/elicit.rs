@@ -213,7 +213,7 @@ fn outcome_of<T>(
     Ok(match answer.result.action {
         ElicitAction::Accept => ElicitOutcome::Accepted(decode().map_err(|complaint| answer.invalid(&complaint))?),
         ElicitAction::Decline => ElicitOutcome::Declined,
-        ElicitAction::Cancel => ElicitOutcome::Dismissed,
+        _ => ElicitOutcome::Dismissed,
     })
 }
 

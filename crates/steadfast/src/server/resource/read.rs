@@ -69,6 +69,7 @@ impl ReadOptions {
         let (contents_uri, mime_type) = match contents {
             ResourceContents::Text(text) => (&mut text.uri, &mut text.mime_type),
             ResourceContents::Blob(blob) => (&mut blob.uri, &mut blob.mime_type),
+            _ => return,
         };
         if contents_uri.is_empty() {
             uri.clone_into(contents_uri);

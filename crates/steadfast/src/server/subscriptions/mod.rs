@@ -145,7 +145,7 @@ pub(super) fn listen_to_tasks(
     let mailbox = &execution.mailbox;
     let notices = PendingNotifications::before_acknowledgement(mailbox, execution.key);
     let (revision, common_members) = (stream.revision, CommonMembers::of_subscription(&stream.id));
-    let write = move |record: &TaskRecord| params_text(revision, &record.shown, &common_members);
+    let write = move |record: &TaskRecord| params_text(revision, &record.task, &common_members);
     let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
     let on_task = {
         let listener = Arc::clone(&listener);

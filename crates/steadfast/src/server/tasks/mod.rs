@@ -160,16 +160,16 @@ impl Tasks {
         task.ttl_ms = self.time_to_live.and_then(milliseconds);
         task.poll_interval_ms = milliseconds(self.poll_interval);
         let record = TaskRecord {
-            shown: DetailedTask::new(task),
+            task: DetailedTask::new(task),
             owner: new.owner,
             tool: new.tool,
             arguments: new.arguments,
             revision: new.revision,
             client_info: new.client_info,
-            client: new.client,
-            answers: new.answers,
+            client_capabilities: new.client,
+            input_responses: new.answers,
             state: new.state,
-            expires: self.time_to_live.and_then(|time| now.checked_add(time)),
+            expires_at: self.time_to_live.and_then(|time| now.checked_add(time)),
             version: 0,
         };
         self.store.insert(record.clone()).await.map_err(|error| store_error(&error))?;
@@ -197,19 +197,19 @@ impl Tasks {
     ) -> Result<(), ErrorObject> {
         self.find(id, owner).await?;
         self.change(id, |record| {
-            let Some(pending) = &mut record.shown.input_requests else { return false };
+            let Some(pending) = &mut record.task.input_requests else { return false };
             let mut changed = false;
             // Null is not an answer. If it were accepted, the input would be requested again, under a key that must not
             // be used twice.
             for (key, answer) in answers.0.iter().filter(|(_, answer)| !answer.is_null()) {
                 if pending.remove(key).is_some() {
-                    record.answers.0.insert(key.clone(), answer.clone());
+                    record.input_responses.0.insert(key.clone(), answer.clone());
                     changed = true;
                 }
             }
             if pending.is_empty() {
-                record.shown.input_requests = None;
-                record.shown.task.status = TaskStatus::Working;
+                record.task.input_requests = None;
+                record.task.task.status = TaskStatus::Working;
             }
             changed
         })
@@ -222,8 +222,8 @@ impl Tasks {
     pub(crate) async fn cancel(&self, id: &str, owner: Option<&str>) -> Result<(), ErrorObject> {
         self.find(id, owner).await?;
         self.change(id, |record| {
-            record.shown.input_requests = None;
-            record.shown.task.status = TaskStatus::Cancelled;
+            record.task.input_requests = None;
+            record.task.task.status = TaskStatus::Cancelled;
             true
         })
         .await?;
@@ -241,11 +241,11 @@ impl Tasks {
             let Some(mut record) = self.store.load(id).await.map_err(|error| store_error(&error))? else {
                 return Ok(None);
             };
-            if record.shown.task.status.is_final() || !change(&mut record) {
+            if record.task.task.status.is_final() || !change(&mut record) {
                 return Ok(Some(record));
             }
             record.version += 1;
-            record.shown.task.last_updated_at = timestamp(SystemTime::now());
+            record.task.task.last_updated_at = timestamp(SystemTime::now());
             match self.store.replace(record.clone()).await {
                 Ok(()) => {
                     self.watchers.notify(&ServerChange::Task(&record));

@@ -26,7 +26,7 @@ pub(super) struct SuspendedRun {
 
 impl TaskRounds {
     pub(super) fn new(record: &TaskRecord, longest: usize) -> Arc<Self> {
-        let (state, answers) = (record.state.clone(), record.answers.0.clone());
+        let (state, answers) = (record.state.clone(), record.input_responses.0.clone());
         Arc::new(Self { state, answers, longest, suspended: Mutex::default() })
     }
 

@@ -43,7 +43,7 @@ impl TaskRunner {
         loop {
             // If the store fails the task stays as it is, and the log says why.
             let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
-            match record.shown.task.status {
+            match record.task.task.status {
                 TaskStatus::Working if run.is_none() => run = Some(self.begin(&record)),
                 TaskStatus::Working | TaskStatus::InputRequired => {}
                 _ => return,
@@ -57,7 +57,7 @@ impl TaskRunner {
             let message = status_message.take(&*self.runtime);
             let stored = tasks.change(id, |record| {
                 if message.is_some() {
-                    record.shown.task.status_message.clone_from(&message);
+                    record.task.task.status_message.clone_from(&message);
                 }
                 if let Some(end) = &end {
                     end.store_in(record);
@@ -85,7 +85,7 @@ impl TaskRunner {
         let mut timer = self.runtime.timer();
         loop {
             let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
-            let Some(expires) = record.expires else { return std::future::pending().await };
+            let Some(expires) = record.expires_at else { return std::future::pending().await };
             // A store whose clock is behind may still have a record that has expired by this clock, which decides.
             let Some(left) = expires.duration_since(SystemTime::now()).ok().filter(|left| !left.is_zero()) else {
                 return;
@@ -204,13 +204,13 @@ impl RunEnd {
     }
 
     fn store_in(&self, record: &mut TaskRecord) {
-        let shown = &mut record.shown;
+        let shown = &mut record.task;
         match self {
             Self::Suspended(SuspendedRun { requests, state }) => {
                 shown.task.status = TaskStatus::InputRequired;
                 shown.input_requests = Some(requests.clone());
                 record.state = Some(state.clone());
-                record.answers.0.clear();
+                record.input_responses.0.clear();
             }
             Self::Completed(result) => {
                 shown.task.status = TaskStatus::Completed;
@@ -231,7 +231,7 @@ fn call_of(record: &TaskRecord) -> Vec<u8> {
         "name": record.tool,
         "_meta": {
             meta::key::PROTOCOL_VERSION: record.revision,
-            meta::key::CLIENT_CAPABILITIES: record.client,
+            meta::key::CLIENT_CAPABILITIES: record.client_capabilities,
             "progressToken": "task",
         },
     });

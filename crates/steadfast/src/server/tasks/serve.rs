@@ -83,7 +83,7 @@ pub(super) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Reques
 /// id.
 async fn make(runner: TaskRunner, new: NewTask, tell: oneshot::Sender<Result<Task, ErrorObject>>) {
     let tasks = runner.server.tasks();
-    let made = tasks.create(new).await.map(|record| (record.id().to_owned(), record.owner, record.shown.task));
+    let made = tasks.create(new).await.map(|record| (record.id().to_owned(), record.owner, record.task.task));
     match made {
         Ok((id, owner, task)) => match tell.send(Ok(task)) {
             Ok(()) => runner.run(&id).await,
@@ -105,7 +105,7 @@ pub(super) fn serve(scope: RouteContext<'_>, request: &Request) -> Route {
     let work = async move {
         let owner = owner.as_deref();
         match method {
-            Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.shown))),
+            Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.task))),
             Method::UpdateTask => tasks.answer(&id, owner, answers).await.map(|()| TaskReply::Done),
             Method::CancelTask => tasks.cancel(&id, owner).await.map(|()| TaskReply::Done),
             _ => Err(ErrorObject::method_not_found(method.name())),

@@ -36,7 +36,7 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TaskStoreErr
 #[non_exhaustive]
 pub struct TaskRecord {
     /// The task as clients see it.
-    pub shown: DetailedTask,
+    pub task: DetailedTask,
     /// The principal that created it; only this principal may see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
@@ -53,16 +53,16 @@ pub struct TaskRecord {
     pub client_info: Option<Implementation>,
     /// The capabilities of the client.
     #[serde(default)]
-    pub client: ClientCapabilities,
+    pub client_capabilities: ClientCapabilities,
     /// The answers to its current input requests; it runs again when all are answered.
     #[serde(default)]
-    pub answers: InputResponses,
+    pub input_responses: InputResponses,
     /// The state between two runs, as JSON text. It never leaves the server, so it is not sealed and does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// When it may be deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires: Option<SystemTime>,
+    pub expires_at: Option<SystemTime>,
     /// The number of changes.
     #[serde(default)]
     pub version: u64,
@@ -70,30 +70,30 @@ pub struct TaskRecord {
 
 impl TaskRecord {
     /// A new record of a task that runs this tool, without an owner and without arguments. It never expires.
-    pub fn new(shown: DetailedTask, tool: impl Into<String>) -> Self {
+    pub fn new(task: DetailedTask, tool: impl Into<String>) -> Self {
         Self {
-            shown,
+            task,
             owner: None,
             tool: tool.into(),
             arguments: None,
             revision: first_revision(),
             client_info: None,
-            client: ClientCapabilities::default(),
-            answers: InputResponses::default(),
+            client_capabilities: ClientCapabilities::default(),
+            input_responses: InputResponses::default(),
             state: None,
-            expires: None,
+            expires_at: None,
             version: 0,
         }
     }
 
     /// The id of the task.
     pub fn id(&self) -> &str {
-        &self.shown.task.task_id
+        &self.task.task.task_id
     }
 
     /// Whether it may be deleted.
     pub fn is_expired(&self, now: SystemTime) -> bool {
-        self.expires.is_some_and(|expires| expires <= now)
+        self.expires_at.is_some_and(|expires_at| expires_at <= now)
     }
 }
 
@@ -245,20 +245,20 @@ mod tests {
         let mut full = record("a");
         full.owner = Some("ann".to_owned());
         full.arguments = serde_json::from_str(r#"{"a":[1,null,"x"]}"#).unwrap();
-        full.client = serde_json::from_str(r#"{"elicitation":{"form":{}}}"#).unwrap();
-        full.answers = serde_json::from_str(r#"{"elicit-1":{"action":"accept","content":{"b":2}}}"#).unwrap();
+        full.client_capabilities = serde_json::from_str(r#"{"elicitation":{"form":{}}}"#).unwrap();
+        full.input_responses = serde_json::from_str(r#"{"elicit-1":{"action":"accept","content":{"b":2}}}"#).unwrap();
         full.revision = Revision::V2025_11_25;
         full.client_info = Some(Implementation::new("c", "1"));
         full.state = Some("{}".to_owned());
-        full.expires = Some(SystemTime::UNIX_EPOCH + Duration::new(7, 8));
+        full.expires_at = Some(SystemTime::UNIX_EPOCH + Duration::new(7, 8));
         full.version = 9;
-        full.shown.result = serde_json::from_str(r#"{"content":[]}"#).unwrap();
+        full.task.result = serde_json::from_str(r#"{"content":[]}"#).unwrap();
         for record in [record("a"), full] {
             let json = serde_json::to_string(&record).unwrap();
             assert_eq!(serde_json::from_str::<TaskRecord>(&json).unwrap(), record, "{json}");
         }
         let least =
-            r#"{"shown":{"taskId":"a","status":"working","createdAt":"x","lastUpdatedAt":"x"},"tool":"t","new":1}"#;
+            r#"{"task":{"taskId":"a","status":"working","createdAt":"x","lastUpdatedAt":"x"},"tool":"t","new":1}"#;
         assert_eq!(serde_json::from_str::<TaskRecord>(least).unwrap().id(), "a");
     }
 
@@ -282,7 +282,7 @@ mod tests {
     fn expired_tasks_are_deleted_when_the_store_is_full() {
         let tasks = MemoryTaskStore::new(1);
         let past = SystemTime::now() - Duration::from_secs(1);
-        tasks.insert_now(TaskRecord { expires: Some(past), ..record("a") }).unwrap();
+        tasks.insert_now(TaskRecord { expires_at: Some(past), ..record("a") }).unwrap();
         let late = TaskRecord { version: 1, ..record("a") };
         assert!(matches!(tasks.replace_now(late), Err(TaskStoreError::Conflict)));
         tasks.insert_now(record("b")).unwrap();

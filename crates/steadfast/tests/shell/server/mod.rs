@@ -16,6 +16,7 @@ mod subscriptions;
 mod tasks;
 mod tools;
 mod vendor_methods;
+mod vendor_notifications;
 
 use serde_json::{Value, json};
 use steadfast::prelude::*;

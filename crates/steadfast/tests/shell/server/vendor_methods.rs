@@ -193,15 +193,23 @@ async fn notifications_of_a_client_reach_the_server_and_say_who_sent_them() {
     let (sender, mut received) = mpsc::unbounded_channel();
     let server = builder()
         .on_notification::<Announce, _, _>(move |number, from| {
-            sender.send((number.value, from.revision)).unwrap();
+            sender.send((number.value, from.revision())).unwrap();
             async {}
         })
         .build();
+    let mut refused = 0;
     for client in each_way(&server, |connecting| connecting).await {
-        client.notify::<Announce>(&number(7)).unwrap();
+        let sent = client.notify::<Announce>(&number(7));
+        if let Err(error) = sent {
+            assert!(client.revision().is_stateless());
+            refused += 1;
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            continue;
+        }
         let (value, revision) = soon(received.recv()).await.unwrap();
         assert_eq!((value, revision), (7, client.revision()));
     }
+    assert_eq!(refused, 1, "over HTTP since 2026-07-28 there is no such notification");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::HeaderMap;
-use steadfast_model::{Method, Revision};
+use steadfast_model::Method;
 use steadfast_proto::connection::{CallEnd, Hello, Limits, Transmit, TransmitKind};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -19,7 +19,7 @@ use super::in_flight::InFlight;
 use super::in_flight::delivery::{DeliveryState, SentRequest};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse;
-use super::mirrored_headers::{mirrored_headers, notification_headers};
+use super::mirrored_headers::mirrored_headers;
 use super::request::HttpRequest;
 use super::shared::Shared;
 #[cfg(feature = "legacy-sse")]
@@ -182,10 +182,6 @@ impl<S: Service> HttpDriver<S> {
                             continue;
                         }
                     }
-                }
-                TransmitKind::Notification(Method::Vendor(method)) if modern => {
-                    let revision = self.engine.connection.peer().map_or(Revision::LATEST, |peer| peer.revision);
-                    Some(notification_headers(revision, method))
                 }
                 _ => None,
             };

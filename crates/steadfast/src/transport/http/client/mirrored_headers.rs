@@ -2,7 +2,7 @@
 //! is about and some arguments of a tool.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use steadfast_model::{Method, Revision, VendorMethod};
+use steadfast_model::Method;
 use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{encode, named_by, protocol_version};
 use steadfast_proto::http::name;
@@ -43,14 +43,6 @@ pub(crate) fn mirrored_headers(
         }
     }
     Ok(Some(headers))
-}
-
-/// The headers of a notification of a vendor since 2026-07-28, from which a server knows its revision.
-pub(crate) fn notification_headers(revision: Revision, method: VendorMethod) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(name::PROTOCOL_VERSION, HeaderValue::from_static(revision.as_str()));
-    headers.insert(name::METHOD, HeaderValue::from_static(method.name()));
-    headers
 }
 
 #[cfg(test)]

@@ -29,7 +29,6 @@ mod keep_alive;
 #[cfg(feature = "legacy-sse")]
 mod legacy_sse;
 mod load;
-mod notification;
 mod options;
 mod post;
 mod reply;

@@ -151,12 +151,8 @@ impl Shared {
                     let running = RunningExchange::begin(self, runtime, principal.as_ref(), message, permit);
                     Decision::Run(Box::new(running))
                 }
-                // Of the specification none has an effect: clients cancel by closing the response.
-                Message::Notification { method, params } => {
-                    let principal = self.options.principal(parts);
-                    self.handle_vendor_notification(&runtime, &request_headers, &method, &params, principal, permit);
-                    reply::empty(StatusCode::ACCEPTED).into()
-                }
+                // No notification has an effect: clients cancel by closing the response.
+                Message::Notification { .. } => reply::empty(StatusCode::ACCEPTED).into(),
                 Message::Response { .. } => reply::refuse(
                     StatusCode::BAD_REQUEST,
                     "servers send no requests in this revision, so there is nothing to respond to",

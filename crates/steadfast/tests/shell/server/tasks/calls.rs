@@ -337,8 +337,8 @@ async fn a_task_is_cancelled_when_the_client_disconnects_before_it_is_sent() {
     let ended = soon(async {
         loop {
             let record = kept.load(&name).await.unwrap().unwrap();
-            if record.shown.task.status != steadfast::model::TaskStatus::Working {
-                return record.shown.task.status;
+            if record.task.task.status != steadfast::model::TaskStatus::Working {
+                return record.task.task.status;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

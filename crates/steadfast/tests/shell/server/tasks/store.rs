@@ -35,7 +35,7 @@ impl TaskStore for OneTask {
     fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
         let mut stored = self.record.lock().unwrap();
         let result = if stored.as_ref().is_some_and(|stored| stored.version + 1 == record.version) {
-            let working = record.shown.task.status == TaskStatus::Working;
+            let working = record.task.task.status == TaskStatus::Working;
             self.stored_working.fetch_add(usize::from(working), Ordering::SeqCst);
             *stored = Some(record);
             self.stored.set();
