@@ -147,6 +147,11 @@ impl Connection {
         self.peer.as_ref()
     }
 
+    /// The peer, or on a server without a handshake the client that the last request described.
+    pub fn last_peer(&self) -> Option<&Arc<Peer>> {
+        self.peer.as_ref().or(self.stateless_client.as_ref().map(|client| &client.peer))
+    }
+
     /// How many requests of the peer are open.
     pub fn open_requests(&self) -> usize {
         self.inbound.len()

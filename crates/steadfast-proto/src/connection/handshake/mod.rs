@@ -69,8 +69,7 @@ impl Connection {
 
     /// The revision of messages that do not name theirs; the newest while nothing is known of the peer.
     pub(in crate::connection) fn revision(&self) -> Revision {
-        let peer = self.peer.as_ref().or(self.stateless_client.as_ref().map(|client| &client.peer));
-        peer.map_or(Revision::LATEST, |peer| peer.revision)
+        self.last_peer().map_or(Revision::LATEST, |peer| peer.revision)
     }
 
     /// Whether this side never sends responses: in stateless revisions servers send no requests, and clients no responses.

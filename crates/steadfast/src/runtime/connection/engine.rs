@@ -240,7 +240,7 @@ impl<S: Service> Engine<S> {
                         None => self.service.on_notification(PeerNotification {
                             method,
                             params,
-                            peer: self.connection.peer(),
+                            peer: self.connection.last_peer(),
                             mailbox: &self.mailbox,
                             runtime: &self.runtime,
                         }),

@@ -20,8 +20,8 @@ pub(crate) struct TaskRounds {
 /// A run that ended with input requests.
 pub(super) struct SuspendedRun {
     pub(super) requests: InputRequests,
-    /// The state for the next run, as JSON text.
-    pub(super) state: String,
+    /// The state for the next run, as JSON text; `None` if there is nothing to keep.
+    pub(super) state: Option<String>,
 }
 
 impl TaskRounds {
@@ -67,10 +67,10 @@ impl RoundStore for TaskRoundStore {
 
     fn suspend(&self, requests: InputRequests, state: &RoundState) -> EncodedResponse {
         let state = match write_state(state) {
-            Ok(state) => state.unwrap_or_default(),
+            Ok(state) => state,
             Err(error) => return EncodedResponse::error(&self.id, &error),
         };
-        if state.len() > self.rounds.longest {
+        if state.as_ref().is_some_and(|state| state.len() > self.rounds.longest) {
             let error = ErrorObject::internal("task state is too long: the answers so far exceed the limit");
             return EncodedResponse::error(&self.id, &error);
         }

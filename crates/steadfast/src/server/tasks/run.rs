@@ -209,7 +209,7 @@ impl RunEnd {
             Self::Suspended(SuspendedRun { requests, state }) => {
                 shown.task.status = TaskStatus::InputRequired;
                 shown.input_requests = Some(requests.clone());
-                record.state = Some(state.clone());
+                record.state.clone_from(state);
                 record.input_responses.0.clear();
             }
             Self::Completed(result) => {

@@ -57,7 +57,8 @@ pub struct TaskRecord {
     /// The answers to its current input requests; it runs again when all are answered.
     #[serde(default)]
     pub input_responses: InputResponses,
-    /// The state between two runs, as JSON text. It never leaves the server, so it is not sealed and does not expire.
+    /// The state between two runs, as JSON text: the answers of the user so far, among other things. It never leaves the server, so
+    /// it is not sealed and does not expire; a reader of the store can read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// When it may be deleted.
