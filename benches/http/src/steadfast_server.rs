@@ -5,7 +5,7 @@ use clap::{Parser, ValueEnum};
 use std::net::TcpListener;
 use std::time::Duration;
 use steadfast::prelude::*;
-use steadfast::transport::http::{HttpOptions, HttpService, ServeHttpBuilder};
+use steadfast::transport::http::{HttpOptions, HttpService};
 
 #[derive(Parser)]
 struct Options {
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Failure> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     announce(listener.local_addr()?)?;
     match options.mount {
-        Mount::Own => ServeHttpBuilder::on(Reference, listener).at(PATH).await?,
+        Mount::Own => Reference.serve_http_on(listener).path(PATH).await?,
         Mount::Axum => {
             use axum::serve::ListenerExt;
             listener.set_nonblocking(true)?;

@@ -80,13 +80,13 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         (Some(path), _, _) => serve_unix(server, limits, path).await,
         (None, Some(address), _) => serve_tcp(server, limits, address).await,
         (None, None, Some(address)) => {
-            let mut http = HttpOptions::new().with_limits(limits);
+            let mut http = HttpOptions::new().limits(limits);
             http.session_idle = options.session_idle.map_or(http.session_idle, Duration::from_millis);
             serve_http_at(server, http, address, options.legacy_sse).await
         }
         (None, None, None) => {
             welcome::print_at_terminal();
-            server.serve_stdio().with_limits(limits).keep_process().await
+            server.serve_stdio().limits(limits).keep_process().await
         }
     }
 }
@@ -102,9 +102,9 @@ async fn serve_http_at(
 ) -> Result<(), Error> {
     require_loopback(address)?;
     let options = if legacy_sse { options.legacy_sse(LEGACY_SSE) } else { options };
-    let serving = server.serve_http(address).with_options(options).keep_process();
+    let serving = server.serve_http(address).options(options).keep_process();
     // Without an address the bind failed: `serving` returns the error.
-    if let Some(address) = serving.local_address() {
+    if let Some(address) = serving.local_addr() {
         eprint_line(format_args!("steadfast: listening on http://{address}/mcp"));
         if legacy_sse {
             eprint_line(format_args!("steadfast: listening on http://{address}{LEGACY_SSE} for clients of 2024-11-05"));
@@ -177,7 +177,7 @@ async fn serve_connections<T: Transport>(
                     // An error means that the sender was dropped: that is a shutdown too.
                     let _ = stopped.wait_for(|stopped| *stopped).await;
                 };
-                let serving = server.clone().serve(transport).with_limits(limits.clone()).with_shutdown(shutdown);
+                let serving = server.clone().serve(transport).limits(limits.clone()).shutdown_when(shutdown);
                 connections.spawn(serving.into_future());
             }
             Err(error) => {

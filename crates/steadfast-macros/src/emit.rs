@@ -40,7 +40,7 @@ pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, calle
     let properties = properties(function);
     let needs = needs(&options.needs);
     let task = options.task.iter();
-    let task = quote! { #(.task(::steadfast::server::tasks::TaskSupport::#task))* };
+    let task = quote! { #(.task(::steadfast::server::tasks::TaskMode::#task))* };
     let ask_first = options.ask_first.iter().map(|ask| quote_spanned! {ask.span()=> .ask_first(#ask) });
     let given = quote! { #builder #annotations #needs #cooperative #task #(#ask_first)*, #properties };
     run(function, callee, if function.is_async { "async_handler" } else { "blocking_handler_of" }, &given)
@@ -59,7 +59,7 @@ pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, c
             quote! { false }
         };
         let complete = complete.iter().map(|complete| quote_spanned! {complete.span()=> .complete(#name, #complete) });
-        quote! { .argument(#name, #description, #required) #(#complete)* }
+        quote! { .argument(::steadfast::__private::prompt_argument(#name, #description, #required)) #(#complete)* }
     });
     let needs = needs(&options.needs);
     let given = quote! { #builder #needs #cooperative #(#arguments)* };

@@ -39,7 +39,7 @@ use signature::Kind;
 ///         /// City name
 ///         city: String,
 ///         #[arg(default = 3)] days: u8,
-///     ) -> steadfast::Result<String> {
+///     ) -> steadfast::ToolResult<String> {
 ///         Ok(format!("{}: sun in {city} for {days} days", self.station))
 ///     }
 /// }
@@ -178,7 +178,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// assert_eq!(arguments[1].required, Some(false));
 /// ```
 ///
-/// The return type implements `IntoPrompt`: text, content, messages, or a `Result` of these. An `async fn` runs on the async
+/// The return type implements `IntoPromptReply`: text, content, messages, or a `Result` of these. An `async fn` runs on the async
 /// runtime and must not block. A plain `fn` runs on a thread that it may block.
 ///
 /// # Parameters
@@ -233,7 +233,7 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// A function becomes `fn note() -> ServerResourceTemplate`, or `-> ServerResource` if the URI is fixed. The return type implements
-/// `IntoResource`: text, bytes, JSON, contents, an `Option` (`None`: there is no such resource), or a `Result` of these.
+/// `IntoResourceReply`: text, bytes, JSON, contents, an `Option` (`None`: there is no such resource), or a `Result` of these.
 ///
 /// # Parameters
 ///

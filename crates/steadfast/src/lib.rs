@@ -66,10 +66,34 @@ pub mod server;
 pub mod transport;
 mod validation;
 
+/// The types of the protocol, named as in its schema.
+pub mod model {
+    pub use steadfast_model::meta::key as meta_key;
+    pub use steadfast_model::{
+        Annotations, AudioContent, BlobResourceContents, CacheHints, CacheScope, CallToolParams, CallToolResult,
+        CancelTaskResult, CancelledParams, Capability, ClientCapabilities, CompleteArgument, CompleteContext,
+        CompleteParams, CompleteResult, Completion, Content, CreateMessageParams, CreateMessageResult,
+        CreateTaskResult, DetailedTask, DiscoverResult, ElicitAction, ElicitFormParams, ElicitParams, ElicitResult,
+        ElicitUrlParams, ElicitationCapability, ElicitationCompleteParams, EmbeddedResource, EmptyParams, EmptyResult,
+        ErrorObject, Extra, FormField, FormKind, FormOption, FormSchema, GetPromptParams, GetPromptResult, Icon,
+        IconTheme, ImageContent, Implementation, IncludeContext, InitializeParams, InitializeResult, InputRequest,
+        InputRequests, InputRequiredResult, InputResponses, JsonObject, ListChangedCapability, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListRootsResult, ListTasksResult, ListToolsResult,
+        ListenResult, LoggingLevel, LoggingMessageParams, Meta, Method, ModelHint, ModelPreferences, Notification,
+        PaginatedParams, Principal, ProgressParams, ProgressToken, Prompt, PromptArgument, PromptMessage,
+        PromptReference, ReadResourceParams, ReadResourceResult, Reference, RelatedTask, Request, RequestId, Resource,
+        ResourceContents, ResourceParams, ResourceReference, ResourceTemplate, ResourcesCapability, Revision, Role,
+        Root, SamplingCapability, SamplingMessage, Scopes, SentBy, ServerCapabilities, SetLevelParams,
+        SubscriptionFilter, SubscriptionParams, TASKS_EXTENSION, Task, TaskMetadata, TaskParams, TaskStatus,
+        TaskSupport, TasksCapability, TemplateError, TextContent, TextResourceContents, Tool, ToolAnnotations,
+        ToolChoice, ToolChoiceMode, ToolExecution, ToolResultContent, ToolUseContent, UpdateTaskParams, UriTemplate,
+        VendorMethod, code, notification, request,
+    };
+}
+
 #[cfg(feature = "server")]
 pub use schemars;
 pub use serde_json;
-pub use steadfast_model as model;
 pub use steadfast_model::{
     Annotations, CacheHints, CacheScope, CallToolResult, ClientCapabilities, CompleteContext, Content,
     CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ErrorObject, FormField, FormSchema,
@@ -78,14 +102,14 @@ pub use steadfast_model::{
     ServerCapabilities, SubscriptionFilter,
 };
 pub use steadfast_proto::Moment;
-pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, Progress};
+pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, ProgressReport};
 
 #[cfg(feature = "client")]
 pub use crate::client::Client;
 pub use crate::error::{Error, ErrorKind, Fault, Outcome};
 #[cfg(feature = "server")]
 pub use crate::server::{
-    Context, IntoPrompt, IntoResource, IntoServer, IntoToolReply, Serve, Server, ServerBuilder, ServerPrompt,
+    Context, IntoPromptReply, IntoResourceReply, IntoServer, IntoToolReply, Serve, Server, ServerBuilder, ServerPrompt,
     ServerResource, ServerResourceTemplate, ServerTool, Structured, ToolError,
 };
 #[cfg(feature = "macros")]
@@ -93,11 +117,13 @@ pub use steadfast_macros::{prompt, resource, server, tool};
 
 /// The result of a tool: any error can be returned with `?`.
 #[cfg(feature = "server")]
-pub type Result<T, E = ToolError> = std::result::Result<T, E>;
+pub type ToolResult<T, E = ToolError> = std::result::Result<T, E>;
 
 #[cfg(feature = "server")]
 #[doc(hidden)]
-pub use crate::server::private as __private;
+pub mod __private {
+    pub use crate::server::private::*;
+}
 
 /// The examples of the README, compiled.
 #[cfg(all(doctest, feature = "macros", feature = "client"))]

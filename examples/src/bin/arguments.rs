@@ -40,7 +40,7 @@ impl Weather {
         #[arg(default = 3)]
         days: u8,
         unit: Option<Unit>,
-    ) -> steadfast::Result<Structured<Forecast>> {
+    ) -> steadfast::ToolResult<Structured<Forecast>> {
         if days > 7 {
             // The model gets this message, and can call again with fewer days.
             return Err(ToolError::new(format!("there is no forecast for {days} days: the limit is 7")));

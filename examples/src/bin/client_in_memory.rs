@@ -16,7 +16,7 @@ struct Shop;
 impl Shop {
     /// Price of a thing.
     #[tool(read_only)]
-    async fn price(&self, thing: String) -> steadfast::Result<u32> {
+    async fn price(&self, thing: String) -> steadfast::ToolResult<u32> {
         match thing.as_str() {
             "rope" => Ok(12),
             _ => Err(ToolError::new(format!("there is no {thing} here"))),

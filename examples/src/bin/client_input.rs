@@ -7,11 +7,11 @@
 use serde_json::json;
 use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
-use steadfast::{ClientCapabilities, ListRootsResult, Revision, Root, model::request};
+use steadfast::{ClientCapabilities, ListRootsResult, Revision, Root};
 
 /// Counts the roots of the client.
 #[tool(read_only)]
-async fn count_folders(ctx: Context) -> steadfast::Result<usize> {
+async fn count_folders(ctx: Context) -> steadfast::ToolResult<usize> {
     Ok(ctx.roots().await?.roots.len())
 }
 
@@ -21,7 +21,7 @@ async fn main() -> Result<(), steadfast::Error> {
     let client = Client::connect(server.clone())
         .negotiation(NegotiationMode::Handshake(Revision::V2025_11_25))
         .capabilities(ClientCapabilities::new().with_roots(false))
-        .on::<request::ListRoots, _, _>(|_| async {
+        .on_roots(|_| async {
             Ok(ListRootsResult::new(vec![Root::new("file:///home/me/letters"), Root::new("file:///home/me/maps")]))
         })
         .await?;

@@ -22,7 +22,7 @@ struct Notes {
 impl Notes {
     /// Writes a note.
     #[tool(idempotent)]
-    async fn write(&self, title: String, text: String) -> steadfast::Result<String> {
+    async fn write(&self, title: String, text: String) -> steadfast::ToolResult<String> {
         if title.is_empty() {
             // The model gets this message, and can call again with a title.
             return Err(ToolError::new("a note needs a title"));
@@ -54,7 +54,7 @@ impl Notes {
         task: String,
         /// Limit of words in the result
         words: Option<u32>,
-    ) -> steadfast::Result<Vec<PromptMessage>> {
+    ) -> steadfast::ToolResult<Vec<PromptMessage>> {
         // Any error type works.
         let text = self.lock().get(&title).cloned().ok_or(format!("there is no note `{title}`"))?;
         let note = Content::resource(ResourceContents::text(format!("notes://note/{title}"), text));

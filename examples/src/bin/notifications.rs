@@ -71,7 +71,7 @@ async fn main() -> Result<(), Error> {
     println!("the other reads again: {}", read(&other).await?);
 
     // Progress is a stream next to the result. The canceller can be used in any task.
-    let (mut progress, result) = client.call_tool("bake", json!({ "loaves": 1_000_000 })).with_progress();
+    let (mut progress, result) = client.call_tool("bake", json!({ "loaves": 1_000_000 })).start_with_progress();
     let canceller = result.canceller();
     while let Some(step) = progress.next().await {
         if step.progress >= 3.0 && !canceller.is_cancelled() {

@@ -4,7 +4,6 @@ use std::net::TcpListener;
 
 use serde_json::json;
 use steadfast::prelude::*;
-use steadfast::transport::http::ServeHttpBuilder;
 
 struct Clock;
 
@@ -25,7 +24,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = ServeHttpBuilder::on(Clock, listener).with_shutdown(async move { drop(stopped.await) });
+    let serving = Clock.serve_http_on(listener).shutdown_when(async move { drop(stopped.await) });
     let served = tokio::spawn(serving.run());
 
     let client = Client::connect(&*url).await?;

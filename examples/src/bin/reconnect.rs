@@ -25,7 +25,7 @@ struct Bank {
 impl Bank {
     /// Makes a payment: not idempotent.
     #[tool]
-    fn pay(&self, amount: u32) -> steadfast::Result<String> {
+    fn pay(&self, amount: u32) -> steadfast::ToolResult<String> {
         writeln!(OpenOptions::new().append(true).open(&self.ledger)?, "{amount}")?;
         self.crash_in_second_call();
         Ok(format!("paid {amount}"))
@@ -33,7 +33,7 @@ impl Bank {
 
     /// The sum of all payments.
     #[tool(read_only)]
-    fn paid(&self) -> steadfast::Result<u32> {
+    fn paid(&self) -> steadfast::ToolResult<u32> {
         let paid = fs::read_to_string(&self.ledger)?.lines().filter_map(|line| line.parse::<u32>().ok()).sum();
         self.crash_in_second_call();
         Ok(paid)
@@ -77,7 +77,7 @@ async fn run_client(ledger: &Path) -> Result<(), Error> {
 
     // The process crashes in this call. It is not retried: the caller checks, and decides.
     match client.call_tool("pay", json!({ "amount": 5 })).outcome().await {
-        CallOutcome::Answered(receipt) => println!("{}", text(&receipt)),
+        CallOutcome::Completed(receipt) => println!("{}", text(&receipt)),
         CallOutcome::NotSent(error) => println!("the request was not sent, safe to retry: {error}"),
         CallOutcome::Refused(error) | CallOutcome::Unusable(error) | CallOutcome::Cancelled(error) => {
             return Err(error);

@@ -1,6 +1,6 @@
 //! Graceful shutdown of a server: calls in flight may respond within the drain window, then they are cancelled and clean up.
 //!
-//! `serve_stdio` does this when its input closes and on SIGTERM and SIGINT. For other transports, `with_shutdown` takes any future.
+//! `serve_stdio` does this when its input closes and on SIGTERM and SIGINT. For other transports, `shutdown_when` takes any future.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let (here, there) = memory::pair(64 * 1024);
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = server.serve(there).with_shutdown(async move {
+    let serving = server.serve(there).shutdown_when(async move {
         // In a real program: `tokio::signal::ctrl_c().await`, for example.
         _ = stopped.await;
     });

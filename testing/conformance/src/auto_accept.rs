@@ -1,6 +1,7 @@
 //! A user who accepts everything, and a model that always responds: every value is made up from its schema.
 
 use serde_json::{Value, json};
+use steadfast::client::ClientContext;
 use steadfast::{
     Content, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Error, FormSchema, JsonObject,
     ListRootsResult, Root, model::FormKind,
@@ -34,12 +35,12 @@ fn answer(kind: &FormKind) -> Option<Value> {
 }
 
 /// Says something.
-pub(crate) async fn sample(_: CreateMessageParams) -> Result<CreateMessageResult, Error> {
+pub(crate) async fn sample(_: CreateMessageParams, _: ClientContext) -> Result<CreateMessageResult, Error> {
     Ok(CreateMessageResult::new("agreeable", Content::text("Certainly.")))
 }
 
 /// Works in one folder.
-pub(crate) async fn roots() -> Result<ListRootsResult, Error> {
+pub(crate) async fn roots(_: ClientContext) -> Result<ListRootsResult, Error> {
     Ok(ListRootsResult::new(vec![Root::new("file:///workspace")]))
 }
 

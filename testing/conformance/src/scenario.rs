@@ -1,5 +1,7 @@
 //! The scenario that the suite asks for.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::json;
 use steadfast::client::{ConnectBuilder, NegotiationMode};
@@ -70,7 +72,7 @@ impl Scenario {
         let authorizer = authorization::authorizer(url, &self.credentials, self.name.starts_with(ALONE), old)?;
         let connecting = Client::connect(HttpTarget::new(url).authorize(authorizer))
             .negotiation(era)
-            .on_elicit(|asked| async move { Ok(auto_accept::fill(&asked)) })
+            .on_elicit(|asked, _| async move { Ok(auto_accept::fill(&asked)) })
             .on_sample(auto_accept::sample)
             .on_roots(auto_accept::roots);
         Ok(connecting)
@@ -103,7 +105,8 @@ async fn use_everything(client: &Client) -> Result<(), Error> {
     }
     for prompt in present(client.prompts().all().await)? {
         let required = prompt.arguments.iter().filter(|argument| argument.required == Some(true));
-        client.get_prompt(&prompt.name, required.map(|argument| (&*argument.name, "text"))).await?;
+        let arguments: BTreeMap<_, _> = required.map(|argument| (&*argument.name, "text")).collect();
+        client.get_prompt(&prompt.name, arguments).await?;
     }
     Ok(())
 }

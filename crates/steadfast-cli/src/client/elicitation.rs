@@ -1,7 +1,7 @@
 //! Elicitation: asks the user at the terminal what the server wants to know.
 
 use serde_json::{Number, Value};
-use steadfast::client::check_form;
+use steadfast::client::{ClientContext, complete_form};
 use steadfast::{
     ElicitParams, ElicitResult, Error, FormField, FormSchema, JsonObject,
     model::{ElicitFormParams, FormKind, FormOption},
@@ -19,7 +19,7 @@ const HELP: &str =
     "Enter takes the default in [brackets] or leaves the field empty, /decline declines the form, Ctrl-D cancels it";
 
 /// Asks the user. An empty line takes the default; the end of input cancels.
-pub(crate) async fn elicit(request: ElicitParams) -> Result<ElicitResult, Error> {
+pub(crate) async fn elicit(request: ElicitParams, _: ClientContext) -> Result<ElicitResult, Error> {
     let mut dialog = terminal::open_dialog().await;
     Ok(match request {
         ElicitParams::Form(form) => fill_in(&mut dialog, &form).await,
@@ -170,8 +170,11 @@ fn check(field: &FormField, value: Value) -> Result<Value, String> {
     let form = FormSchema::new().with_required(FIELD, field.clone());
     let mut content = JsonObject::new();
     content.insert(FIELD.to_owned(), value.clone());
-    let message = |error: String| format!("It {}.", error.strip_prefix("the field `it` ").unwrap_or(&error));
-    check_form(&form, &mut content).map_err(message).map(|()| value)
+    let message = |error: Error| {
+        let error = error.to_string();
+        format!("It {}.", error.strip_prefix("the field `it` ").unwrap_or(&error))
+    };
+    complete_form(&form, content).map_err(message).map(|_| value)
 }
 
 fn default(kind: &FormKind) -> Option<String> {

@@ -23,7 +23,7 @@ async fn test_sampling(
     /// What to ask
     prompt: String,
     ctx: Context,
-) -> steadfast::Result<String> {
+) -> steadfast::ToolResult<String> {
     let question = CreateMessageParams::new(vec![SamplingMessage::user(prompt.as_str())], 100);
     let answer = ctx.sample(question).await?;
     let texts: Vec<&str> = answer.content.iter().filter_map(Content::as_text).collect();
@@ -45,7 +45,7 @@ async fn test_elicitation(
     /// What to say to the user
     message: String,
     ctx: Context,
-) -> steadfast::Result<String> {
+) -> steadfast::ToolResult<String> {
     filled_in("User response", &ctx, &message, Account::form()?).await
 }
 
@@ -81,14 +81,14 @@ enum AccountStatus {
 
 /// Asks the user with a form that has a default in every field.
 #[tool(read_only)]
-async fn test_elicitation_sep1034_defaults(ctx: Context) -> steadfast::Result<String> {
+async fn test_elicitation_sep1034_defaults(ctx: Context) -> steadfast::ToolResult<String> {
     let message = "Please review and update the form fields with defaults";
     filled_in("Elicitation completed", &ctx, message, ClientSettings::form()?).await
 }
 
 /// Asks the user with a form that has every kind of choice.
 #[tool(read_only)]
-async fn test_elicitation_sep1330_enums(ctx: Context) -> steadfast::Result<String> {
+async fn test_elicitation_sep1330_enums(ctx: Context) -> steadfast::ToolResult<String> {
     filled_in("Elicitation completed", &ctx, "Please select options from the enum fields", choices()?).await
 }
 
@@ -118,14 +118,14 @@ fn choices() -> serde_json::Result<FormSchema> {
 
 /// Sends a progress notification, and then asks the user.
 #[tool(read_only)]
-async fn test_streaming_elicitation(ctx: Context) -> steadfast::Result<String> {
+async fn test_streaming_elicitation(ctx: Context) -> steadfast::ToolResult<String> {
     ctx.progress(0.5, "about to ask");
     let account: Account = ctx.elicit("Who are you?").await?;
     Ok(format!("Hello, {}!", account.username))
 }
 
 /// Elicits the form, and describes the result.
-async fn filled_in(words: &str, ctx: &Context, message: &str, form: FormSchema) -> steadfast::Result<String> {
+async fn filled_in(words: &str, ctx: &Context, message: &str, form: FormSchema) -> steadfast::ToolResult<String> {
     let ElicitResult { action, content, .. } = ctx.elicit_with(ElicitParams::form(message, form)).await?;
     let (action, content) = (serde_json::to_value(action)?, json!(content.unwrap_or_default()));
     Ok(format!("{words}: action={}, content={content}", action.as_str().unwrap_or_default()))

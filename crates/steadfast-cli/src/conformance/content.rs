@@ -56,6 +56,6 @@ async fn test_multiple_content_types() -> [Content; 3] {
 
 /// Returns a result with isError.
 #[tool(read_only)]
-async fn test_error_handling() -> steadfast::Result<String> {
+async fn test_error_handling() -> steadfast::ToolResult<String> {
     Err(ToolError::new("This tool intentionally returns an error for testing"))
 }

@@ -26,8 +26,8 @@ struct TwoArguments {
 fn with_arguments() -> ServerPrompt {
     ServerPrompt::new("test_prompt_with_arguments")
         .description("A text with two arguments in it.")
-        .argument("arg1", "The first", true)
-        .argument("arg2", "The second", true)
+        .required_argument("arg1", "The first")
+        .required_argument("arg2", "The second")
         .complete("arg1", ["test", "testing", "testament"])
         .handler(|TwoArguments { arg1, arg2 }: TwoArguments| async move {
             format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
@@ -43,7 +43,7 @@ struct ResourceArgument {
 fn with_embedded_resource() -> ServerPrompt {
     ServerPrompt::new("test_prompt_with_embedded_resource")
         .description("A resource, and what to do with it.")
-        .argument("resourceUri", "The resource's address", true)
+        .required_argument("resourceUri", "The resource's address")
         .handler(|ResourceArgument { resource_uri }: ResourceArgument| async move {
             let resource = ResourceContents::text(resource_uri, "Embedded resource content for testing.");
             [

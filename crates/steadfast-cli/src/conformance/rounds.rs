@@ -50,21 +50,21 @@ struct About {
 
 /// Asks for a name.
 #[tool(read_only)]
-async fn test_input_required_result_elicitation(ctx: Context) -> steadfast::Result<String> {
+async fn test_input_required_result_elicitation(ctx: Context) -> steadfast::ToolResult<String> {
     let Name { name } = ctx.elicit("What is your name?").key("user_name").await?;
     Ok(format!("Hello, {name}!"))
 }
 
 /// Asks the model.
 #[tool(read_only)]
-async fn test_input_required_result_sampling(ctx: Context) -> steadfast::Result<String> {
+async fn test_input_required_result_sampling(ctx: Context) -> steadfast::ToolResult<String> {
     let answer = sample(&ctx, "What is the capital of France?").key("capital_question").await?;
     Ok(format!("LLM response: {}", text(&answer)))
 }
 
 /// Asks for the roots.
 #[tool(read_only)]
-async fn test_input_required_result_list_roots(ctx: Context) -> steadfast::Result<String> {
+async fn test_input_required_result_list_roots(ctx: Context) -> steadfast::ToolResult<String> {
     let answer = ctx.roots().key("client_roots").await?;
     let roots: Vec<&str> = answer.roots.iter().map(|root| root.uri.as_str()).collect();
     Ok(format!("Roots: {}", roots.join(", ")))
@@ -72,14 +72,14 @@ async fn test_input_required_result_list_roots(ctx: Context) -> steadfast::Resul
 
 /// Asks for a confirmation.
 #[tool(read_only)]
-async fn test_input_required_result_request_state(ctx: Context) -> steadfast::Result<String> {
+async fn test_input_required_result_request_state(ctx: Context) -> steadfast::ToolResult<String> {
     let DeleteConfirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
     Ok(format!("state-ok: {ok}"))
 }
 
 /// Asks the user, the model and for the roots, all at once.
 #[tool(read_only)]
-async fn test_input_required_result_multiple_inputs(ctx: Context) -> steadfast::Result<String> {
+async fn test_input_required_result_multiple_inputs(ctx: Context) -> steadfast::ToolResult<String> {
     let (name, greeting, roots) = tokio::try_join!(
         ctx.elicit::<Name>("What is your name?").key("user_name"),
         sample(&ctx, "Generate a greeting").key("greeting"),
@@ -90,7 +90,7 @@ async fn test_input_required_result_multiple_inputs(ctx: Context) -> steadfast::
 
 /// Asks for a name, and then for a color.
 #[tool(read_only)]
-async fn test_input_required_result_multi_round(ctx: Context) -> steadfast::Result<String> {
+async fn test_input_required_result_multi_round(ctx: Context) -> steadfast::ToolResult<String> {
     let Name { name } = ctx.elicit("Step 1: What is your name?").key("step1").await?;
     let Color { color } = ctx.elicit("Step 2: What is your favorite color?").key("step2").await?;
     Ok(format!("{name} likes {color}"))
@@ -98,14 +98,14 @@ async fn test_input_required_result_multi_round(ctx: Context) -> steadfast::Resu
 
 /// Asks for a confirmation, and rejects a client that changed the sealed state.
 #[tool(read_only)]
-async fn test_input_required_result_tampered_state(ctx: Context) -> steadfast::Result<String> {
+async fn test_input_required_result_tampered_state(ctx: Context) -> steadfast::ToolResult<String> {
     let DeleteConfirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
     Ok(format!("confirmed: {ok}"))
 }
 
 /// Requests what the client supports: elicitation, sampling, or both.
 #[tool(read_only)]
-async fn test_input_required_result_capabilities(ctx: Context) -> steadfast::Result<String> {
+async fn test_input_required_result_capabilities(ctx: Context) -> steadfast::ToolResult<String> {
     let capabilities = ctx.client().capabilities().cloned().unwrap_or_default();
     let user = async {
         match capabilities.elicitation {

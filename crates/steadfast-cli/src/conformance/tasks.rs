@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use steadfast::prelude::*;
-use steadfast::server::tasks::TaskSupport;
+use steadfast::server::tasks::TaskMode;
 use steadfast::{Error, tool};
 
 pub(super) fn tools() -> [ServerTool; 7] {
@@ -41,7 +41,7 @@ fn slow_compute() -> ServerTool {
     ServerTool::new("slow_compute")
         .description("Runs for the given time.")
         .read_only()
-        .task(TaskSupport::Optional)
+        .task(TaskMode::Optional)
         .input::<Work>()
         .handler(async |Work { seconds, label }: Work| {
             let time = Duration::try_from_secs_f64(seconds)?;
@@ -54,7 +54,7 @@ fn slow_compute() -> ServerTool {
 fn failing_job() -> ServerTool {
     ServerTool::new("failing_job")
         .description("Fails after a second with a result that has isError.")
-        .task(TaskSupport::Required)
+        .task(TaskMode::Required)
         .handler(async || {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Err::<String, _>(ToolError::new("The job has failed, as it always does"))
@@ -64,7 +64,7 @@ fn failing_job() -> ServerTool {
 fn protocol_error_job() -> ServerTool {
     ServerTool::new("protocol_error_job")
         .description("Fails with a JSON-RPC error.")
-        .task(TaskSupport::Required)
+        .task(TaskMode::Required)
         .handler(async || Err::<String, _>(Error::internal("The job could not be run")))
 }
 
@@ -82,7 +82,7 @@ struct DeleteConfirmation {
 fn confirm_delete() -> ServerTool {
     ServerTool::new("confirm_delete")
         .description("Deletes nothing, once the user has agreed to it.")
-        .task(TaskSupport::Required)
+        .task(TaskMode::Required)
         .input::<ConfirmDeleteArguments>()
         .handler(|ConfirmDeleteArguments { filename }: ConfirmDeleteArguments, ctx: Context| async move {
             let DeleteConfirmation { confirm } = ctx.elicit(format!("Delete {filename}?")).await?;
@@ -96,7 +96,7 @@ struct Name {
 }
 
 fn multi_input() -> ServerTool {
-    ServerTool::new("multi_input").description("Asks the user two things at once.").task(TaskSupport::Required).handler(
+    ServerTool::new("multi_input").description("Asks the user two things at once.").task(TaskMode::Required).handler(
         |ctx: Context| async move {
             let first = ctx.elicit::<Name>("What is your first name?");
             let last = ctx.elicit::<Name>("What is your last name?");
@@ -113,7 +113,7 @@ fn test_tool_with_task() -> ServerTool {
     }
     ServerTool::new("test_tool_with_task")
         .description("Asks for a name, and greets as a task.")
-        .task(TaskSupport::Required)
+        .task(TaskMode::Required)
         .ask_first(|ctx: Context| async move { name(ctx).await.map(drop) })
         .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("Hello, {}!", name(ctx).await?)) })
 }

@@ -30,7 +30,7 @@ enum Manner {
 impl Reference {
     /// Asks the user for a name with a form (elicitation) and returns a greeting.
     #[tool(read_only)]
-    async fn ask_user(&self, ctx: Context) -> steadfast::Result<String> {
+    async fn ask_user(&self, ctx: Context) -> steadfast::ToolResult<String> {
         let Introduction { name, manner } = ctx.elicit("Who are you?").await?;
         Ok(match manner {
             Manner::Warm => format!("Hello, {name}!"),
@@ -40,7 +40,7 @@ impl Reference {
 
     /// Asks the client's model a question (sampling) and returns its answer.
     #[tool(read_only)]
-    async fn ask_model(&self, question: String, ctx: Context) -> steadfast::Result<String> {
+    async fn ask_model(&self, question: String, ctx: Context) -> steadfast::ToolResult<String> {
         let question = CreateMessageParams::new(vec![SamplingMessage::user(question.as_str())], 200);
         let answer = ctx.sample(question).await?;
         let texts: Vec<&str> = answer.content.iter().filter_map(Content::as_text).collect();
@@ -49,7 +49,7 @@ impl Reference {
 
     /// Asks the client for its roots and returns their URIs.
     #[tool(read_only)]
-    async fn ask_roots(&self, ctx: Context) -> steadfast::Result<String> {
+    async fn ask_roots(&self, ctx: Context) -> steadfast::ToolResult<String> {
         let roots = ctx.roots().await?;
         let names: Vec<&str> = roots.roots.iter().map(|root| root.uri.as_str()).collect();
         Ok(names.join("\n"))

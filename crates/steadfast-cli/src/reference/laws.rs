@@ -48,7 +48,7 @@ impl Reference {
         /// The audience of the explanation
         #[arg(complete = ["a child", "a colleague", "a lawyer"])]
         audience: Option<String>,
-    ) -> steadfast::Result<String> {
+    ) -> steadfast::ToolResult<String> {
         let text = find(&law).ok_or(format!("unknown law `{law}`: the laws are L1 to L10"))?;
         let audience = audience.unwrap_or("a colleague".to_owned());
         Ok(format!("Explain to {audience} why an MCP server should keep this law, with an example.\n\n{text}"))

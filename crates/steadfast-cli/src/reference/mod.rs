@@ -39,7 +39,7 @@ impl Reference {
         /// Length of the text in bytes
         #[arg(default = 65_536)]
         bytes: usize,
-    ) -> steadfast::Result<String> {
+    ) -> steadfast::ToolResult<String> {
         const MAX_BYTES: usize = 64 << 20;
         if bytes > MAX_BYTES {
             return Err(ToolError::new(format!("at most {MAX_BYTES} bytes")));

@@ -72,7 +72,7 @@ impl Reference {
 
     /// Starts a child process that reads the server's standard input, and returns what it read: nothing.
     #[tool]
-    fn spawn_reader(&self, #[arg(default = 200)] ms: u64, ctx: Context) -> steadfast::Result<String> {
+    fn spawn_reader(&self, #[arg(default = 200)] ms: u64, ctx: Context) -> steadfast::ToolResult<String> {
         let mut child = std::process::Command::new("cat").stdin(Stdio::inherit()).stdout(Stdio::piped()).spawn()?;
         for _ in 0..ms.div_ceil(10) {
             if ctx.is_cancelled() || child.try_wait()?.is_some() {

@@ -44,7 +44,7 @@ pub(super) fn needs(noun: &str, meta: &ParseNestedMeta<'_>, needs: &mut Vec<Iden
     Ok(())
 }
 
-/// The variant of `TaskSupport` with this name.
+/// The variant of `TaskMode` with this name.
 pub(super) fn task(name: &Ident) -> Result<Ident> {
     let variant = match name.to_string().as_str() {
         "optional" => "Optional",

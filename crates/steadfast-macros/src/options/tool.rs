@@ -19,7 +19,7 @@ pub(crate) struct ToolOptions {
     pub(crate) cooperative: bool,
     /// Variants of `Need`.
     pub(crate) needs: Vec<Ident>,
-    /// A variant of `TaskSupport`.
+    /// A variant of `TaskMode`.
     pub(crate) task: Option<Ident>,
     /// The function that requests input before a call becomes a task.
     pub(crate) ask_first: Option<Box<Expr>>,

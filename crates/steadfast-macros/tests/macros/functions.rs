@@ -104,7 +104,7 @@ async fn state_may_be_named_as_the_function_is() {
 
 #[test]
 fn what_is_asked_first_makes_the_tool_no_other() {
-    assert_eq!(long().task_support(), steadfast::server::tasks::TaskSupport::Required);
+    assert_eq!(long().task_mode(), steadfast::server::tasks::TaskMode::Required);
     assert_eq!(long().problem(), None);
 }
 

@@ -53,7 +53,7 @@ mod administration {
     impl Counter {
         /// Sets the count.
         #[tool]
-        async fn reset(&self, #[arg(default)] to: u32) -> steadfast::Result<()> {
+        async fn reset(&self, #[arg(default)] to: u32) -> steadfast::ToolResult<()> {
             if to > 100 {
                 return Err(Error::invalid_params("at most 100").into());
             }

@@ -33,7 +33,7 @@ async fn review(
 
 /// Explains a word.
 #[prompt]
-fn explain(#[state] words: Arc<Vec<String>>, number: usize, _ctx: &Context) -> steadfast::Result<(Role, String)> {
+fn explain(#[state] words: Arc<Vec<String>>, number: usize, _ctx: &Context) -> steadfast::ToolResult<(Role, String)> {
     let word = words.get(number).ok_or("there are not so many words")?;
     Ok((Role::Assistant, format!("It is {word}.")))
 }

@@ -16,7 +16,7 @@ async fn note(path: String, folder: u8, #[arg(default = 1)] page: u32, _ctx: Con
 }
 
 #[resource("words://all")]
-fn words(#[state] all: Arc<Vec<String>>) -> steadfast::Result<String> {
+fn words(#[state] all: Arc<Vec<String>>) -> steadfast::ToolResult<String> {
     Ok(all.first().ok_or("there are no words")?.clone())
 }
 

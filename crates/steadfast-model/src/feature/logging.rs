@@ -38,7 +38,7 @@ pub enum LoggingLevel {
 
 impl LoggingLevel {
     /// Every level, least severe first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: &'static [Self] = &[
         Self::Debug,
         Self::Info,
         Self::Notice,

@@ -23,6 +23,7 @@ pub enum CacheScope {
 /// assert_eq!(list.cache(), Some(CacheHints::new(60_000, CacheScope::Public)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct CacheHints {
     /// How many milliseconds it stays fresh. Zero: do not cache it.
     pub ttl_ms: u64,

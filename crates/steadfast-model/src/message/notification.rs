@@ -15,8 +15,6 @@ use crate::feature::logging::LoggingMessageParams;
 use crate::feature::resource::ResourceParams;
 use crate::feature::task::DetailedTask;
 use crate::method::Method;
-use crate::revision::Revision;
-use crate::wire::{self, CommonMembers};
 
 /// A notification: its method and its parameters.
 pub trait Notification: 'static {
@@ -24,15 +22,6 @@ pub trait Notification: 'static {
     const METHOD: Method;
     /// Its parameters: a JSON object.
     type Params: Serialize + DeserializeOwned + Send + Sync + 'static;
-
-    /// Encodes the parameters for a revision. Those of a vendor are what serde writes, in every revision.
-    fn encode_params(
-        revision: Revision,
-        params: &Self::Params,
-        common_members: &CommonMembers,
-    ) -> Result<Box<str>, serde_json::Error> {
-        wire::params_text(revision, &wire::to_object(params)?, common_members)
-    }
 }
 
 macro_rules! notifications {
@@ -44,14 +33,6 @@ macro_rules! notifications {
         impl Notification for $name {
             const METHOD: Method = Method::$name;
             type Params = $params;
-
-            fn encode_params(
-                revision: Revision,
-                params: &$params,
-                common_members: &CommonMembers,
-            ) -> Result<Box<str>, serde_json::Error> {
-                wire::params_text(revision, params, common_members)
-            }
         }
     )+
 

@@ -24,6 +24,7 @@
 mod client_request;
 mod content;
 mod handshake;
+mod message;
 mod notification;
 mod object;
 mod prompt;
@@ -38,6 +39,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
+pub use message::{RequestSubject, ToolData, notification_params, request_params, request_result, result_caching};
 pub use object::Object;
 pub use tool::WRAPPER_MEMBER;
 
@@ -275,7 +277,7 @@ impl<P: Encode> Serialize for ParamsForm<'_, P> {
 }
 
 /// The members of a value that serde writes as a JSON object; of `null` and `()`, none.
-pub(crate) fn to_object<T: Serialize>(value: &T) -> Result<JsonObject, serde_json::Error> {
+fn to_object<T: Serialize>(value: &T) -> Result<JsonObject, serde_json::Error> {
     use serde::ser::Error as _;
     match serde_json::to_value(value)? {
         serde_json::Value::Object(object) => Ok(object),

@@ -44,7 +44,7 @@ pub use handshake::{ClientHello, Hello, ServerHello};
 pub use key::{CallKey, RequestKey};
 pub use limits::Limits;
 pub use outbox::{Transmit, TransmitKind};
-pub use request::Progress;
+pub use request::ProgressReport;
 pub use statistics::Statistics;
 
 use crate::Moment;

@@ -152,10 +152,10 @@ fn an_answer_ends_a_request_once() {
 fn no_response_is_sent_after_a_cancellation() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
-    world.connection.progress(world.now, key, Progress { progress: 1.0, ..Progress::default() });
+    world.connection.progress(world.now, key, ProgressReport::new(1.0));
     world.connection.log(key, LoggingLevel::Error, None, json!("x"));
     world.cancel(1);
-    world.connection.progress(world.now, key, Progress { progress: 2.0, ..Progress::default() });
+    world.connection.progress(world.now, key, ProgressReport::new(2.0));
     world.connection.log(key, LoggingLevel::Error, None, json!("x"));
     world.respond(key);
     assert_eq!(world.wire(), Vec::<Value>::new());
@@ -501,9 +501,9 @@ fn progress_is_merged_and_sent_before_the_response() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
     for step in 1..=100 {
-        world.connection.progress(world.now, key, Progress { progress: f64::from(step), ..Progress::default() });
+        world.connection.progress(world.now, key, ProgressReport::new(f64::from(step)));
     }
-    world.connection.progress(world.now, key, Progress { progress: 50.0, ..Progress::default() });
+    world.connection.progress(world.now, key, ProgressReport::new(50.0));
     world.respond(key);
     let wire = world.wire();
     assert_eq!(wire.len(), 2);
@@ -515,10 +515,10 @@ fn progress_is_merged_and_sent_before_the_response() {
 fn held_progress_is_sent_after_the_interval() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(1);
-    world.connection.progress(world.now, key, Progress { progress: 1.0, ..Progress::default() });
+    world.connection.progress(world.now, key, ProgressReport::new(1.0));
     assert_eq!(world.wire().len(), 1);
-    world.connection.progress(world.now, key, Progress { progress: 2.0, ..Progress::default() });
-    world.connection.progress(world.now, key, Progress { progress: 3.0, ..Progress::default() });
+    world.connection.progress(world.now, key, ProgressReport::new(2.0));
+    world.connection.progress(world.now, key, ProgressReport::new(3.0));
     assert_eq!(world.wire().len(), 0);
     world.wait(Duration::from_millis(5));
     assert_eq!(world.wire()[0]["params"]["progress"], 3.0);
@@ -1254,7 +1254,7 @@ fn a_stateless_client_sends_no_responses() {
 fn a_message_says_which_request_it_belongs_to() {
     let mut world = World::opened(Revision::V2025_11_25);
     let key = world.call(7);
-    world.connection.progress(world.now, key, Progress { progress: 1.0, ..Progress::default() });
+    world.connection.progress(world.now, key, ProgressReport::new(1.0));
     world.connection.log(key, steadfast_model::LoggingLevel::Error, None, json!("x"));
     let asked = Call { parent: Some(key), ..Call::new(Method::ListRoots, None) };
     world.connection.call(world.now, CallKey::new(0), asked).unwrap();

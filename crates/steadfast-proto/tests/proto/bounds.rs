@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use steadfast_model::{Implementation, Method, ServerCapabilities};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, Connection, Event, Hello, Limits, Progress, RequestKey, ServerHello};
+use steadfast_proto::connection::{
+    Call, CallKey, Connection, Event, Hello, Limits, ProgressReport, RequestKey, ServerHello,
+};
 use steadfast_proto::encode::EncodedResponse;
 
 fn opened(revision: &str, limits: Limits) -> Connection {
@@ -64,7 +66,7 @@ fn withdrawn_frames_leave_the_queue() {
     // The writer takes nothing: it is blocked on an earlier message.
     for id in 0..20_000 {
         let key = say(&mut connection, &call(id))[0];
-        connection.progress(Moment::ORIGIN, key, Progress { progress: 0.5, total: None, message: None });
+        connection.progress(Moment::ORIGIN, key, ProgressReport::new(0.5));
         say(&mut connection, &cancel(id));
         connection.handle_execution_ended(Moment::ORIGIN, key);
     }

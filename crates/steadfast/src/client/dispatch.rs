@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use steadfast_model::request::Request;
-use steadfast_model::wire::CommonMembers;
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{Method, Revision};
 use tokio::sync::watch;
 
@@ -97,7 +97,7 @@ impl RequestSender {
         if let Some((token, _)) = &options.progress {
             members = Cow::Owned(members.into_owned().with_progress_token(token));
         }
-        let text = R::encode_params(self.revision, params, &members).map_err(Error::encode)?;
+        let text = wire::request_params::<R>(self.revision, params, &members).map_err(Error::encode)?;
         Ok(PendingCall::new(&self.mailbox, R::METHOD, Some(edit(text)?), options))
     }
 }

@@ -97,23 +97,26 @@ impl Client {
         self.prompts().all().await
     }
 
-    /// Gets the messages of a prompt with these arguments, which are strings.
+    /// Gets the messages of a prompt. The arguments are any value that serializes to a JSON object, or `()` for none. They are
+    /// sent as strings: numbers and booleans are converted, and members that are `null` are left out.
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
-    /// let prompt = client.get_prompt("review", [("code", "fn main() {}"), ("strictness", "9")]).await?;
+    /// use serde_json::json;
+    ///
+    /// let prompt = client.get_prompt("review", json!({ "code": "fn main() {}", "strictness": 9 })).await?;
+    /// let greeting = client.get_prompt("greeting", ()).await?;
     /// # Ok(()) }
     /// ```
-    pub fn get_prompt<K: Into<String>, V: Into<String>>(
-        &self,
-        name: impl Into<String>,
-        arguments: impl IntoIterator<Item = (K, V)>,
-    ) -> Call<request::GetPrompt> {
-        let mut params = GetPromptParams::new(name);
-        let arguments: BTreeMap<_, _> =
-            arguments.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        params.arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
-        self.call(params)
+    pub fn get_prompt(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<request::GetPrompt> {
+        match prompt_arguments(arguments) {
+            Ok(arguments) => {
+                let mut params = GetPromptParams::new(name);
+                params.arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
+                self.call(params)
+            }
+            Err(error) => Call::failed(self.clone(), error),
+        }
     }
 
     /// Requests completions for an argument of a prompt or a variable of a resource template. `value` is what the user
@@ -171,8 +174,8 @@ impl Client {
     }
 
     /// Pings the server (revisions up to 2025-11-25).
-    pub async fn ping(&self) -> Result<(), Error> {
-        self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
+    pub fn ping(&self) -> Call<request::Ping> {
+        self.call(EmptyParams::default())
     }
 
     /// Notifies the server that the roots have changed, if the client has declared `roots.listChanged`. Since
@@ -196,4 +199,28 @@ impl Client {
     pub fn set_log_level(&self, level: LoggingLevel) -> Call<request::SetLevel> {
         self.call(SetLevelParams::new(level))
     }
+}
+
+/// The arguments of a prompt, which are strings.
+fn prompt_arguments(arguments: impl Serialize) -> Result<BTreeMap<String, String>, Error> {
+    let arguments = match serde_json::to_value(arguments).map_err(Error::encode)? {
+        Value::Object(arguments) => arguments,
+        Value::Null => return Ok(BTreeMap::new()),
+        _ => return Err(Error::usage("the arguments of a prompt must serialize to a JSON object")),
+    };
+    let mut strings = BTreeMap::new();
+    for (name, value) in arguments {
+        let text = match value {
+            Value::String(text) => text,
+            Value::Number(number) => number.to_string(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Null => continue,
+            Value::Array(_) | Value::Object(_) => {
+                let message = format!("the argument `{name}` of a prompt must be a string, a number or a boolean");
+                return Err(Error::usage(message));
+            }
+        };
+        strings.insert(name, text);
+    }
+    Ok(strings)
 }

@@ -36,30 +36,28 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use steadfast_model::notification::Notification;
 use steadfast_model::request::Request;
-use steadfast_model::wire::CommonMembers;
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{Method, ProgressToken, Revision};
 use steadfast_proto::connection::Peer;
 
+pub use crate::runtime::connection::notification_handlers::NotificationContext;
+pub use crate::runtime::handler::async_handler::AsyncHandler;
 pub use cache::ResponseCache;
 pub use call::Call;
 pub use call::canceller::Canceller;
 pub use call::outcome::{CallOutcome, UnknownOutcome};
 pub use call::pending::PendingResult;
-pub use call::progress::{Progress, RunningCall};
+pub use call::progress::{ProgressStream, RunningCall};
 pub use connection::connect::ConnectBuilder;
 pub use connection::opening::NegotiationMode;
 pub use connection::reconnect::Reconnect;
-#[cfg(feature = "http-client")]
-pub use connection::target::ViaHttp;
-#[cfg(feature = "server")]
-pub use connection::target::ViaMemory;
-pub use connection::target::{Connector, Target, ViaChild, ViaFunction, ViaTransport};
-pub use handlers::server_request::ServerRequest;
+pub use connection::target::{Connector, Target};
+pub use handlers::ClientContext;
 pub use listing::{Items, Listing};
 pub use notifications::changes::{Change, Changes};
 pub use notifications::logs::Logs;
 
-pub use crate::validation::form::check as check_form;
+pub use handlers::capabilities::complete_form;
 
 use crate::error::{Error, Outcome};
 use crate::runtime::Runtime;
@@ -184,7 +182,8 @@ impl Client {
         if self.inner.over_http && live.peer.revision.is_stateless() {
             return Err(Error::unsupported("clients send no notifications over HTTP since 2026-07-28"));
         }
-        let params = N::encode_params(live.peer.revision, params, &CommonMembers::none()).map_err(Error::encode)?;
+        let params = wire::notification_params::<N>(live.peer.revision, params, &CommonMembers::none())
+            .map_err(Error::encode)?;
         if live.mailbox.notify_vendor(method, params) {
             Ok(())
         } else {

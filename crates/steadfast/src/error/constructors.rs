@@ -82,7 +82,7 @@ impl Error {
     }
 
     /// The call was cancelled.
-    pub fn cancelled(outcome: Outcome) -> Self {
+    pub(crate) fn cancelled(outcome: Outcome) -> Self {
         Self::local(ErrorKind::Cancelled, outcome, "request cancelled")
     }
 
@@ -99,7 +99,7 @@ impl Error {
     }
 
     /// A limit of this side was reached, so nothing was sent.
-    pub fn limit(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn limit(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Limit, Outcome::NotSent, message)
     }
 
@@ -109,7 +109,7 @@ impl Error {
     }
 
     /// The peer does not support this, so nothing was sent.
-    pub fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Unsupported, Outcome::NotSent, message)
     }
 
@@ -125,7 +125,7 @@ impl Error {
     }
 
     /// The two sides have no revision in common, or the handshake failed.
-    pub fn incompatible(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn incompatible(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Incompatible, Outcome::NotSent, message)
     }
 
@@ -141,13 +141,13 @@ impl Error {
     }
 
     /// The response to `method` could not be parsed at all, so it is not known whether the peer did the work.
-    pub fn unreadable(method: impl fmt::Display, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub(crate) fn unreadable(method: impl fmt::Display, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let message = format!("the response to {method} could not be decoded");
         Self::local(ErrorKind::Decode, Outcome::Unknown, message).with_source(source)
     }
 
     /// The result of a tool does not match the tool's output schema; `why` names the member.
-    pub fn invalid_output(tool: &str, why: impl fmt::Display) -> Self {
+    pub(crate) fn invalid_output(tool: &str, why: impl fmt::Display) -> Self {
         let message = format!("the result of the tool `{tool}` does not match its output schema: {why}");
         Self::local(ErrorKind::InvalidOutput, Outcome::Answered, message)
     }
@@ -164,7 +164,7 @@ impl Error {
     }
 
     /// The message cannot be sent, now or on a retry.
-    pub fn unsendable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub(crate) fn unsendable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::local(ErrorKind::Unsendable, Outcome::NotSent, "the message cannot be sent").with_source(source)
     }
 
@@ -179,7 +179,7 @@ impl Error {
 
     /// The server asked for input instead of sending a result, and did not get it. The call will not finish, and it is not
     /// known what the server did before it asked.
-    pub fn unanswered(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn unanswered(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Unanswered, Outcome::Unknown, message)
     }
 

@@ -30,7 +30,7 @@ pub(crate) const HTTP_STATUS: &str = "httpStatus";
 /// ```
 /// use steadfast::Error;
 ///
-/// async fn read(path: String) -> steadfast::Result<String> {
+/// async fn read(path: String) -> steadfast::ToolResult<String> {
 ///     if path.starts_with("/etc") {
 ///         return Err(Error::invalid_params("only files of the workspace").into()); // a JSON-RPC error
 ///     }

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use steadfast_proto::Moment;
 
-use super::{Runtime, Task, Timer};
+use super::{Runtime, RuntimeTask, Timer};
 
 pub(crate) struct FrozenRuntime {
     pub(crate) now: Moment,
@@ -20,7 +20,7 @@ impl Runtime for FrozenRuntime {
         Box::new(FrozenTimer)
     }
 
-    fn spawn(&self, _task: Task) {}
+    fn spawn(&self, _task: RuntimeTask) {}
 
     fn spawn_thread(&self, _job: Box<dyn FnOnce() + Send>) {}
 

@@ -61,7 +61,7 @@ pub(crate) use threads::io_thread::handle as io_handle;
 pub(crate) use threads::workers::{on_workers, poll_as_handler};
 
 /// A boxed future without output, for a [`Runtime`] to poll to completion.
-pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type RuntimeTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What servers and clients need from their environment: a clock, timers, tasks, threads and random numbers.
 ///
@@ -74,21 +74,18 @@ pub trait Runtime: Any + Send + Sync {
     fn timer(&self) -> Box<dyn Timer>;
 
     /// Spawns a task, which may run user code such as handlers.
-    fn spawn(&self, task: Task);
+    fn spawn(&self, task: RuntimeTask);
 
     /// Spawns a task of the library that does I/O and never runs user code, such as an HTTP request of a client.
     ///
     /// A runtime that has a thread on which no handler runs should poll the task there, so that a handler that blocks its
     /// thread does not delay it. By default this is [`spawn`](Runtime::spawn).
-    fn spawn_io(&self, task: Task) {
+    fn spawn_io(&self, task: RuntimeTask) {
         self.spawn(task);
     }
 
     /// Runs a job on a thread that it may block. If the runtime limits the number of such threads, the job waits for one.
     fn spawn_thread(&self, job: Box<dyn FnOnce() + Send>);
-
-    /// Lets other threads run first, if there are any.
-    fn yield_now(&self) {}
 
     /// Fills `bytes` with random numbers that an attacker cannot predict: session ids and retry jitter are made from them.
     ///

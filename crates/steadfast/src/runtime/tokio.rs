@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 
 use super::threads::blocking_pool::{BlockingPool, WeakBlockingPool};
 use super::threads::watchdog::{PollGuard, Watchdog};
-use super::{Runtime, Task, Timer};
+use super::{Runtime, RuntimeTask, Timer};
 
 /// A tokio runtime for handlers. Cheap to clone.
 ///
@@ -109,11 +109,11 @@ impl Runtime for TokioRuntime {
         Box::new(TokioRuntimeTimer { runtime: self.clone(), when: None, sleep: None })
     }
 
-    fn spawn(&self, task: Task) {
+    fn spawn(&self, task: RuntimeTask) {
         self.spawn_task(task);
     }
 
-    fn spawn_io(&self, task: Task) {
+    fn spawn_io(&self, task: RuntimeTask) {
         match super::threads::io_thread::handle() {
             Ok(io) => drop(io.spawn(task)),
             Err(_) => self.spawn_task(task),
@@ -122,10 +122,6 @@ impl Runtime for TokioRuntime {
 
     fn spawn_thread(&self, job: Box<dyn FnOnce() + Send>) {
         self.blocking_pool.run(job);
-    }
-
-    fn yield_now(&self) {
-        std::thread::yield_now();
     }
 }
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use steadfast_model::{CompleteContext, Completion};
 
 use super::context::Context;
-use super::tool::error::{HandlerError, ToolError};
+use super::tool::error::ToolError;
 
 /// The end of a completion: the values, or a failure.
-pub type CompletionReply = Result<Completion, HandlerError>;
+pub type CompletionReply = Result<Completion, ToolError>;
 
 /// A running completion.
 pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>>;
@@ -26,8 +26,8 @@ pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>
 /// use steadfast::{CompleteContext, ServerPrompt};
 ///
 /// let prompt = ServerPrompt::new("trip")
-///     .argument("country", "Where to", true)
-///     .argument("city", "Which city", false)
+///     .required_argument("country", "Where to")
+///     .optional_argument("city", "Which city")
 ///     .complete("country", ["Chile", "China", "Norway"])
 ///     .complete("city", |typed: String, context: CompleteContext| async move {
 ///         let cities: &[&str] = match context.argument("country") {
@@ -44,7 +44,7 @@ pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>
     note = "a completer is a list of values, or looks like this: `|typed: String, filled: CompleteContext, ctx: Context| async move {{ .. }}`; the last, or the last two, may be left out",
     note = "it returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
 )]
-pub trait Completer<Marker>: Send + Sync + 'static {
+pub trait Completer<Marker>: sealed::Sealed<Marker> + Send + Sync + 'static {
     /// Completes the text typed so far.
     fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture;
 }
@@ -55,13 +55,13 @@ pub trait Completer<Marker>: Send + Sync + 'static {
     label = "not values to complete with",
     note = "a completer returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
 )]
-pub trait IntoCompletion {
+pub trait IntoCompletionReply {
     /// Converts this into a completion.
-    fn into_completion(self) -> CompletionReply;
+    fn into_completion_reply(self) -> CompletionReply;
 }
 
-impl IntoCompletion for Completion {
-    fn into_completion(mut self) -> CompletionReply {
+impl IntoCompletionReply for Completion {
+    fn into_completion_reply(mut self) -> CompletionReply {
         let given = self.values.len();
         if given > Self::MAX_VALUES {
             self.values.truncate(Self::MAX_VALUES);
@@ -72,25 +72,29 @@ impl IntoCompletion for Completion {
     }
 }
 
-impl<S: Into<String>> IntoCompletion for Vec<S> {
-    fn into_completion(self) -> CompletionReply {
+impl<S: Into<String>> IntoCompletionReply for Vec<S> {
+    fn into_completion_reply(self) -> CompletionReply {
         Ok(Completion::new(self.into_iter().map(Into::into).collect()))
     }
 }
 
-impl<S: Into<String>, const N: usize> IntoCompletion for [S; N] {
-    fn into_completion(self) -> CompletionReply {
-        Vec::from(self).into_completion()
+impl<S: Into<String>, const N: usize> IntoCompletionReply for [S; N] {
+    fn into_completion_reply(self) -> CompletionReply {
+        Vec::from(self).into_completion_reply()
     }
 }
 
-impl<T: IntoCompletion, E: Into<ToolError>> IntoCompletion for Result<T, E> {
-    fn into_completion(self) -> CompletionReply {
+impl<T: IntoCompletionReply, E: Into<ToolError>> IntoCompletionReply for Result<T, E> {
+    fn into_completion_reply(self) -> CompletionReply {
         match self {
-            Ok(value) => value.into_completion(),
-            Err(error) => Err(error.into().into()),
+            Ok(value) => value.into_completion_reply(),
+            Err(error) => Err(error.into()),
         }
     }
+}
+
+mod sealed {
+    pub trait Sealed<Marker> {}
 }
 
 /// Marks a completer that takes the typed text.
@@ -106,57 +110,70 @@ pub struct TakesRequest;
 #[derive(Debug)]
 pub struct ByPrefix<S>(PhantomData<S>);
 
+impl<Function, Out> sealed::Sealed<TakesTyped> for Function where Function: Fn(String) -> Out {}
+
 impl<Function, Out> Completer<TakesTyped> for Function
 where
     Function: Fn(String) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
-    Out::Output: IntoCompletion,
+    Out::Output: IntoCompletionReply,
 {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         let answer = self(typed);
-        Box::pin(async move { answer.await.into_completion() })
+        Box::pin(async move { answer.await.into_completion_reply() })
     }
 }
+
+impl<Function, Out> sealed::Sealed<TakesTypedAndContext> for Function where Function: Fn(String, CompleteContext) -> Out {}
 
 impl<Function, Out> Completer<TakesTypedAndContext> for Function
 where
     Function: Fn(String, CompleteContext) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
-    Out::Output: IntoCompletion,
+    Out::Output: IntoCompletionReply,
 {
     fn complete(&self, typed: String, filled: CompleteContext, _: Context) -> CompletionFuture {
         let answer = self(typed, filled);
-        Box::pin(async move { answer.await.into_completion() })
+        Box::pin(async move { answer.await.into_completion_reply() })
     }
 }
+
+impl<Function, Out> sealed::Sealed<TakesRequest> for Function where Function: Fn(String, CompleteContext, Context) -> Out
+{}
 
 impl<Function, Out> Completer<TakesRequest> for Function
 where
     Function: Fn(String, CompleteContext, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
-    Out::Output: IntoCompletion,
+    Out::Output: IntoCompletionReply,
 {
     fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture {
         let answer = self(typed, filled, ctx);
-        Box::pin(async move { answer.await.into_completion() })
+        Box::pin(async move { answer.await.into_completion_reply() })
     }
 }
+
+impl<S> sealed::Sealed<ByPrefix<S>> for Vec<S> {}
 
 impl<S: AsRef<str> + Send + Sync + 'static> Completer<ByPrefix<S>> for Vec<S> {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
-        Box::pin(std::future::ready(by_prefix(self, &typed).into_completion()))
+        Box::pin(std::future::ready(by_prefix(self, &typed).into_completion_reply()))
     }
 }
+
+impl<S, const N: usize> sealed::Sealed<ByPrefix<S>> for [S; N] {}
 
 impl<S: AsRef<str> + Send + Sync + 'static, const N: usize> Completer<ByPrefix<S>> for [S; N] {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
-        Box::pin(std::future::ready(by_prefix(self, &typed).into_completion()))
+        Box::pin(std::future::ready(by_prefix(self, &typed).into_completion_reply()))
     }
 }
 
+impl<S> sealed::Sealed<ByPrefix<S>> for &'static [S] {}
+
 impl<S: AsRef<str> + Send + Sync + 'static> Completer<ByPrefix<S>> for &'static [S] {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
-        Box::pin(std::future::ready(by_prefix(self, &typed).into_completion()))
+        Box::pin(std::future::ready(by_prefix(self, &typed).into_completion_reply()))
     }
 }
 

@@ -11,7 +11,7 @@ use steadfast_model::request::Request;
 use steadfast_model::{
     ClientCapabilities, EmptyParams, Implementation, LoggingLevel, Principal, RequestId, Revision, request, wire,
 };
-use steadfast_proto::connection::{CancelReason, Progress};
+use steadfast_proto::connection::{CancelReason, ProgressReport};
 
 use super::Server;
 use crate::error::{Error, Outcome};
@@ -26,7 +26,7 @@ use crate::runtime::{CallOptions, DriverCommand, Execution, PendingCall, ShieldF
 /// use steadfast::prelude::*;
 ///
 /// #[tool]
-/// async fn index(folder: String, ctx: Context) -> steadfast::Result<String> {
+/// async fn index(folder: String, ctx: Context) -> steadfast::ToolResult<String> {
 ///     let lock = format!("{folder}/.lock");
 ///     std::fs::write(&lock, "")?;
 ///     ctx.on_cancel(async move { _ = std::fs::remove_file(lock); });
@@ -74,7 +74,7 @@ impl Context {
     /// use steadfast::prelude::*;
     ///
     /// #[tool]
-    /// async fn forget(name: String, ctx: Context) -> steadfast::Result<String> {
+    /// async fn forget(name: String, ctx: Context) -> steadfast::ToolResult<String> {
     ///     match ctx.principal() {
     ///         Some(who) if who.scopes().contains("notes:write") => Ok(format!("{} forgot {name}", who.name())),
     ///         _ => Err(ToolError::new("the scope `notes:write` is required")),
@@ -113,16 +113,16 @@ impl Context {
     ///
     /// Reports are merged when they come faster than they can be sent, and are sent only if the client asked for them.
     pub fn progress(&self, fraction: f64, message: impl Into<String>) {
-        self.report(Progress { progress: fraction, total: Some(1.0), message: Some(message.into()) });
+        self.report(ProgressReport::new(fraction).with_total(1.0).with_message(message));
     }
 
     /// Reports that `done` of `total` is done, in any unit.
     pub fn progress_of(&self, done: f64, total: f64) {
-        self.report(Progress { progress: done, total: Some(total), message: None });
+        self.report(ProgressReport::new(done).with_total(total));
     }
 
     /// Reports progress with or without a total and a message.
-    pub fn report(&self, progress: Progress) {
+    pub fn report(&self, progress: ProgressReport) {
         if let Some(execution) = &self.execution {
             execution.report_progress(progress);
         }
@@ -289,7 +289,7 @@ impl Context {
     ) -> Result<R::Result, Error> {
         let Some(execution) = &self.execution else { return Err(Error::closed(Outcome::NotSent)) };
         let none = wire::CommonMembers::none();
-        let text = R::encode_params(execution.peer.revision, &params, &none).map_err(Error::encode)?;
+        let text = wire::request_params::<R>(execution.peer.revision, &params, &none).map_err(Error::encode)?;
         let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
         let end = PendingCall::new(&execution.mailbox, R::METHOD, Some(text), options).await;
         crate::runtime::connection::call_result::result_of::<R>(end)
@@ -314,7 +314,7 @@ impl Context {
     ///
     /// ```
     /// # use steadfast::Context;
-    /// # async fn example(ctx: Context) -> steadfast::Result<()> {
+    /// # async fn example(ctx: Context) -> steadfast::ToolResult<()> {
     /// let ticket: u64 = ctx.once("ticket", async { 7 }).await?;
     /// let agreed: bool = ctx.elicit(format!("Use ticket {ticket}?")).await?;
     /// # Ok(()) }

@@ -9,8 +9,7 @@ mod context;
 pub(crate) mod decode;
 mod dispatch;
 pub(crate) mod input;
-#[doc(hidden)]
-pub mod private;
+pub(crate) mod private;
 mod prompt;
 mod registry;
 mod resource;
@@ -28,28 +27,27 @@ use steadfast_model::{CacheHints, Implementation, JsonObject, ServerCapabilities
 
 use steadfast_proto::connection::Limits;
 
-pub use crate::runtime::connection::notification_handlers::NotificationSender;
+pub use crate::runtime::connection::notification_handlers::NotificationContext;
+pub use crate::runtime::handler::async_handler::AsyncHandler;
 pub use builder::ServerBuilder;
-pub use completion::{Completer, CompletionFuture, CompletionReply, IntoCompletion};
+pub use completion::{Completer, CompletionFuture, CompletionReply, IntoCompletionReply};
 pub use context::{ClientInfo, Context};
 pub use input::ask::Ask;
 pub use input::elicit::{Elicit, ElicitOutcome};
 pub use input::form::Form;
 pub use input::need::Need;
 pub use input::seal::StateKeys;
-pub use prompt::reply::{IntoPrompt, PromptReply};
+pub use prompt::reply::{IntoPromptReply, PromptReply};
 pub use prompt::{PromptBuilder, ServerPrompt};
-pub use resource::reply::{IntoResource, ResourceReply};
+pub use resource::reply::{IntoResourceReply, ResourceReply};
 pub use resource::template::{ResourceTemplateBuilder, ServerResourceTemplate};
 pub use resource::{ResourceBuilder, ServerResource};
 pub use serve::{Serve, ServeBuilder};
-pub use tool::error::{HandlerError, ToolError, ToolReply};
+pub use tool::error::{ToolError, ToolReply};
 pub use tool::handler::{BlockingHandler, Handler};
 pub use tool::media::{Audio, Image};
 pub use tool::reply::{IntoToolReply, Structured};
 pub use tool::{ServerTool, ToolBuilder};
-
-pub use crate::validation::limits as schema_limits;
 
 #[cfg(feature = "http")]
 pub(crate) use dispatch::ServerService;
@@ -65,7 +63,7 @@ use subscriptions::watch::Watchers;
 
 use crate::error::Error;
 use dispatch::layer::{Layer, RequireTasksExtension};
-use tasks::{TaskRoutes, TaskSettings, TaskSetup, TaskSupport, Tasks};
+use tasks::{TaskMode, TaskRoutes, TaskSettings, TaskSetup, Tasks};
 use vendor::VendorHandlers;
 
 /// A server: its name and version, and its tools, prompts and resources. Cheap to clone; all clones are the same
@@ -165,7 +163,7 @@ impl Server {
     /// prompt or a template has a completer, or may get one.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let mut all = ServerCapabilities::new().with_tools(true).with_logging();
-        if self.tool_list().iter().any(|tool| tool.task_support() != TaskSupport::Never) {
+        if self.tool_list().iter().any(|tool| tool.task_mode() != TaskMode::Never) {
             all = all.with_extension(TASKS_EXTENSION, JsonObject::new());
         }
         for (name, settings) in &self.inner.settings.extensions {

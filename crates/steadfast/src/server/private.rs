@@ -4,16 +4,16 @@ pub use std::sync::Arc;
 
 pub use schemars;
 pub use serde_json::Value;
-pub use steadfast_model::{Icon, ToolAnnotations};
+pub use steadfast_model::{Icon, PromptArgument, ToolAnnotations};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
 pub use super::input::need::Need;
-use super::prompt::reply::IntoPrompt;
-use super::prompt::{PromptBuilder, ServerPrompt};
-use super::resource::reply::IntoResource;
+use super::prompt::reply::IntoPromptReply;
+use super::prompt::{PromptBuilder, ServerPrompt, described_argument};
+use super::resource::reply::IntoResourceReply;
 use super::resource::template::{ResourceTemplateBuilder, ServerResourceTemplate};
 use super::resource::{ResourceBuilder, ServerResource};
 pub use super::tool::parameters::Parameters;
@@ -54,13 +54,18 @@ where
     tool.typed_input_schema(properties.finish()).blocking_parameters_handler(names, function)
 }
 
+/// An argument of a prompt.
+pub fn prompt_argument(name: &str, description: &str, required: bool) -> PromptArgument {
+    described_argument(name, description, required)
+}
+
 /// Completes a prompt whose parameters are decoded by name, with an `async` handler.
 pub fn prompt_on_workers<P, F, Out>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> ServerPrompt
 where
     P: Parameters,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
-    Out::Output: IntoPrompt,
+    Out::Output: IntoPromptReply,
 {
     prompt.parameters_handler(names, function)
 }
@@ -70,7 +75,7 @@ pub fn prompt_on_threads<P, F, Out>(prompt: PromptBuilder, names: &'static [&'st
 where
     P: Parameters,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
-    Out: IntoPrompt,
+    Out: IntoPromptReply,
 {
     prompt.blocking_parameters_handler(names, function)
 }
@@ -85,7 +90,7 @@ where
     P: Parameters,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
-    Out::Output: IntoResource,
+    Out::Output: IntoResourceReply,
 {
     resource.parameters_handler(names, function)
 }
@@ -99,7 +104,7 @@ pub fn resource_on_threads<P, F, Out>(
 where
     P: Parameters,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
-    Out: IntoResource,
+    Out: IntoResourceReply,
 {
     resource.blocking_parameters_handler(names, function)
 }
@@ -114,7 +119,7 @@ where
     P: Parameters,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
-    Out::Output: IntoResource,
+    Out::Output: IntoResourceReply,
 {
     template.parameters_handler(names, function)
 }
@@ -128,7 +133,7 @@ pub fn template_on_threads<P, F, Out>(
 where
     P: Parameters,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
-    Out: IntoResource,
+    Out: IntoResourceReply,
 {
     template.blocking_parameters_handler(names, function)
 }

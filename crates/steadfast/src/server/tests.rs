@@ -61,7 +61,7 @@ async fn a_blocking_handler_takes_the_same() {
 
 #[tokio::test]
 async fn a_named_function_is_a_handler() {
-    async fn sum(Add { a, b }: Add) -> crate::Result<i64> {
+    async fn sum(Add { a, b }: Add) -> crate::ToolResult<i64> {
         Ok(a.checked_add(b).ok_or("too large")?)
     }
     let tool = ServerTool::new("sum").input::<Add>().handler(sum);
@@ -239,7 +239,7 @@ fn extensions_are_declared_under_names_that_say_whose_they_are() {
 #[cfg(feature = "schema-validation")]
 #[test]
 fn a_schema_beyond_the_limits_is_a_problem() {
-    let schema = json!({ "anyOf": vec![json!(true); schema_limits::SUBSCHEMAS] });
+    let schema = json!({ "anyOf": vec![json!(true); crate::validation::limits::SUBSCHEMAS] });
     let tool = ServerTool::new("t").input_schema(schema).handler(|| async {});
     assert!(tool.problem().unwrap().contains("more subschemas than the limit of 10000"));
 }

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use steadfast_model::notification::Notification;
 use steadfast_model::request::Request;
-use steadfast_model::wire::CommonMembers;
+use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{Method, VendorMethod};
 use steadfast_proto::envelope::OwnedParams;
 
 use super::{Context, ServerBuilder};
 use crate::error::Error;
 use crate::runtime::DriverCommand;
-use crate::runtime::connection::notification_handlers::{NotificationHandlers, NotificationSender};
+use crate::runtime::connection::notification_handlers::{NotificationContext, NotificationHandlers};
+use crate::runtime::handler::async_handler::AsyncHandler;
 use crate::runtime::handler::prepared::EncodedResult;
 
 /// The handler of a request: a function of its parameters, the context and the members that the server adds to its results.
@@ -73,7 +74,7 @@ impl ServerBuilder {
     ///
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let server = Server::builder("search", "1.0.0")
-    ///     .on_request::<Reindex, _, _>(|folder, ctx| async move {
+    ///     .on_request::<Reindex>(|folder, ctx| async move {
     ///         ctx.progress(0.5, format!("reading {}", folder.path));
     ///         Ok(Indexed { documents: 3 })
     ///     })
@@ -83,12 +84,10 @@ impl ServerBuilder {
     /// assert_eq!(indexed.documents, 3);
     /// # Ok::<_, steadfast::Error>(()) }).unwrap();
     /// ```
-    pub fn on_request<R, F, A>(mut self, handler: F) -> Self
-    where
-        R: Request,
-        F: Fn(R::Params, Context) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
-    {
+    pub fn on_request<R: Request>(
+        mut self,
+        handler: impl AsyncHandler<R::Params, Context, Result<R::Result, Error>>,
+    ) -> Self {
         const { assert!(R::METHOD.is_vendor_request(), "the method is in the specification: the server handles it itself") }
         let Method::Vendor(method) = R::METHOD else { return self };
         let handler = Arc::new(handler);
@@ -100,7 +99,7 @@ impl ServerBuilder {
                     .map_err(|error| Error::invalid_params(format!("{}: {error}", R::METHOD)))?;
                 let result = handler(params, ctx).await?;
                 let mut out = Vec::new();
-                R::encode_result(revision, &result, &common_members, &mut out).map_err(Error::encode)?;
+                wire::request_result::<R>(revision, &result, &common_members, &mut out).map_err(Error::encode)?;
                 Ok(out)
             })
         });
@@ -111,19 +110,17 @@ impl ServerBuilder {
     /// Adds a handler for a notification that is not in the specification. The handlers of one connection run one at a time,
     /// in the order of the notifications; if too many wait, the oldest are dropped. Over HTTP since 2026-07-28 clients send no
     /// notifications.
-    pub fn on_notification<N, F, A>(mut self, handler: F) -> Self
-    where
-        N: Notification,
-        F: Fn(N::Params, NotificationSender) -> A + Send + Sync + 'static,
-        A: Future<Output = ()> + Send + 'static,
-    {
+    pub fn on_notification<N: Notification>(
+        mut self,
+        handler: impl AsyncHandler<N::Params, NotificationContext, ()>,
+    ) -> Self {
         const {
             assert!(
                 N::METHOD.is_vendor_notification(),
                 "the method is in the specification: the server handles it itself"
             );
         }
-        self.vendor_handlers_mut().notifications.add::<N, _, _>(handler);
+        self.vendor_handlers_mut().notifications.add::<N>(handler);
         self
     }
 }
@@ -148,7 +145,7 @@ impl Context {
     /// #[derive(Serialize, Deserialize)]
     /// struct Folder { path: String }
     ///
-    /// # fn index(ctx: Context) -> steadfast::Result<()> {
+    /// # fn index(ctx: Context) -> steadfast::ToolResult<()> {
     /// ctx.notify::<Indexed>(&Folder { path: "/src".to_owned() })?;
     /// # Ok(()) }
     /// ```
@@ -165,7 +162,7 @@ impl Context {
         }
         let (Method::Vendor(method), Some(execution)) = (N::METHOD, self.execution()) else { return Ok(()) };
         let none = CommonMembers::none();
-        let params = N::encode_params(execution.peer.revision, params, &none).map_err(Error::encode)?;
+        let params = wire::notification_params::<N>(execution.peer.revision, params, &none).map_err(Error::encode)?;
         if execution.reserve_log() {
             let command = DriverCommand::NotifyVendor { request: Some(execution.key), method, params };
             // If the connection is closed, the notification is discarded.

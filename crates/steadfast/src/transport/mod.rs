@@ -46,7 +46,9 @@ pub trait Transport: Send + 'static {
 
     /// Completes when the peer has closed one direction, even while nothing is read or written. Each direction is reported at
     /// most once; after that, and on transports that cannot know, this is `Pending`.
-    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup>;
+    fn poll_hangup(&mut self, _cx: &mut Context<'_>) -> Poll<Hangup> {
+        Poll::Pending
+    }
 
     /// Closes the writing side: `shutdown(2)` of a socket, the close of a pipe. Bytes that were written before still arrive.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;

@@ -13,7 +13,7 @@ use steadfast_model::{FormKind, FormSchema, JsonObject};
 /// # Errors
 ///
 /// A message that names the field.
-pub fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), String> {
+pub(crate) fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), String> {
     for (name, field) in form.fields() {
         let required = form.is_required(name);
         if !required && content.get(name).is_some_and(Value::is_null) {

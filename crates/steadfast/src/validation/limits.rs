@@ -6,21 +6,21 @@
 //! the size alone is not enough.
 
 /// The maximum length in bytes of JSON. 1 MiB: schemas written by people have a few thousand.
-pub const BYTES: usize = 1 << 20;
+pub(crate) const BYTES: usize = 1 << 20;
 
 /// The maximum nesting of its JSON. 128: the maximum for messages from a peer.
-pub const DEPTH: usize = 128;
+pub(crate) const DEPTH: usize = 128;
 
 /// The maximum number of subschemas.
-pub const SUBSCHEMAS: usize = 10_000;
+pub(crate) const SUBSCHEMAS: usize = 10_000;
 
 /// The maximum number of subschemas after every reference is replaced by its target. A reference to a schema that
 /// contains it counts as one.
-pub const EXPANDED: usize = 100_000;
+pub(crate) const EXPANDED: usize = 100_000;
 
 /// The maximum number of subschemas that apply to the same value, each because of the one before: a `$ref` to an
 /// `anyOf` that has a `$ref`, and so on.
-pub const CHAIN: usize = 100;
+pub(crate) const CHAIN: usize = 100;
 
 /// The maximum nesting of a value times the longest chain of its schema. Each step takes stack, and a thread has 2 MiB.
-pub const STEPS: usize = 1_000;
+pub(crate) const STEPS: usize = 1_000;

@@ -13,7 +13,7 @@ mod dialect;
 #[cfg(feature = "schema-validation")]
 mod document;
 pub(crate) mod form;
-pub mod limits;
+pub(crate) mod limits;
 #[cfg(feature = "schema-validation")]
 mod schema_cost;
 #[cfg(feature = "schema-validation")]

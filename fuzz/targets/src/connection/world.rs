@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast_model::{CancelledParams, ErrorObject, LoggingLevel, Method, ProgressToken, RequestId, Revision};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, Connection, Event, RequestKey, Peer, Progress};
+use steadfast_proto::connection::{Call, CallKey, Connection, Event, RequestKey, Peer, ProgressReport};
 use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::salvage::{SalvagedFields, Shape};
 
@@ -185,7 +185,7 @@ impl World {
             15 => f64::NAN,
             value => f64::from(value),
         };
-        let progress = Progress { progress, total: Some(f64::INFINITY), message: Some("on".to_owned()) };
+        let progress = ProgressReport { progress, total: Some(f64::INFINITY), message: Some("on".to_owned()) };
         self.step(ONE_MESSAGE, |connection, now| connection.progress(now, key, progress));
     }
 

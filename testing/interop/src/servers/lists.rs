@@ -1,5 +1,6 @@
 //! What a server lists, and its notifications of changes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -128,7 +129,7 @@ pub(crate) async fn filled<const N: usize>(
     prompt: &str,
     arguments: [(&str, &str); N],
 ) -> Result<Value, Error> {
-    let filled = session.client.get_prompt(prompt, arguments).await?;
+    let filled = session.client.get_prompt(prompt, BTreeMap::from(arguments)).await?;
     Ok(json!(filled.messages.first().map(|message| &message.content).and_then(Content::as_text)))
 }
 

@@ -73,7 +73,7 @@ impl Session {
 /// A user who is Ada and leaves alone what has a default, a model that knows one city, and one folder.
 fn answering(connecting: ConnectBuilder, declines: Arc<AtomicBool>) -> ConnectBuilder {
     connecting
-        .on_elicit(move |asked| {
+        .on_elicit(move |asked, _| {
             let declined = declines.load(Ordering::SeqCst) || !matches!(asked, ElicitParams::Form(_));
             async move {
                 if declined {
@@ -82,8 +82,8 @@ fn answering(connecting: ConnectBuilder, declines: Arc<AtomicBool>) -> ConnectBu
                 Ok(ElicitResult::accept(answers(&asked)))
             }
         })
-        .on_sample(|_| async { Ok(CreateMessageResult::new("interop", Content::text("Paris"))) })
-        .on_roots(|| async { Ok(ListRootsResult::new(vec![Root::new(ROOT)])) })
+        .on_sample(|_, _| async { Ok(CreateMessageResult::new("interop", Content::text("Paris"))) })
+        .on_roots(|_| async { Ok(ListRootsResult::new(vec![Root::new(ROOT)])) })
 }
 
 /// The name, and the first of each choice that has to be made.

@@ -56,8 +56,8 @@ impl Caller {
             .limits(script.limits.clone())
             .reconnect(if script.returns { Reconnect::default() } else { Reconnect::never() })
             .opening_timeout(OPENING)
-            .with_runtime(Arc::new(executor.clone()))
-            .on_roots(move || {
+            .runtime(Arc::new(executor.clone()))
+            .on_roots(move |_| {
                 let nap = random.lock().unwrap_or_else(PoisonError::into_inner).delay(Duration::from_secs(1));
                 let sleep = executor.sleep(nap);
                 async move {
@@ -65,7 +65,7 @@ impl Caller {
                     Ok(ListRootsResult::default())
                 }
             })
-            .on_elicit(|asked| async move {
+            .on_elicit(|asked, _| async move {
                 match asked {
                     ElicitParams::Form(form) if form.message == "hang" => std::future::pending().await,
                     ElicitParams::Form(form) if form.message == "fail" => Err(Error::internal("no")),
@@ -202,7 +202,7 @@ impl Caller {
         let waits = CallGuard { caller: Arc::clone(self), tag, end: None };
         let journal = Arc::clone(&self.journal);
         let (task, canceller) = if call.progress == ProgressMode::Stream {
-            let (mut progress, result) = made.with_progress();
+            let (mut progress, result) = made.start_with_progress();
             self.executor.spawn_harness_task(async move {
                 while let Some(step) = progress.next().await {
                     journal.progressed(tag, step.progress);

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use serde_json::json;
 use steadfast_model::{ErrorObject, LoggingLevel, Method, RequestId};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, CancelReason, Connection, Event, Progress, Request, RequestKey};
+use steadfast_proto::connection::{
+    Call, CallKey, CancelReason, Connection, Event, ProgressReport, Request, RequestKey,
+};
 use steadfast_proto::encode::EncodedResponse;
 
 use crate::checkers::{Checkers, LOGS_EACH, Report};
@@ -204,7 +206,7 @@ impl Endpoint {
     pub(crate) fn progress(&mut self, trace: &mut Trace, execution: Execution, value: f64) {
         let Some((key, _)) = self.execution(execution) else { return };
         let now = self.now;
-        let progress = Progress { progress: value, ..Progress::default() };
+        let progress = ProgressReport::new(value);
         self.step(trace, Observation::Progressed(execution), |connection| connection.progress(now, key, progress));
     }
 

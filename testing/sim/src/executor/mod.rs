@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use steadfast::runtime::{Runtime, Task, Timer};
+use steadfast::runtime::{Runtime, RuntimeTask, Timer};
 use steadfast_proto::Moment;
 
 use crate::panics;
@@ -61,7 +61,7 @@ struct State {
 
 struct Slot {
     /// Not there while it is polled.
-    task: Option<Task>,
+    task: Option<RuntimeTask>,
     waker: Waker,
     queued: bool,
     /// Part of the simulator, not of what is simulated.
@@ -184,7 +184,7 @@ impl Executor {
         }
     }
 
-    fn add(&self, task: Task, harness: bool) -> TaskId {
+    fn add(&self, task: RuntimeTask, harness: bool) -> TaskId {
         let mut state = self.lock();
         let id = TaskId(state.number());
         let waker = Waker::from(Arc::new(TaskWaker { executor: self.clone(), id }));
@@ -324,7 +324,7 @@ impl Runtime for Executor {
         Box::new(VirtualTimer { executor: self.clone(), when: None, entry: None })
     }
 
-    fn spawn(&self, task: Task) {
+    fn spawn(&self, task: RuntimeTask) {
         self.add(task, false);
     }
 

@@ -182,7 +182,7 @@ impl Clients {
     fn shut_down(&self) {
         self.journal.close("   shutdown");
         if let Some(service) = self.service() {
-            service.shut_down();
+            service.shutdown();
         }
     }
 

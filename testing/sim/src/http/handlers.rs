@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
-use steadfast::{Context, JsonObject, LoggingLevel, Progress, ServerTool};
+use steadfast::{Context, JsonObject, LoggingLevel, ProgressReport, ServerTool};
 
 use super::journal::Journal;
 use super::script::{Call, Kind, Op};
@@ -146,7 +146,7 @@ impl Running<'_> {
             Op::Progress(count) => {
                 for _ in 0..count {
                     self.progress += 1.0;
-                    self.ctx.report(Progress { progress: self.progress, total: None, message: None });
+                    self.ctx.report(ProgressReport::new(self.progress));
                 }
             }
             Op::Log(count) => {

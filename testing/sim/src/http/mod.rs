@@ -131,7 +131,7 @@ impl World for Simulated {
         let builder = Server::builder("simulated", "1.0.0").tools(handlers::tools(&context));
         let server = if script.changes { with_changing_items(builder) } else { builder }.build();
         let options = script.tuning.options(&script.limits);
-        let service = HttpService::new(server.clone(), options).with_runtime(Arc::new(executor.clone()));
+        let service = HttpService::new(server.clone(), options).runtime(Arc::new(executor.clone()));
         let clients = Arc::new(Clients {
             executor: executor.clone(),
             journal: Arc::clone(&journal),

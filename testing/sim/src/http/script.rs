@@ -46,7 +46,7 @@ pub(super) struct Tuning {
 
 impl Tuning {
     pub(super) fn options(&self, limits: &Limits) -> HttpOptions {
-        let mut options = HttpOptions::new().with_limits(limits.clone());
+        let mut options = HttpOptions::new().limits(limits.clone());
         options.session_idle = self.session_idle;
         options.stream_after = self.stream_after;
         options.resumable_after = self.resumable_after;

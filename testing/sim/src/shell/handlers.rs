@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
-use steadfast::{Context, JsonObject, LoggingLevel, Progress, ServerTool};
+use steadfast::{Context, JsonObject, LoggingLevel, ProgressReport, ServerTool};
 
 use super::journal::Journal;
 use super::script::{Call, Kind, Op};
@@ -121,7 +121,7 @@ impl HandlerContext {
             Op::Progress(count) => {
                 for _ in 0..count {
                     *steps += 1.0;
-                    ctx.report(Progress { progress: *steps, total: None, message: None });
+                    ctx.report(ProgressReport::new(*steps));
                 }
             }
             Op::Log(count) => {

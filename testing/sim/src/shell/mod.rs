@@ -134,9 +134,9 @@ impl World for Simulated {
         let serving = server
             .clone()
             .serve(server_end)
-            .with_limits(script.limits.clone())
-            .with_shutdown(shutdown.clone().wait())
-            .with_runtime(Arc::new(executor.clone()));
+            .limits(script.limits.clone())
+            .shutdown_when(shutdown.clone().wait())
+            .runtime(Arc::new(executor.clone()));
         let observer = Arc::clone(&journal);
         let task = executor.spawn_task(async move {
             let ended = serving.run().await;

@@ -1,5 +1,7 @@
 //! `steadfast prompt`: gets a prompt with its arguments filled in.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use steadfast::model::Prompt;
 use steadfast::{ErrorKind, Role};
@@ -34,12 +36,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
-    let pairs = pairs(&options.arguments)?;
+    let arguments: BTreeMap<_, _> = pairs(&options.arguments)?.into_iter().collect();
     let prompt =
         options.connect.take_operand(options.prompt.take(), &options.server_command, "the name of the prompt")?;
     let timeout = options.connect.timeout();
     let getting = session::run(&options.connect, &options.server_command, async |client| {
-        match options.server_log.show_during(client, client.get_prompt(&prompt, pairs).timeout(timeout)).await {
+        match options.server_log.show_during(client, client.get_prompt(&prompt, &arguments).timeout(timeout)).await {
             Err(error) if error.kind() == ErrorKind::Refused => {
                 let prompts = client.prompts().timeout(HINT_TIMEOUT).all().await.ok();
                 Err(Failure::from(error).with_note(prompts.and_then(|prompts| hint(&prompt, &prompts))))

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use steadfast::transport::child::{Child, Command, Handle};
+use steadfast::transport::child::{Child, ChildHandle, Command};
 
 use crate::client::display::{progress, sanitize};
 
@@ -19,7 +19,7 @@ pub(crate) struct Process(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     lines: VecDeque<String>,
-    handle: Option<Handle>,
+    handle: Option<ChildHandle>,
     verbose: bool,
 }
 

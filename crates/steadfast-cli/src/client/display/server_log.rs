@@ -34,9 +34,9 @@ enum LogThreshold {
 }
 
 fn level() -> impl TypedValueParser<Value = LogThreshold> {
-    let names = LoggingLevel::ALL.map(LoggingLevel::as_str);
-    PossibleValuesParser::new(names.into_iter().chain([OFF])).map(|name| {
-        let level = LoggingLevel::ALL.into_iter().find(|level| level.as_str() == name);
+    let names = LoggingLevel::ALL.iter().map(|level| level.as_str());
+    PossibleValuesParser::new(names.chain([OFF])).map(|name| {
+        let level = LoggingLevel::ALL.iter().copied().find(|level| level.as_str() == name);
         level.map_or(LogThreshold::Off, LogThreshold::From)
     })
 }

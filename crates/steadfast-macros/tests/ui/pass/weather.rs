@@ -18,7 +18,7 @@ impl Weather {
         city: String,
         #[arg(default = 3)] days: u8,
         ctx: Context,
-    ) -> steadfast::Result<Structured<Forecast>> {
+    ) -> steadfast::ToolResult<Structured<Forecast>> {
         let _ = ctx;
         Ok(Structured(self.api.forecast(&city, days).await?))
     }

@@ -18,7 +18,7 @@ mod progress;
 mod subscription;
 
 pub(in crate::connection) use batch::{BatchKey, Batches};
-pub use progress::Progress;
+pub use progress::ProgressReport;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

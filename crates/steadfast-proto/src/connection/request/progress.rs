@@ -14,15 +14,37 @@ use crate::connection::timer::Purpose;
 use crate::coverage::Input;
 use crate::{Moment, encode};
 
-/// A progress report.
+/// A progress report: how far a request has come.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Progress {
+#[non_exhaustive]
+pub struct ProgressReport {
     /// The progress so far. It has to increase from one report to the next; other reports are dropped.
     pub progress: f64,
     /// The total, if it is known.
     pub total: Option<f64>,
     /// A message for users.
     pub message: Option<String>,
+}
+
+impl ProgressReport {
+    /// A report without a total and without a message.
+    pub const fn new(progress: f64) -> Self {
+        Self { progress, total: None, message: None }
+    }
+
+    /// This report with a total.
+    #[must_use]
+    pub const fn with_total(mut self, total: f64) -> Self {
+        self.total = Some(total);
+        self
+    }
+
+    /// This report with a message for users.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
 }
 
 /// The progress of one request.
@@ -35,7 +57,7 @@ pub(in crate::connection) struct ProgressState {
     /// Its ticket in the outbox.
     ticket: Option<Ticket>,
     /// A newer report, and until when it is held back.
-    held: Option<(Moment, Box<Progress>)>,
+    held: Option<(Moment, Box<ProgressReport>)>,
 }
 
 impl ProgressState {
@@ -55,7 +77,7 @@ impl ProgressState {
 /// Commands.
 impl Connection {
     /// Reports progress on an open request that asked for it. Otherwise nothing happens.
-    pub fn progress(&mut self, now: Moment, key: RequestKey, progress: Progress) {
+    pub fn progress(&mut self, now: Moment, key: RequestKey, progress: ProgressReport) {
         self.count_input(Input::Progress);
         let interval = self.limits.progress_interval;
         let Some(inbound) = self.running_mut(key) else { return };
@@ -131,7 +153,7 @@ impl Connection {
         self.queue_progress(now, key, *progress);
     }
 
-    fn queue_progress(&mut self, now: Moment, key: RequestKey, progress: Progress) {
+    fn queue_progress(&mut self, now: Moment, key: RequestKey, progress: ProgressReport) {
         let Some(inbound) = self.running(key) else { return };
         let Some(token) = inbound.progress_token.clone() else { return };
         let (queued, revision) = (inbound.progress.ticket, inbound.peer.revision);

@@ -1,7 +1,7 @@
 //! The key of a cached response: the part of a request that decides on its response.
 
-use steadfast_model::request::{Request, RequestSubject};
-use steadfast_model::wire::CommonMembers;
+use steadfast_model::request::Request;
+use steadfast_model::wire::{self, CommonMembers, RequestSubject};
 use steadfast_model::{Method, ResourceParams, Revision, SubscriptionFilter, SubscriptionParams};
 use steadfast_proto::envelope::OwnedParams;
 
@@ -25,13 +25,13 @@ impl CacheKey {
         if !R::METHOD.is_cacheable_in(revision) {
             return None;
         }
-        let (uri, has_cursor) = match R::subject(params) {
+        let (uri, has_cursor) = match RequestSubject::of::<R>(params) {
             RequestSubject::Resource { answers: true, .. } => return None,
             RequestSubject::Resource { uri, .. } => (Some(uri.into()), false),
             RequestSubject::Page(cursor) => (None, cursor.is_some()),
             _ => (None, false),
         };
-        let params = R::encode_params(revision, params, &CommonMembers::none()).ok()?;
+        let params = wire::request_params::<R>(revision, params, &CommonMembers::none()).ok()?;
         Some(Self { method: R::METHOD, params, uri, has_cursor })
     }
 

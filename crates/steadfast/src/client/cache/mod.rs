@@ -20,7 +20,8 @@ mod view;
 use std::sync::Arc;
 
 use steadfast_model::Method;
-use steadfast_model::request::{Request, RequestSubject};
+use steadfast_model::request::Request;
+use steadfast_model::wire::RequestSubject;
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 
@@ -92,7 +93,7 @@ impl ClientCache {
 
     /// Whether this is a call of a tool that was listed with the read-only or the idempotent hint.
     pub(super) fn is_idempotent_call<R: Request>(&self, params: &R::Params) -> bool {
-        let RequestSubject::Tool { name, .. } = R::subject(params) else { return false };
+        let RequestSubject::Tool { name, .. } = RequestSubject::of::<R>(params) else { return false };
         self.tool(name).is_some_and(|tool| tool.is_idempotent())
     }
 

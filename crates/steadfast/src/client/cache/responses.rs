@@ -43,7 +43,7 @@ const DEFAULT_BYTES: usize = 16 << 20;
 /// client reconnects, the cache is cleared for all: changes in between were not notified, and it may be another server.
 ///
 /// Only clients of the same server may share a cache: its keys do not name the server.
-/// Clients with a [runtime](crate::client::ConnectBuilder::with_runtime) of their own have to share that too, for its clock.
+/// Clients with a [runtime](crate::client::ConnectBuilder::runtime) of their own have to share that too, for its clock.
 #[derive(Clone)]
 #[must_use = "a cache does nothing until a client uses it"]
 pub struct ResponseCache {
@@ -79,7 +79,7 @@ impl ResponseCache {
     }
 
     /// The most responses; 1,024 by default. A clone is the same cache, so this applies to all clients that share it.
-    pub fn with_entries(self, max_entries: usize) -> Self {
+    pub fn max_entries(self, max_entries: usize) -> Self {
         {
             let mut state = self.lock();
             let (_, max_bytes) = state.entries.limits();
@@ -90,7 +90,7 @@ impl ResponseCache {
 
     /// The most bytes of responses and their keys; 16 MiB by default. This, too, applies to all clients that share the
     /// cache.
-    pub fn with_bytes(self, max_bytes: usize) -> Self {
+    pub fn max_bytes(self, max_bytes: usize) -> Self {
         {
             let mut state = self.lock();
             let (max_entries, _) = state.entries.limits();
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn entries_and_bytes_are_limited() {
-        let cache = ResponseCache::new().with_entries(2).with_bytes(100);
+        let cache = ResponseCache::new().max_entries(2).max_bytes(100);
         for uri in ["a", "b", "c"] {
             cache.begin_fetch(read(uri), 1, at(0)).store("x", PUBLIC);
         }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use steadfast_model::Revision;
-use steadfast_model::request::{Request, RequestSubject, ToolData};
+use steadfast_model::request::Request;
+use steadfast_model::wire::{self, RequestSubject, ToolData};
 use steadfast_proto::Moment;
 
 use super::ClientCache;
@@ -47,7 +48,7 @@ impl CacheTicket {
         now: Moment,
     ) -> Result<Self, Error> {
         let generation = cache.tools.generation();
-        let output_check = match R::subject(params) {
+        let output_check = match RequestSubject::of::<R>(params) {
             RequestSubject::Tool { name, .. } => cache.tools.prepare_call(wire, name)?,
             _ => None,
         };
@@ -68,11 +69,11 @@ impl CacheTicket {
     pub(crate) fn check_and_store<R: Request>(&mut self, text: &str, result: &R::Result) -> Result<(), Error> {
         self.check::<R>(result)?;
         if let (Some(responses), Some(fetch), Some(Some(policy))) =
-            (&self.cache.responses, self.fetch.take(), R::caching(result))
+            (&self.cache.responses, self.fetch.take(), wire::result_caching::<R>(result))
         {
             responses.store(&fetch, text, policy);
         }
-        if let ToolData::List(listed) = R::tool_data(result) {
+        if let ToolData::List(listed) = ToolData::of::<R>(result) {
             self.cache.tools.store(self.generation, listed);
         }
         Ok(())
@@ -80,7 +81,7 @@ impl CacheTicket {
 
     /// Checks a result without storing anything: for the result of a task.
     pub(crate) fn check<R: Request>(&self, result: &R::Result) -> Result<(), Error> {
-        match (&self.output_check, R::tool_data(result)) {
+        match (&self.output_check, ToolData::of::<R>(result)) {
             // If the tool list has changed since, the output schema may have as well.
             (Some(check), ToolData::CallResult(output)) if self.generation == self.cache.tools.generation() => {
                 check.check(output)

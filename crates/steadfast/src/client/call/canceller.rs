@@ -23,7 +23,7 @@ use crate::runtime::{DriverCommand, Mailbox, PendingCall};
 /// }
 /// # }
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Canceller(Arc<Mutex<CancelState>>);
 
 #[derive(Default)]
@@ -35,6 +35,10 @@ struct CancelState {
 }
 
 impl Canceller {
+    pub(crate) fn new() -> Self {
+        Self(Arc::default())
+    }
+
     /// Cancels the call. Does nothing if the call has ended.
     pub fn cancel(&self) {
         let mut state = self.lock();

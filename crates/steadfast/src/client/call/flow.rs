@@ -97,7 +97,7 @@ impl<R: Request> CallFlow<R> {
             live: inner.connection.live(),
             attempts: Attempts::new(inner.connection.policy().max_attempts(), idempotent),
             limits: WaitInterrupts {
-                canceller: Canceller::default(),
+                canceller: Canceller::new(),
                 deadline,
                 connection: Arc::clone(&inner.connection),
                 runtime,

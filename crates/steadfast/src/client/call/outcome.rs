@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Outcome};
 /// use steadfast::client::CallOutcome;
 /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
 /// match client.call_tool("pay", json!({ "amount": 5 })).outcome().await {
-///     CallOutcome::Answered(receipt) => println!("{receipt:?}"),
+///     CallOutcome::Completed(receipt) => println!("{receipt:?}"),
 ///     CallOutcome::Refused(error) | CallOutcome::Unusable(error) => return Err(error),
 ///     CallOutcome::NotSent(error) => println!("nothing was paid: {error}"),
 ///     CallOutcome::Cancelled(error) => println!("cancelled; {:?}", error.outcome()),
@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Outcome};
 #[must_use = "this says whether the server may have acted on the call"]
 pub enum CallOutcome<R: Request> {
     /// The server processed the call, and this is its result.
-    Answered(R::Result),
+    Completed(R::Result),
     /// The server processed the call, but its result cannot be decoded or does not match the output schema of the tool.
     Unusable(Error),
     /// The server responded with an error: see [`Outcome::Refused`].
@@ -49,7 +49,7 @@ pub struct UnknownOutcome<R: Request> {
 impl<R: Request> CallOutcome<R> {
     pub(crate) fn new(result: Result<R::Result, Error>, call: Option<Call<R>>) -> Self {
         let error = match result {
-            Ok(result) => return Self::Answered(result),
+            Ok(result) => return Self::Completed(result),
             Err(error) => error,
         };
         match (error.outcome(), call) {
@@ -65,7 +65,7 @@ impl<R: Request> CallOutcome<R> {
     /// The result, or the error, whose [`outcome`](Error::outcome) says what is known.
     pub fn into_result(self) -> Result<R::Result, Error> {
         match self {
-            Self::Answered(result) => Ok(result),
+            Self::Completed(result) => Ok(result),
             Self::Unknown(unknown) => Err(unknown.error),
             Self::Unusable(error) | Self::Refused(error) | Self::NotSent(error) | Self::Cancelled(error) => Err(error),
         }
@@ -87,7 +87,7 @@ impl<R: Request> UnknownOutcome<R> {
 impl<R: Request<Result: std::fmt::Debug>> std::fmt::Debug for CallOutcome<R> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Answered(result) => formatter.debug_tuple("Answered").field(result).finish(),
+            Self::Completed(result) => formatter.debug_tuple("Completed").field(result).finish(),
             Self::Unusable(error) => formatter.debug_tuple("Unusable").field(error).finish(),
             Self::Refused(error) => formatter.debug_tuple("Refused").field(error).finish(),
             Self::NotSent(error) => formatter.debug_tuple("NotSent").field(error).finish(),

@@ -53,7 +53,7 @@ impl<R: Request> PendingResult<R> {
     }
 
     pub(crate) fn failed(error: Error) -> Self {
-        Self { state: CallState::Failed(error, None), canceller: Canceller::default() }
+        Self { state: CallState::Failed(error, None), canceller: Canceller::new() }
     }
 
     /// A handle that cancels this call from another task.

@@ -29,14 +29,14 @@ impl<R: Request> Call<R> {
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
-    /// let (mut progress, result) = client.call_tool("build", ()).with_progress();
+    /// let (mut progress, result) = client.call_tool("build", ()).start_with_progress();
     /// while let Some(step) = progress.next().await {
     ///     println!("{} of {:?}", step.progress, step.total);
     /// }
     /// println!("{:?}", result.await?.content);
     /// # Ok(()) }
     /// ```
-    pub fn with_progress(self) -> (Progress, RunningCall<R>) {
+    pub fn start_with_progress(self) -> (ProgressStream, RunningCall<R>) {
         let backlog = Arc::new(LossyChannel::new(MAX_UNREAD, MAX_UNREAD_BYTES));
         let (reports, close_stream) = (Arc::clone(&backlog), CloseOnDrop(Arc::clone(&backlog)));
         let runtime = Arc::clone(self.client.inner.runtime());
@@ -61,7 +61,7 @@ impl<R: Request> Call<R> {
                 let _ = sender.send(ended);
             }
         }));
-        (Progress(backlog), RunningCall { result: Some(result), canceller })
+        (ProgressStream(backlog), RunningCall { result: Some(result), canceller })
     }
 }
 
@@ -74,19 +74,19 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// A stream of the progress reports of a call: see [`Call::with_progress`]. It holds at most 64 unread reports, and
+/// A stream of the progress reports of a call: see [`Call::start_with_progress`]. It holds at most 64 unread reports, and
 /// drops the oldest beyond that.
 #[must_use = "streams do nothing unless polled"]
-pub struct Progress(Arc<LossyChannel<ProgressParams>>);
+pub struct ProgressStream(Arc<LossyChannel<ProgressParams>>);
 
-impl Progress {
+impl ProgressStream {
     /// The next report; `None` when the call has ended.
     pub async fn next(&mut self) -> Option<ProgressParams> {
         std::future::poll_fn(|cx| self.0.poll(cx)).await
     }
 }
 
-impl Stream for Progress {
+impl Stream for ProgressStream {
     type Item = ProgressParams;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ProgressParams>> {
@@ -131,9 +131,9 @@ impl<R: Request> Future for RunningCall<R> {
     }
 }
 
-impl std::fmt::Debug for Progress {
+impl std::fmt::Debug for ProgressStream {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Progress").finish_non_exhaustive()
+        formatter.debug_struct("ProgressStream").finish_non_exhaustive()
     }
 }
 

@@ -21,13 +21,15 @@ use super::reconnecting::ReconnectingConnection;
 use super::target::{Connector, Target};
 use crate::client::cache::{ClientCache, ResponseCache};
 use crate::client::dispatch::{ClientDispatch, RefuseWhileClosing};
-use crate::client::handlers::ClientHandlers;
 use crate::client::handlers::capabilities::capabilities_to_declare;
 use crate::client::handlers::server_request::ServerRequest;
+use crate::client::handlers::{ClientContext, ClientHandlers};
 use crate::client::notifications::logs::LogLevelLayer;
 use crate::client::tasks::registry::TaskRegistry;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
+use crate::runtime::connection::notification_handlers::NotificationContext;
+use crate::runtime::handler::async_handler::AsyncHandler;
 use crate::runtime::{Runtime, TokioRuntime};
 
 /// The default of [`ConnectBuilder::opening_timeout`].
@@ -45,7 +47,7 @@ pub struct ConnectBuilder {
     negotiation: NegotiationMode,
     limits: Limits,
     opening_timeout: Duration,
-    keep_alive: Option<Duration>,
+    ping_interval: Option<Duration>,
     /// `None` for the default of the target.
     reconnect: Option<Reconnect>,
     trust_annotations: bool,
@@ -58,7 +60,7 @@ pub struct ConnectBuilder {
 impl ConnectBuilder {
     pub(crate) fn new<Via>(target: impl Target<Via>) -> Self {
         Self {
-            connector: target.connector(),
+            connector: target.into_connector(),
             info: Implementation::new("steadfast", env!("CARGO_PKG_VERSION")),
             capabilities: ClientCapabilities::new(),
             implied: ClientCapabilities::new(),
@@ -66,7 +68,7 @@ impl ConnectBuilder {
             negotiation: NegotiationMode::Auto,
             limits: Limits::default(),
             opening_timeout: DEFAULT_OPENING_TIMEOUT,
-            keep_alive: None,
+            ping_interval: None,
             reconnect: None,
             trust_annotations: false,
             tasks: false,
@@ -89,58 +91,34 @@ impl ConnectBuilder {
         self
     }
 
-    /// Adds a handler for a request of the server. Up to 2025-11-25 the server sends the request itself; since
-    /// 2026-07-28 it sends it in place of a result, and the call continues with the handler's result. The client
-    /// declares the capability for the request: as its [`capabilities`](ConnectBuilder::capabilities) have it, or with
-    /// default options if they do not.
+    /// Adds a handler that returns the roots.
+    ///
+    /// Up to 2025-11-25 the server sends a request for them; since 2026-07-28 it asks in place of a result, and the call continues
+    /// with what the handler returned. The client declares the capability: as its
+    /// [`capabilities`](ConnectBuilder::capabilities) have it, or with default options if they do not. The same holds for
+    /// sampling and elicitation.
     ///
     /// ```
-    /// # use steadfast::{prelude::*, ListRootsResult, model::request};
+    /// # use steadfast::{prelude::*, ListRootsResult, model::Root};
     /// # fn connect(server: Server) {
-    /// let connecting =
-    ///     Client::connect(server).on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) });
+    /// let connecting = Client::connect(server)
+    ///     .on_roots(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///home/ann/project")])) });
     /// # }
     /// ```
-    ///
-    /// Only requests that servers send can have a handler:
-    ///
-    /// ```compile_fail,E0277
-    /// # use steadfast::{prelude::*, CallToolResult, model::request};
-    /// # fn connect(server: Server) {
-    /// let connecting =
-    ///     Client::connect(server).on::<request::CallTool, _, _>(|_| async { Ok(CallToolResult::default()) });
-    /// # }
-    /// ```
-    pub fn on<R, F, A>(mut self, handler: F) -> Self
-    where
-        R: ServerRequest,
-        F: Fn(R::Params) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
-    {
-        self.implied = R::declare(self.implied);
-        self.handlers.add::<R, _, _>(move |params| {
-            let (context, running) = (R::context(&params), handler(params));
-            async move { Ok(R::complete(context, running.await?)) }
-        });
-        self
-    }
-
-    /// Adds a handler that returns the roots, and declares the capability.
     pub fn on_roots<F, A>(self, handler: F) -> Self
     where
-        F: Fn() -> A + Send + Sync + 'static,
+        F: Fn(ClientContext) -> A + Send + Sync + 'static,
         A: Future<Output = Result<ListRootsResult, Error>> + Send + 'static,
     {
-        self.on::<request::ListRoots, _, _>(move |_| handler())
+        self.on::<request::ListRoots>(move |_, ctx| handler(ctx))
     }
 
     /// Adds a handler for sampling, and declares the capability.
-    pub fn on_sample<F, A>(self, handler: F) -> Self
-    where
-        F: Fn(CreateMessageParams) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<CreateMessageResult, Error>> + Send + 'static,
-    {
-        self.on::<request::CreateMessage, _, _>(handler)
+    pub fn on_sample(
+        self,
+        handler: impl AsyncHandler<CreateMessageParams, ClientContext, Result<CreateMessageResult, Error>>,
+    ) -> Self {
+        self.on::<request::CreateMessage>(handler)
     }
 
     /// Adds a handler for elicitation, and declares the capability for forms and URLs. The client adds the defaults of
@@ -149,7 +127,7 @@ impl ConnectBuilder {
     /// ```
     /// # use steadfast::{prelude::*, ElicitParams, ElicitResult};
     /// # fn connect(server: Server) {
-    /// let connecting = Client::connect(server).on_elicit(|request| async move {
+    /// let connecting = Client::connect(server).on_elicit(|request, _| async move {
     ///     match request {
     ///         ElicitParams::Form(form) => Ok(ElicitResult::accept(steadfast::JsonObject::new())),
     ///         _ => Ok(ElicitResult::decline()),
@@ -157,12 +135,23 @@ impl ConnectBuilder {
     /// });
     /// # }
     /// ```
-    pub fn on_elicit<F, A>(self, handler: F) -> Self
-    where
-        F: Fn(ElicitParams) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<ElicitResult, Error>> + Send + 'static,
-    {
-        self.on::<request::Elicit, _, _>(handler)
+    pub fn on_elicit(
+        self,
+        handler: impl AsyncHandler<ElicitParams, ClientContext, Result<ElicitResult, Error>>,
+    ) -> Self {
+        self.on::<request::Elicit>(handler)
+    }
+
+    fn on<R: ServerRequest>(
+        mut self,
+        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+    ) -> Self {
+        self.implied = R::declare(self.implied);
+        self.handlers.add::<R>(move |params, ctx| {
+            let (completion, running) = (R::completion(&params), handler(params, ctx));
+            async move { Ok(R::complete(completion, running.await?)) }
+        });
+        self
     }
 
     /// Adds a handler for a request that is not in the specification: see [`request`](steadfast_model::request). Servers send
@@ -184,38 +173,39 @@ impl ConnectBuilder {
     /// struct File { path: String }
     ///
     /// # fn connect(server: Server) {
-    /// let connecting = Client::connect(server).on_request::<OpenFile, _, _>(|file| async move {
+    /// let connecting = Client::connect(server).on_request::<OpenFile>(|file, _| async move {
     ///     println!("opening {}", file.path);
     ///     Ok(())
     /// });
     /// # }
     /// ```
-    pub fn on_request<R, F, A>(mut self, handler: F) -> Self
-    where
-        R: Request,
-        F: Fn(R::Params) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
-    {
-        const { assert!(R::METHOD.is_vendor_request(), "the method is in the specification: use `ConnectBuilder::on`") }
-        self.handlers.add_vendor::<R, _, _>(handler);
+    pub fn on_request<R: Request>(
+        mut self,
+        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+    ) -> Self {
+        const {
+            assert!(
+                R::METHOD.is_vendor_request(),
+                "the method is in the specification: use `on_roots`, `on_sample` or `on_elicit`"
+            );
+        }
+        self.handlers.add_vendor::<R>(handler);
         self
     }
 
     /// Adds a handler for a notification that is not in the specification. The handlers of a client run one at a time, in the
     /// order of the notifications; if too many wait, the oldest are dropped.
-    pub fn on_notification<N, F, A>(mut self, handler: F) -> Self
-    where
-        N: Notification,
-        F: Fn(N::Params) -> A + Send + Sync + 'static,
-        A: Future<Output = ()> + Send + 'static,
-    {
+    pub fn on_notification<N: Notification>(
+        mut self,
+        handler: impl AsyncHandler<N::Params, NotificationContext, ()>,
+    ) -> Self {
         const {
             assert!(
                 N::METHOD.is_vendor_notification(),
                 "the method is in the specification: use `Client::changes`, `Client::logs` or `Call::on_progress`"
             );
         }
-        self.handlers.notifications.add::<N, _, _>(move |params, _| handler(params));
+        self.handlers.notifications.add::<N>(handler);
         self
     }
 
@@ -246,8 +236,8 @@ impl ConnectBuilder {
     /// Pings the server at this interval, in revisions that have `ping` (up to 2025-11-25), and closes the connection
     /// when it does not respond before the next ping is due. Off by default: a server that exits is noticed without
     /// pings, and one that hangs is noticed by the timeouts of calls.
-    pub fn keep_alive(mut self, interval: Duration) -> Self {
-        self.keep_alive = Some(interval);
+    pub fn ping_interval(mut self, interval: Duration) -> Self {
+        self.ping_interval = Some(interval);
         self
     }
 
@@ -272,7 +262,7 @@ impl ConnectBuilder {
     }
 
     /// Uses another runtime than the tokio runtime in which this is awaited, such as a simulator.
-    pub fn with_runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
+    pub fn runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
         self.runtime = Some(runtime);
         self
     }
@@ -291,7 +281,7 @@ impl ConnectBuilder {
 
     /// Does not check the results of tools against their output schemas, for servers whose results or schemas are
     /// wrong. Without this, a tool whose output schema has an unknown dialect, refers to another document or exceeds
-    /// the [limits](crate::server::schema_limits) is not called, and the error says why.
+    /// the limits of a schema is not called, and the error says why.
     ///
     /// Without the feature `schema-validation` no result is checked, as if this were called.
     pub fn unchecked_output(mut self) -> Self {
@@ -334,7 +324,7 @@ impl ConnectBuilder {
             task_registry: TaskRegistry::new(self.limits.calls),
             limits: self.limits,
             timeout: self.opening_timeout,
-            keep_alive: self.keep_alive,
+            ping_interval: self.ping_interval,
             runtime,
             use_io_thread,
         };

@@ -19,7 +19,7 @@ use crate::client::notifications::changes::ChangeListeners;
 use crate::runtime::connection::notification_handlers::IncomingNotificationQueue;
 use crate::runtime::threads::driver_migration;
 use crate::runtime::timeout::timeout_at;
-use crate::runtime::{Driver, DriverCommand, ExitReason, Mailbox, Runtime, Task};
+use crate::runtime::{Driver, DriverCommand, ExitReason, Mailbox, Runtime, RuntimeTask};
 #[cfg(feature = "http-client")]
 use crate::transport::http::client::HttpDriver;
 
@@ -86,33 +86,34 @@ impl DrivenConnection {
         let signal =
             ClosedSignal { closed: sender, change_listeners: change_listeners.clone(), cache: Arc::clone(&cache) };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
-        let (mailbox, refuses_calls, receives_notifications, exit_reason, task): (_, _, _, _, Task) = match transport {
-            OpenTransport::Bytes(transport) => {
-                let mut driver = Driver::new(transport, |_| service, hello, limits, runtime);
-                let (_, receives_notifications) = watch::channel(true);
-                let refuses_calls = driver.refuses_calls();
-                let exit_reason = driver.exit_reason();
-                let mailbox = Arc::clone(driver.mailbox());
-                let task: Task = match opener.runtime.as_tokio().filter(|_| io_handle.is_some()) {
-                    Some(workers) => {
-                        let (io_thread_task, worker_task) =
-                            driver_migration::tasks(driver, &mailbox, &opener.runtime, workers.handle());
-                        opener.runtime.spawn(Box::pin(worker_task));
-                        Box::pin(drive(io_thread_task, signal))
-                    }
-                    None => Box::pin(drive(driver, signal)),
-                };
-                (mailbox, refuses_calls, receives_notifications, exit_reason, task)
-            }
-            #[cfg(feature = "http-client")]
-            OpenTransport::Http(target) => {
-                let mut driver = HttpDriver::new(*target, cache, |_| service, hello, limits, runtime)?;
-                let (_, exit_reason) = watch::channel(ExitReason::Known(None));
-                let (mailbox, refuses_calls, receives_notifications) =
-                    (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.receives_notifications());
-                (mailbox, refuses_calls, receives_notifications, exit_reason, Box::pin(drive(driver, signal)))
-            }
-        };
+        let (mailbox, refuses_calls, receives_notifications, exit_reason, task): (_, _, _, _, RuntimeTask) =
+            match transport {
+                OpenTransport::Bytes(transport) => {
+                    let mut driver = Driver::new(transport, |_| service, hello, limits, runtime);
+                    let (_, receives_notifications) = watch::channel(true);
+                    let refuses_calls = driver.refuses_calls();
+                    let exit_reason = driver.exit_reason();
+                    let mailbox = Arc::clone(driver.mailbox());
+                    let task: RuntimeTask = match opener.runtime.as_tokio().filter(|_| io_handle.is_some()) {
+                        Some(workers) => {
+                            let (io_thread_task, worker_task) =
+                                driver_migration::tasks(driver, &mailbox, &opener.runtime, workers.handle());
+                            opener.runtime.spawn(Box::pin(worker_task));
+                            Box::pin(drive(io_thread_task, signal))
+                        }
+                        None => Box::pin(drive(driver, signal)),
+                    };
+                    (mailbox, refuses_calls, receives_notifications, exit_reason, task)
+                }
+                #[cfg(feature = "http-client")]
+                OpenTransport::Http(target) => {
+                    let mut driver = HttpDriver::new(*target, cache, |_| service, hello, limits, runtime)?;
+                    let (_, exit_reason) = watch::channel(ExitReason::Known(None));
+                    let (mailbox, refuses_calls, receives_notifications) =
+                        (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.receives_notifications());
+                    (mailbox, refuses_calls, receives_notifications, exit_reason, Box::pin(drive(driver, signal)))
+                }
+            };
         // From here on, dropping `driven` closes the connection.
         let driven = Self { mailbox, change_listeners, closed, refuses_calls, receives_notifications, exit_reason };
         match io_handle {

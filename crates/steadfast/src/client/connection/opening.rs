@@ -54,7 +54,7 @@ pub(crate) struct Opener {
     /// The timeout for opening a connection, including the negotiation.
     pub(crate) timeout: Duration,
     /// The interval of pings, in revisions that have them.
-    pub(crate) keep_alive: Option<Duration>,
+    pub(crate) ping_interval: Option<Duration>,
     pub(crate) runtime: Arc<dyn Runtime>,
     /// Drivers run on the I/O thread of the library, not on the workers.
     pub(crate) use_io_thread: bool,
@@ -105,9 +105,9 @@ impl Opener {
     }
 
     fn finish(&self, driven: DrivenConnection, negotiation: Negotiation) -> LiveConnection {
-        if let Some(interval) = self.keep_alive.filter(|_| !negotiation.peer.revision.is_stateless()) {
+        if let Some(interval) = self.ping_interval.filter(|_| !negotiation.peer.revision.is_stateless()) {
             let (mailbox, runtime) = (Arc::clone(&driven.mailbox), Arc::clone(&self.runtime));
-            self.runtime.spawn(Box::pin(keep_alive(mailbox, runtime, interval, driven.closed())));
+            self.runtime.spawn(Box::pin(ping_interval(mailbox, runtime, interval, driven.closed())));
         }
         LiveConnection::new(driven, &self.dispatch, negotiation, self.runtime.now())
     }
@@ -277,7 +277,7 @@ fn rejects_handshake(error: &Error) -> bool {
 }
 
 /// Pings the server, and closes the connection when it does not respond.
-async fn keep_alive(
+async fn ping_interval(
     mailbox: Arc<Mailbox>,
     runtime: Arc<dyn Runtime>,
     interval: Duration,

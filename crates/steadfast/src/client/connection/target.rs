@@ -43,7 +43,7 @@ const MEMORY_BUFFER: usize = 256 * 1024;
 )]
 pub trait Target<Via> {
     /// Converts the target into a connector. Opens nothing yet.
-    fn connector(self) -> Connector;
+    fn into_connector(self) -> Connector;
 }
 
 /// Opens transports to one server.
@@ -140,25 +140,25 @@ impl std::fmt::Debug for Connector {
 /// Marks a [`Target`] that is a server in this process.
 #[cfg(feature = "server")]
 #[derive(Debug)]
-pub struct ViaMemory;
+pub enum ViaMemory {}
 /// Marks a [`Target`] that is a transport.
 #[derive(Debug)]
-pub struct ViaTransport;
+pub enum ViaTransport {}
 /// Marks a [`Target`] that is a function that opens a transport.
 #[derive(Debug)]
-pub struct ViaFunction;
+pub enum ViaFunction {}
 /// Marks a [`Target`] that is a child process.
 #[derive(Debug)]
-pub struct ViaChild;
+pub enum ViaChild {}
 /// Marks a [`Target`] that is a URL.
 #[cfg(feature = "http-client")]
 #[derive(Debug)]
-pub struct ViaHttp;
+pub enum ViaHttp {}
 
 /// Needs the feature `server` beside `client`.
 #[cfg(feature = "server")]
 impl<T: IntoServer> Target<ViaMemory> for T {
-    fn connector(self) -> Connector {
+    fn into_connector(self) -> Connector {
         let server = self.into_server();
         Connector::from_fn(move || {
             let server = server.clone();
@@ -175,7 +175,7 @@ impl<T: IntoServer> Target<ViaMemory> for T {
 }
 
 impl<T: Transport> Target<ViaTransport> for T {
-    fn connector(self) -> Connector {
+    fn into_connector(self) -> Connector {
         self.into()
     }
 }
@@ -186,13 +186,13 @@ where
     A: Future<Output = io::Result<T>> + Send + 'static,
     T: Transport,
 {
-    fn connector(self) -> Connector {
+    fn into_connector(self) -> Connector {
         Connector::from_fn(self)
     }
 }
 
 impl Target<ViaChild> for Command {
-    fn connector(self) -> Connector {
+    fn into_connector(self) -> Connector {
         let command = Arc::new(Mutex::new(self));
         Connector::from_fn(move || {
             let command = Arc::clone(&command);
@@ -204,7 +204,7 @@ impl Target<ViaChild> for Command {
 /// All connections share one HTTP connection pool.
 #[cfg(feature = "http-client")]
 impl Target<ViaHttp> for HttpTarget {
-    fn connector(self) -> Connector {
+    fn into_connector(self) -> Connector {
         Connector(ConnectorKind::Http(Box::new(self)))
     }
 }
@@ -212,15 +212,15 @@ impl Target<ViaHttp> for HttpTarget {
 /// The server's URL.
 #[cfg(feature = "http-client")]
 impl Target<ViaHttp> for &str {
-    fn connector(self) -> Connector {
-        HttpTarget::new(self).connector()
+    fn into_connector(self) -> Connector {
+        HttpTarget::new(self).into_connector()
     }
 }
 
 /// The server's URL.
 #[cfg(feature = "http-client")]
 impl Target<ViaHttp> for String {
-    fn connector(self) -> Connector {
-        HttpTarget::new(self).connector()
+    fn into_connector(self) -> Connector {
+        HttpTarget::new(self).into_connector()
     }
 }

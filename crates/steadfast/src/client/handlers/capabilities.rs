@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use steadfast_model::{
-    ClientCapabilities, CreateMessageParams, ElicitAction, ElicitParams, ElicitResult, FormSchema, ListRootsResult,
-    Method,
+    ClientCapabilities, CreateMessageParams, ElicitAction, ElicitParams, ElicitResult, FormSchema, JsonObject,
+    ListRootsResult, Method,
 };
 
 use crate::error::Error;
@@ -98,6 +98,17 @@ impl ResultCheck {
 
 fn invalid_messages(why: Error) -> Error {
     Error::invalid_params(format!("{}: {why}", Method::CreateMessage))
+}
+
+/// Checks the content of an elicitation result against the form, as servers do, and removes optional fields that are `null`. For
+/// programs that want to tell the user before they send it; a client checks what its handlers return in any case.
+///
+/// # Errors
+///
+/// If the content does not match. The message names the field.
+pub fn complete_form(form: &FormSchema, mut content: JsonObject) -> Result<JsonObject, Error> {
+    check_form(form, &mut content).map_err(Error::usage)?;
+    Ok(content)
 }
 
 #[cfg(test)]

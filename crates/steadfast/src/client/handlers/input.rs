@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use serde_json::Value;
 use steadfast_model::{InputRequest, InputRequests, InputResponses, JsonObject, Method, Revision};
 
-use super::{ClientHandlers, EncodedResult, ResultFuture};
+use super::{ClientContext, ClientHandlers, EncodedResult, ResultFuture};
 use crate::error::Error;
 use crate::runtime::poll_catching_panics;
 
@@ -90,7 +90,7 @@ impl InputEntry {
         let request: JsonObject =
             serde_json::to_value(request).and_then(serde_json::from_value).map_err(Error::encode)?;
         let params = request.get("params").map_or_else(|| "{}".to_owned(), Value::to_string);
-        let Some(future) = handlers.handle(method, &params, revision) else {
+        let Some(future) = handlers.handle(method, &params, ClientContext::of_input_request(revision)) else {
             let message = format!("the client has no handler for the input request `{key}` ({method})");
             return Err(Error::unanswered(message));
         };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use steadfast_model::request::Request;
 use steadfast_model::wire::{self, CommonMembers, Encode};
-use steadfast_model::{ClientCapabilities, ErrorObject, Method, Revision, VendorMethod};
+use steadfast_model::{ClientCapabilities, ErrorObject, Method, RequestId, Revision, VendorMethod};
 use steadfast_proto::connection::{self, Peer};
 use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
@@ -23,6 +23,7 @@ use super::tasks::cancel;
 use super::tasks::registry::TaskRegistry;
 use crate::error::Error;
 use crate::runtime::connection::notification_handlers::{IncomingNotificationQueue, NotificationHandlers};
+use crate::runtime::handler::async_handler::AsyncHandler;
 use crate::runtime::handler::prepared::{EncodedResult, response_of};
 use crate::runtime::{
     DispatchResult, EncodeOutput, Execution, Job, Mailbox, PeerNotification, PreparedHandler, Runtime, Service,
@@ -35,8 +36,32 @@ type EncodeResult<T> = fn(Revision, &T, &mut Vec<u8>) -> Result<(), serde_json::
 /// A running handler.
 pub(crate) type ResultFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
 
-/// A function of the text of the parameters and the revision in which to encode the result.
-type Handler = Arc<dyn Fn(&str, Revision) -> ResultFuture + Send + Sync>;
+/// A function of the text of the parameters and the context.
+type Handler = Arc<dyn Fn(&str, ClientContext) -> ResultFuture + Send + Sync>;
+
+/// What a handler of a client can know about the request that it handles.
+#[derive(Clone, Debug)]
+pub struct ClientContext {
+    revision: Revision,
+    request_id: Option<RequestId>,
+}
+
+impl ClientContext {
+    /// The context of an input request, which is part of the response to a call.
+    pub(crate) fn of_input_request(revision: Revision) -> Self {
+        Self { revision, request_id: None }
+    }
+
+    /// The revision of the connection.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// The id of the request. `None` since 2026-07-28: servers then send no requests, but ask in the response to a call.
+    pub fn request_id(&self) -> Option<&RequestId> {
+        self.request_id.as_ref()
+    }
+}
 
 /// The handlers of a client, and the capabilities that it has declared.
 #[derive(Default)]
@@ -61,40 +86,36 @@ pub(crate) struct ClientService {
 impl ClientHandlers {
     /// Adds the handler of a request of the specification. Its result is written without a `resultType`: since 2026-07-28 it
     /// is not a result but a member of a request.
-    pub(crate) fn add<R, F, A>(&mut self, handler: F)
-    where
-        R: Request<Result: Encode>,
-        F: Fn(R::Params) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
-    {
-        self.add_encoded::<R, _, _>(handler, wire::write);
+    pub(crate) fn add<R: Request<Result: Encode>>(
+        &mut self,
+        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+    ) {
+        self.add_encoded::<R>(handler, wire::write);
     }
 
     /// Adds the handler of a request of a vendor.
-    pub(crate) fn add_vendor<R, F, A>(&mut self, handler: F)
-    where
-        R: Request,
-        F: Fn(R::Params) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
-    {
-        self.add_encoded::<R, _, _>(handler, |revision, result, out| {
-            R::encode_result(revision, result, &CommonMembers::none(), out)
+    pub(crate) fn add_vendor<R: Request>(
+        &mut self,
+        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+    ) {
+        self.add_encoded::<R>(handler, |revision, result, out| {
+            wire::request_result::<R>(revision, result, &CommonMembers::none(), out)
         });
     }
 
-    fn add_encoded<R, F, A>(&mut self, handler: F, encode: EncodeResult<R::Result>)
-    where
-        R: Request,
-        F: Fn(R::Params) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<R::Result, Error>> + Send + 'static,
-    {
+    fn add_encoded<R: Request>(
+        &mut self,
+        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        encode: EncodeResult<R::Result>,
+    ) {
         let handler = Arc::new(handler);
-        let boxed: Handler = Arc::new(move |params, revision| {
+        let boxed: Handler = Arc::new(move |params, ctx| {
             let params =
                 serde_json::from_str(params).map_err(|error| Error::invalid_params(format!("{}: {error}", R::METHOD)));
             let handler = Arc::clone(&handler);
             Box::pin(async move {
-                let result = handler(params?).await?;
+                let revision = ctx.revision();
+                let result = handler(params?, ctx).await?;
                 let mut out = Vec::new();
                 encode(revision, &result, &mut out).map_err(Error::encode)?;
                 Ok(out)
@@ -123,13 +144,13 @@ impl ClientHandlers {
     }
 
     /// Starts the handler of a method; `None` if it has none.
-    pub(crate) fn handle(&self, method: Method, params: &str, revision: Revision) -> Option<ResultFuture> {
+    pub(crate) fn handle(&self, method: Method, params: &str, ctx: ClientContext) -> Option<ResultFuture> {
         let handler = self.by_method.get(&method)?;
         let check = match ResultCheck::for_request(&self.declared, method, params) {
             Ok(check) => check,
             Err(error) => return Some(Box::pin(std::future::ready(Err(error)))),
         };
-        let running = handler(params, revision);
+        let running = handler(params, ctx);
         Some(Box::pin(async move {
             let encoded = running.await?;
             check.check(&encoded)?;
@@ -153,7 +174,8 @@ impl Service for ClientService {
         let handlers = Arc::clone(&self.handlers);
         // The handler is called inside of the job, where it may block or panic, and not on this thread.
         let job = Job::Future(Box::pin(async move {
-            match handlers.handle(request.method, request.params.text(), request.peer.revision) {
+            let ctx = ClientContext { revision: request.peer.revision, request_id: Some(request.id) };
+            match handlers.handle(request.method, request.params.text(), ctx) {
                 Some(running) => running.await,
                 None => Err(Error::refused(request.method, not_found)),
             }

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
-use steadfast_model::request::{Request, RequestSubject};
+use steadfast_model::request::Request;
+use steadfast_model::wire::RequestSubject;
 use steadfast_model::{
     AnyResult, CreateTaskResult, DetailedTask, ErrorObject, InputRequests, JsonObject, Method, TASKS_EXTENSION, Task,
     TaskParams, TaskStatus, TaskSupport, UpdateTaskParams, request,
@@ -58,7 +59,7 @@ impl TaskKind {
         if R::METHOD.is_deferrable_in(peer.revision) {
             return Ok(accepts_tasks(client).then_some(Self::Extension));
         }
-        let RequestSubject::Tool { name, as_task } = R::subject(params) else { return Ok(None) };
+        let RequestSubject::Tool { name, as_task } = RequestSubject::of::<R>(params) else { return Ok(None) };
         if !has_result_request(peer) {
             return Ok(None);
         }
@@ -73,7 +74,7 @@ impl TaskKind {
 
     /// Adds the `task` member to the text of parameters, where the client decides and the caller has not set it.
     pub(crate) fn add_task_member<R: Request>(self, text: Box<str>, params: &R::Params) -> Result<Box<str>, Error> {
-        match R::subject(params) {
+        match RequestSubject::of::<R>(params) {
             RequestSubject::Tool { as_task: false, .. } if self == Self::Experimental => {
                 let task = JsonObject::from_iter([("task".to_owned(), Value::Object(JsonObject::new()))]);
                 add_members(&text, task)

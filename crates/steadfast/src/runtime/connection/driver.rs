@@ -344,7 +344,9 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
             driver.engine.process_events();
             if progressed && (1..=FEW_HANDLERS).contains(&driver.engine.running_handlers()) {
                 // The handlers may respond in a moment, and then need not wake this thread. With more handlers this does not pay.
-                driver.engine.runtime.yield_now();
+                if driver.engine.runtime.as_tokio().is_some() {
+                    std::thread::yield_now();
+                }
                 driver.engine.run_commands();
                 driver.engine.process_events();
             }

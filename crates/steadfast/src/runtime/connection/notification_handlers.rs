@@ -17,6 +17,7 @@ use steadfast_proto::envelope::OwnedParams;
 use super::mailbox::Mailbox;
 use crate::runtime::Runtime;
 use crate::runtime::bounded_queue::LossyChannel;
+use crate::runtime::handler::async_handler::AsyncHandler;
 use crate::runtime::threads::workers::poll_as_handler;
 
 /// How many notifications of one connection wait for their handlers.
@@ -25,15 +26,15 @@ const MAX_WAITING: usize = 1_024;
 /// How many bytes of parameters these may have.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
-/// The side that sent a notification of a vendor.
+/// What the handler of a notification of a vendor can know about it: the side that sent it.
 #[derive(Clone, Debug)]
-pub struct NotificationSender {
+pub struct NotificationContext {
     peer: Option<Arc<Peer>>,
     principal: Option<Principal>,
 }
 
-impl NotificationSender {
-    /// Its name and version, if it has sent them.
+impl NotificationContext {
+    /// The name and version of the peer, if it has sent them.
     pub fn info(&self) -> Option<&Implementation> {
         self.peer.as_ref().and_then(|peer| peer.info.as_ref())
     }
@@ -59,14 +60,14 @@ pub(crate) struct PeerNotification<'a> {
 }
 
 impl PeerNotification<'_> {
-    fn sender(&self) -> NotificationSender {
-        NotificationSender { peer: self.peer.cloned(), principal: self.mailbox.principal() }
+    fn context(&self) -> NotificationContext {
+        NotificationContext { peer: self.peer.cloned(), principal: self.mailbox.principal() }
     }
 }
 
 type RunningHandler = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-type Handler = Arc<dyn Fn(&str, NotificationSender) -> Result<RunningHandler, serde_json::Error> + Send + Sync>;
+type Handler = Arc<dyn Fn(&str, NotificationContext) -> Result<RunningHandler, serde_json::Error> + Send + Sync>;
 
 /// The handlers of a server or client, by method.
 #[derive(Clone, Default)]
@@ -75,15 +76,9 @@ pub(crate) struct NotificationHandlers {
 }
 
 impl NotificationHandlers {
-    pub(crate) fn add<N, F, A>(&mut self, handler: F)
-    where
-        N: Notification,
-        F: Fn(N::Params, NotificationSender) -> A + Send + Sync + 'static,
-        A: Future<Output = ()> + Send + 'static,
-    {
+    pub(crate) fn add<N: Notification>(&mut self, handler: impl AsyncHandler<N::Params, NotificationContext, ()>) {
         let Method::Vendor(method) = N::METHOD else { return };
-        let handler: Handler =
-            Arc::new(move |params, sender| Ok(Box::pin(handler(serde_json::from_str(params)?, sender))));
+        let handler: Handler = Arc::new(move |params, ctx| Ok(Box::pin(handler(serde_json::from_str(params)?, ctx))));
         self.by_method.insert(method, handler);
     }
 
@@ -93,10 +88,10 @@ impl NotificationHandlers {
 
     /// Handles one notification. The handler runs as handlers of requests do: its panics are caught, and if it blocks its worker,
     /// another one takes over timers and I/O.
-    async fn handle(&self, runtime: &dyn Runtime, method: VendorMethod, params: &str, sender: NotificationSender) {
+    async fn handle(&self, runtime: &dyn Runtime, method: VendorMethod, params: &str, ctx: NotificationContext) {
         let Some(handler) = self.by_method.get(&method) else { return };
         let handled = poll_as_handler(runtime, async {
-            match handler(params, sender) {
+            match handler(params, ctx) {
                 Ok(running) => running.await,
                 Err(error) => {
                     let method = method.name();
@@ -116,7 +111,7 @@ impl std::fmt::Debug for NotificationHandlers {
     }
 }
 
-type Waiting = LossyChannel<(VendorMethod, OwnedParams, NotificationSender)>;
+type Waiting = LossyChannel<(VendorMethod, OwnedParams, NotificationContext)>;
 
 /// The notifications of one connection that wait for their handlers. Dropping it ends the task that runs them.
 #[derive(Default)]
@@ -128,7 +123,7 @@ impl IncomingNotificationQueue {
     /// Queues a notification. The first one starts the task that runs the handlers.
     pub(crate) fn push(&mut self, handlers: &NotificationHandlers, notification: PeerNotification<'_>) {
         let Method::Vendor(method) = notification.method else { return };
-        let sender = notification.sender();
+        let context = notification.context();
         let waiting = self.waiting.get_or_insert_with(|| {
             let waiting = Arc::new(Waiting::new(MAX_WAITING, MAX_WAITING_BYTES));
             let runtime = Arc::clone(notification.runtime);
@@ -136,7 +131,7 @@ impl IncomingNotificationQueue {
             waiting
         });
         let bytes = notification.params.text().len();
-        waiting.push((method, notification.params, sender), bytes);
+        waiting.push((method, notification.params, context), bytes);
     }
 }
 

@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use steadfast_model::{Principal, RequestId};
-use steadfast_proto::connection::{CancelReason, Peer, Progress, Request, RequestKey};
+use steadfast_proto::connection::{CancelReason, Peer, ProgressReport, Request, RequestKey};
 
 use super::input_rounds::InputRounds;
 use crate::runtime::connection::mailbox::{DriverCommand, Mailbox};
-use crate::runtime::{Runtime, Task};
+use crate::runtime::{Runtime, RuntimeTask};
 
 /// At most this many log messages of one request wait in the mailbox. More are dropped.
 const MAX_QUEUED_LOGS: usize = 64;
@@ -48,12 +48,12 @@ struct ExecutionState {
     stop_wakers: Vec<Option<Waker>>,
     /// The slots in `stop_wakers` whose future was dropped.
     free_stop_slots: Vec<usize>,
-    cleanups: Vec<Task>,
+    cleanups: Vec<RuntimeTask>,
     /// How many shields are running.
     shields: usize,
     abandoned: bool,
     /// The newest progress that the driver has not taken.
-    progress: Option<Progress>,
+    progress: Option<ProgressReport>,
     /// How many log messages wait in the mailbox.
     queued_logs: usize,
 }
@@ -156,7 +156,7 @@ impl Execution {
     }
 
     /// Adds a cleanup that runs if the execution is stopped.
-    pub(crate) fn add_cleanup(&self, cleanup: Task) {
+    pub(crate) fn add_cleanup(&self, cleanup: RuntimeTask) {
         let mut state = self.lock();
         if state.abandoned {
             // Nothing would run or drop the cleanup any more. It may hold this execution, so storing it would be a leak.
@@ -175,7 +175,7 @@ impl Execution {
     }
 
     /// Takes the cleanup that was added last: cleanups run in reverse order, as destructors do.
-    pub(crate) fn pop_cleanup(&self) -> Option<Task> {
+    pub(crate) fn pop_cleanup(&self) -> Option<RuntimeTask> {
         self.lock().cleanups.pop()
     }
 
@@ -202,7 +202,7 @@ impl Execution {
     }
 
     /// Stores progress for the driver to send. It replaces progress that the driver has not taken yet.
-    pub(crate) fn report_progress(&self, progress: Progress) {
+    pub(crate) fn report_progress(&self, progress: ProgressReport) {
         if !self.wants_progress || self.stop_reason().is_some() {
             return;
         }
@@ -213,7 +213,7 @@ impl Execution {
         }
     }
 
-    pub(crate) fn take_progress(&self) -> Option<Progress> {
+    pub(crate) fn take_progress(&self) -> Option<ProgressReport> {
         self.lock().progress.take()
     }
 

@@ -30,7 +30,7 @@ use super::prepared::EncodeOutput;
 use super::respond::{ParkedResponse, post, post_response};
 use super::suspend::{HandlerPoll, SuspendDetector};
 use crate::runtime::connection::mailbox::DriverCommand;
-use crate::runtime::{Task, Timer, TokioRuntime};
+use crate::runtime::{RuntimeTask, Timer, TokioRuntime};
 
 pub(super) struct HandlerTask<E: EncodeOutput> {
     pub(super) execution: Arc<Execution>,
@@ -52,7 +52,7 @@ pub(super) enum HandlerStage<T> {
     /// The handler has returned, and its response waits for the output budget.
     ResponseParked(ParkedResponse),
     /// Waits for shields and runs cleanups, one after the other.
-    CleaningUp(Option<Task>),
+    CleaningUp(Option<RuntimeTask>),
     Done,
 }
 
@@ -239,7 +239,7 @@ impl<E: EncodeOutput> HandlerTask<E> {
     }
 
     /// Waits for shields, then runs cleanups. `None` when nothing is left to do.
-    fn poll_cleanup(&mut self, cleanup: Option<Task>, cx: &mut Context<'_>) -> Option<HandlerStage<E::Output>> {
+    fn poll_cleanup(&mut self, cleanup: Option<RuntimeTask>, cx: &mut Context<'_>) -> Option<HandlerStage<E::Output>> {
         let mut cleanup = cleanup;
         loop {
             // A cleanup would undo what a shield is still doing.

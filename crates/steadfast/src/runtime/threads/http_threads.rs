@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::{Builder, Handle};
 
-use crate::runtime::{Runtime, Task};
+use crate::runtime::{Runtime, RuntimeTask};
 
 static HTTP_THREADS: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
@@ -25,7 +25,7 @@ thread_local! {
     static WAKE_BATCHER: RefCell<Option<Arc<WakeBatcher>>> = const { RefCell::new(None) };
     static IS_HTTP_THREAD: Cell<bool> = const { Cell::new(false) };
     /// Tasks for the workers of a runtime that this HTTP thread has not handed over yet.
-    static LEAVING: RefCell<Vec<(Handle, Task)>> = const { RefCell::new(Vec::new()) };
+    static LEAVING: RefCell<Vec<(Handle, RuntimeTask)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// As many HTTP threads as this runtime has workers. Missing ones are started.
@@ -81,7 +81,7 @@ pub(crate) fn wake_batcher() -> Option<Arc<WakeBatcher>> {
 const TOGETHER: usize = 16;
 
 /// Spawns a task on the workers of a runtime, after this HTTP thread has polled everything that is ready.
-pub(crate) fn start_soon(runtime: &Handle, task: Task) {
+pub(crate) fn start_soon(runtime: &Handle, task: RuntimeTask) {
     let collected = LEAVING.with_borrow_mut(|leaving| {
         leaving.push((runtime.clone(), task));
         leaving.len()

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::runtime::{EncodeOutput, Execution, InputRounds};
 use crate::server::completion::CompletionReply;
 use crate::server::resource::reply::ResourceReply;
-use crate::server::tool::error::HandlerError;
+use crate::server::tool::error::ToolError;
 use crate::server::{PromptReply, Server, ToolReply};
 
 /// What a handler of a server returned.
@@ -48,7 +48,7 @@ trait HandlerResult: ResultShape + Sized {
     fn size_hint(&self) -> usize;
 
     /// What a failure is: an error of JSON-RPC, unless the result itself can say that it failed.
-    fn from_failure(failure: HandlerError) -> Result<Self, Error> {
+    fn from_failure(failure: ToolError) -> Result<Self, Error> {
         Err(failure.into_error())
     }
 }
@@ -58,8 +58,8 @@ impl HandlerResult for CallToolResult {
         self.content.iter().map(content_size).sum()
     }
 
-    fn from_failure(failure: HandlerError) -> Result<Self, Error> {
-        failure.into_answer()
+    fn from_failure(failure: ToolError) -> Result<Self, Error> {
+        failure.into_result()
     }
 }
 
@@ -87,7 +87,7 @@ impl HandlerResult for CompleteResult {
 }
 
 /// The response with what a handler returned, or with how it failed.
-fn encode<R: HandlerResult>(reply: Result<R, HandlerError>, execution: &Execution, server: &Server) -> EncodedResponse {
+fn encode<R: HandlerResult>(reply: Result<R, ToolError>, execution: &Execution, server: &Server) -> EncodedResponse {
     let revision = execution.peer.revision;
     match reply.or_else(R::from_failure) {
         Ok(result) => {

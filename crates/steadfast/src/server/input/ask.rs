@@ -58,7 +58,7 @@ impl<A: 'static> Ask<A> {
 
     /// The timeout, in revisions where the server calls the client (up to 2025-11-25). Ten minutes by default. Since
     /// 2026-07-28 the server does not wait: see [`StateKeys::lifetime`](crate::server::StateKeys::lifetime).
-    pub fn within(mut self, timeout: Duration) -> Self {
+    pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = timeout;
         self
     }

@@ -22,6 +22,7 @@ use crate::validation::form as form_check;
 
 /// What the user did with an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ElicitOutcome<T> {
     /// The user answered.
     Accepted(T),
@@ -33,7 +34,7 @@ pub enum ElicitOutcome<T> {
 
 impl<T> ElicitOutcome<T> {
     /// The answer; if there is none, an error that a model can read.
-    pub fn accepted(self) -> Result<T, Error> {
+    pub fn into_result(self) -> Result<T, Error> {
         match self {
             Self::Accepted(value) => Ok(value),
             Self::Declined => Err(Error::declined()),
@@ -53,9 +54,9 @@ impl<T: 'static> Elicit<T> {
         Self(self.0.key(key))
     }
 
-    /// See [`Ask::within`].
-    pub fn within(self, timeout: Duration) -> Self {
-        Self(self.0.within(timeout))
+    /// See [`Ask::timeout`].
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self(self.0.timeout(timeout))
     }
 
     /// What the user did; declining is not an error here.
@@ -68,7 +69,7 @@ impl<T> Future for Elicit<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(cx).map(|outcome| outcome.and_then(ElicitOutcome::accepted))
+        Pin::new(&mut self.0).poll(cx).map(|outcome| outcome.and_then(ElicitOutcome::into_result))
     }
 }
 
@@ -107,7 +108,7 @@ impl Context {
     /// enum Unit { Celsius, Fahrenheit }
     ///
     /// #[tool]
-    /// async fn forecast(city: String, ctx: Context) -> steadfast::Result<String> {
+    /// async fn forecast(city: String, ctx: Context) -> steadfast::ToolResult<String> {
     ///     let unit: Unit = ctx.elicit("Celsius or Fahrenheit?").await?;
     ///     let save = ctx.elicit::<bool>(format!("Remember {city}?")).outcome().await?;
     ///     if let ElicitOutcome::Accepted(true) = save { /* .. */ }
@@ -129,7 +130,7 @@ impl Context {
     ///
     /// ```
     /// # use steadfast::{Context, ElicitParams, FormField, FormSchema};
-    /// # async fn example(ctx: Context) -> steadfast::Result<()> {
+    /// # async fn example(ctx: Context) -> steadfast::ToolResult<()> {
     /// let form = FormSchema::new().with_required("name", FormField::string());
     /// let result = ctx.elicit_with(ElicitParams::form("Who are you?", form)).key("user_name").await?;
     /// # Ok(()) }
@@ -186,7 +187,7 @@ impl Context {
     /// An error that makes a client of 2025-11-25 show these URLs to its user, and retry the request after they were
     /// visited: return it. A URL without an id gets one.
     ///
-    /// [`Context::elicit_url`] does the same within the request, and in every revision that supports URLs. A client of
+    /// [`Context::elicit_url`] does the same timeout the request, and in every revision that supports URLs. A client of
     /// another revision, or one that has not declared URL elicitation, gets an error that says so.
     pub fn urls_required(&self, message: impl Into<String>, urls: Vec<ElicitUrlParams>) -> Error {
         let Some(execution) = self.execution() else { return Error::closed(Outcome::NotSent) };
@@ -247,8 +248,8 @@ mod tests {
     #[test]
     fn declining_is_a_typed_error() {
         use crate::error::ErrorKind;
-        assert_eq!(ElicitOutcome::<()>::Declined.accepted().unwrap_err().kind(), ErrorKind::Declined);
-        assert_eq!(ElicitOutcome::<()>::Dismissed.accepted().unwrap_err().kind(), ErrorKind::Dismissed);
-        assert_eq!(ElicitOutcome::Accepted(7).accepted().unwrap(), 7);
+        assert_eq!(ElicitOutcome::<()>::Declined.into_result().unwrap_err().kind(), ErrorKind::Declined);
+        assert_eq!(ElicitOutcome::<()>::Dismissed.into_result().unwrap_err().kind(), ErrorKind::Dismissed);
+        assert_eq!(ElicitOutcome::Accepted(7).into_result().unwrap(), 7);
     }
 }

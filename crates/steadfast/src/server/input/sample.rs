@@ -13,7 +13,7 @@ impl Context {
     ///
     /// ```
     /// # use steadfast::{Context, CreateMessageParams, SamplingMessage};
-    /// # async fn example(ctx: Context) -> steadfast::Result<()> {
+    /// # async fn example(ctx: Context) -> steadfast::ToolResult<()> {
     /// let capital = ctx.sample("What is the capital of France?").await?;
     /// let haiku = CreateMessageParams::new(vec![SamplingMessage::user("A haiku, please.")], 100).with_temperature(1.0);
     /// let haiku = ctx.sample(haiku).await?;

@@ -39,7 +39,7 @@ const MAX_BYTES: usize = 256 * 1024;
 /// use steadfast::server::StateKeys;
 ///
 /// # let (new_key, old_key) = ([1; 32], [2; 32]);
-/// let keys = StateKeys::new(new_key).with_previous_key(old_key).lifetime(Duration::from_secs(600));
+/// let keys = StateKeys::new(new_key).previous_key(old_key).lifetime(Duration::from_secs(600));
 /// let server = Server::builder("twin", "1.0.0").state_keys(keys).build();
 /// ```
 #[derive(Clone)]
@@ -47,13 +47,13 @@ pub struct StateKeys {
     /// The first key seals, all of them open. Empty if the system's random number generator failed.
     keys: Arc<[XChaCha20Poly1305]>,
     lifetime: Duration,
-    longest: usize,
+    max_bytes: usize,
 }
 
 impl StateKeys {
     /// Seals and opens with this key: 32 random bytes, to be kept secret.
     pub fn new(key: [u8; 32]) -> Self {
-        Self { keys: Arc::new([XChaCha20Poly1305::new(&key.into())]), lifetime: LIFETIME, longest: MAX_BYTES }
+        Self { keys: Arc::new([XChaCha20Poly1305::new(&key.into())]), lifetime: LIFETIME, max_bytes: MAX_BYTES }
     }
 
     /// A random key that exists only in this process.
@@ -61,13 +61,13 @@ impl StateKeys {
         let mut key = [0; 32];
         if let Err(error) = getrandom::fill(&mut key) {
             tracing::error!(%error, "random number generator failed: tools cannot request input from 2026-07-28 clients");
-            return Self { keys: Arc::new([]), lifetime: LIFETIME, longest: MAX_BYTES };
+            return Self { keys: Arc::new([]), lifetime: LIFETIME, max_bytes: MAX_BYTES };
         }
         Self::new(key)
     }
 
     /// Also opens states that were sealed with this key: the previous key.
-    pub fn with_previous_key(mut self, key: [u8; 32]) -> Self {
+    pub fn previous_key(mut self, key: [u8; 32]) -> Self {
         let more = XChaCha20Poly1305::new(&key.into());
         self.keys = self.keys.iter().cloned().chain([more]).collect();
         self
@@ -80,14 +80,14 @@ impl StateKeys {
     }
 
     /// The maximum length of a state, in bytes of text, 256 KiB by default. All answers so far have to fit.
-    pub fn longest(mut self, bytes: usize) -> Self {
-        self.longest = bytes;
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
         self
     }
 
     /// The maximum length of a state. What tasks keep in their records has the same limit.
-    pub(crate) fn max_bytes(&self) -> usize {
-        self.longest
+    pub(crate) fn byte_limit(&self) -> usize {
+        self.max_bytes
     }
 
     /// Seals a state; it can be opened with the same binding.
@@ -109,11 +109,11 @@ impl StateKeys {
         let payload = Payload { msg: &plaintext, aad: binding };
         let ciphertext = key.encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::TooLong)?;
         let text = URL_SAFE_NO_PAD.encode([&[VERSION], nonce.as_slice(), &ciphertext].concat());
-        if text.len() > self.longest { Err(SealError::TooLong) } else { Ok(text) }
+        if text.len() > self.max_bytes { Err(SealError::TooLong) } else { Ok(text) }
     }
 
     fn open_at(&self, now: SystemTime, binding: &[u8], sealed: &str) -> Result<Vec<u8>, UnsealError> {
-        if sealed.len() > self.longest {
+        if sealed.len() > self.max_bytes {
             return Err(UnsealError::Foreign);
         }
         let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| UnsealError::Foreign)?;
@@ -171,12 +171,6 @@ fn seconds(now: SystemTime) -> u64 {
     now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-impl Default for StateKeys {
-    fn default() -> Self {
-        Self::random()
-    }
-}
-
 /// Never prints a key.
 impl fmt::Debug for StateKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -232,7 +226,7 @@ mod tests {
     #[test]
     fn a_new_key_seals_and_the_old_one_still_opens() {
         let before = StateKeys::new([1; 32]);
-        let after = StateKeys::new([2; 32]).with_previous_key([1; 32]);
+        let after = StateKeys::new([2; 32]).previous_key([1; 32]);
         let old = before.seal(b"", b"old").unwrap();
         let new = after.seal(b"", b"new").unwrap();
         assert_eq!(after.open(b"", &old).unwrap(), b"old");
@@ -253,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_state_is_bounded() {
-        let small = keys().longest(200);
+        let small = keys().max_bytes(200);
         assert_eq!(small.seal(b"", &[0; 200]), Err(SealError::TooLong));
         let sealed = keys().seal(b"", &[0; 200]).unwrap();
         assert_eq!(small.open(b"", &sealed), Err(UnsealError::Foreign));

@@ -19,14 +19,14 @@ use super::input::need::Need;
 use super::registry::description::{description_setters, needs_setter};
 use super::registry::names::problem_of_meta;
 use super::tool::arguments::Arguments;
-use super::tool::error::HandlerError;
+use super::tool::error::ToolError;
 use super::tool::handler::{BlockingHandler, Handler};
 use super::tool::parameters::Parameters;
 use super::tool::schema;
 use crate::error::Error;
 use crate::runtime::Job;
 use crate::server::dispatch::encode::HandlerOutput;
-use reply::{IntoPrompt, PromptReply};
+use reply::{IntoPromptReply, PromptReply};
 
 /// A prompt of a server: a template for messages that a user can start from. Cheap to clone.
 ///
@@ -44,8 +44,8 @@ use reply::{IntoPrompt, PromptReply};
 ///
 /// let review = ServerPrompt::new("review")
 ///     .description("Reviews code.")
-///     .argument("code", "The code to review", true)
-///     .argument("strictness", "From 1 to 10", false)
+///     .required_argument("code", "The code to review")
+///     .optional_argument("strictness", "From 1 to 10")
 ///     .handler(|Review { code, strictness }: Review| async move {
 ///         format!("Review this, with strictness {}:\n{code}", strictness.unwrap_or(5))
 ///     });
@@ -116,7 +116,7 @@ impl ServerPrompt {
     /// use serde_json::json;
     /// use steadfast::{ServerPrompt, PromptMessage};
     ///
-    /// let prompt = ServerPrompt::new("greet").argument("name", "Whom", true).handler(
+    /// let prompt = ServerPrompt::new("greet").required_argument("name", "Whom").handler(
     ///     |arguments: BTreeMap<String, String>| async move { format!("Greet {}.", arguments["name"]) },
     /// );
     /// let result = prompt.fill(json!({ "name": "Ada" })).await.unwrap();
@@ -130,7 +130,7 @@ impl ServerPrompt {
         let text = serde_json::to_string(&arguments).map_err(Error::encode)?.into_boxed_str();
         let range = 0..text.len();
         match self.start(Arguments::within(text, range), Context::detached()).run().await {
-            HandlerOutput::Prompt(reply) => reply.map_err(HandlerError::into_error),
+            HandlerOutput::Prompt(reply) => reply.map_err(ToolError::into_error),
             _ => Err(Error::internal("the handler returned something else than the result of a prompt")),
         }
     }
@@ -167,20 +167,33 @@ pub struct PromptBuilder {
     needs: Vec<Need>,
 }
 
+/// An argument with a description, unless that is empty.
+pub(crate) fn described_argument(
+    name: impl Into<String>,
+    description: impl Into<String>,
+    required: bool,
+) -> PromptArgument {
+    let mut argument = PromptArgument::new(name).with_required(required);
+    argument.description = Some(description.into()).filter(|text| !text.is_empty());
+    argument
+}
+
 impl PromptBuilder {
     description_setters!(description: "What the prompt is for.");
     needs_setter!();
 
-    /// Adds an argument with a description; `required` says whether it must be present.
-    pub fn argument(self, name: impl Into<String>, description: impl Into<String>, required: bool) -> Self {
-        let description = description.into();
-        let mut argument = PromptArgument::new(name).with_required(required);
-        argument.description = Some(description).filter(|text| !text.is_empty());
-        self.prompt_argument(argument)
+    /// Adds an argument that must be present, with a description.
+    pub fn required_argument(self, name: impl Into<String>, description: impl Into<String>) -> Self {
+        self.argument(described_argument(name, description, true))
+    }
+
+    /// Adds an argument that may be absent, with a description.
+    pub fn optional_argument(self, name: impl Into<String>, description: impl Into<String>) -> Self {
+        self.argument(described_argument(name, description, false))
     }
 
     /// Adds an argument with all its properties.
-    pub fn prompt_argument(mut self, argument: PromptArgument) -> Self {
+    pub fn argument(mut self, argument: PromptArgument) -> Self {
         self.definition.arguments.push(argument);
         self
     }
@@ -216,7 +229,7 @@ impl PromptBuilder {
         for (name, property) in properties.into_iter().flatten() {
             let is_required = required.is_some_and(|names| names.iter().any(|required| required == name));
             let text = |key| property.get(key).and_then(|text| text.as_str());
-            self = self.argument(name, text("description").unwrap_or_default(), is_required);
+            self = self.argument(described_argument(name, text("description").unwrap_or_default(), is_required));
         }
         self
     }
@@ -228,10 +241,10 @@ impl PromptBuilder {
     }
 
     /// Completes the prompt with an `async` handler, which runs on the async worker threads. See [`Handler`] and
-    /// [`IntoPrompt`].
+    /// [`IntoPromptReply`].
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerPrompt
     where
-        H::Output: IntoPrompt,
+        H::Output: IntoPromptReply,
     {
         self.on_async(strings::decode, move |arguments, ctx| handler.call(arguments, ctx))
     }
@@ -239,7 +252,7 @@ impl PromptBuilder {
     /// Completes the prompt with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
     pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerPrompt
     where
-        H::Output: IntoPrompt,
+        H::Output: IntoPromptReply,
     {
         self.on_blocking(strings::decode, move |arguments, ctx| handler.call(arguments, ctx))
     }
@@ -250,7 +263,7 @@ impl PromptBuilder {
         P: Parameters,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: Future + Send + 'static,
-        Out::Output: IntoPrompt,
+        Out::Output: IntoPromptReply,
     {
         self.on_async(move |strings: &Strings| strings::decode_parameters(strings, names), function)
     }
@@ -264,7 +277,7 @@ impl PromptBuilder {
     where
         P: Parameters,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
-        Out: IntoPrompt,
+        Out: IntoPromptReply,
     {
         self.on_blocking(move |strings: &Strings| strings::decode_parameters(strings, names), function)
     }
@@ -274,7 +287,7 @@ impl PromptBuilder {
         A: Send + 'static,
         F: Fn(A, Context) -> Out + Send + Sync + 'static,
         Out: Future + Send + 'static,
-        Out::Output: IntoPrompt,
+        Out::Output: IntoPromptReply,
     {
         let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {
@@ -296,7 +309,7 @@ impl PromptBuilder {
     where
         A: Send + 'static,
         F: Fn(A, Context) -> Out + Send + Sync + 'static,
-        Out: IntoPrompt,
+        Out: IntoPromptReply,
     {
         let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {
@@ -359,7 +372,7 @@ struct PromptChecks {
 
 impl PromptChecks {
     /// Decodes what the handler takes.
-    fn decode<A>(&self, decode: &impl DecodeStrings<A>, arguments: &Arguments) -> Result<A, HandlerError> {
+    fn decode<A>(&self, decode: &impl DecodeStrings<A>, arguments: &Arguments) -> Result<A, ToolError> {
         Ok(decode(&self.strings(arguments)?)?)
     }
 
@@ -375,8 +388,8 @@ impl PromptChecks {
     }
 
     /// A result without a description gets that of the prompt.
-    fn complete(&self, answer: impl IntoPrompt) -> PromptReply {
-        let mut result = answer.into_prompt()?;
+    fn complete(&self, answer: impl IntoPromptReply) -> PromptReply {
+        let mut result = answer.into_prompt_reply()?;
         if result.description.is_none() {
             result.description.clone_from(&self.description);
         }
@@ -394,8 +407,8 @@ mod tests {
     fn greeting() -> ServerPrompt {
         ServerPrompt::new("greet")
             .description("Greets.")
-            .argument("name", "Whom", true)
-            .argument("times", "", false)
+            .required_argument("name", "Whom")
+            .optional_argument("times", "")
             .handler(|arguments: Strings| async move {
                 format!("{} x{}", arguments["name"], arguments.get("times").map_or("1", String::as_str))
             })
@@ -432,7 +445,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_problems() {
-        let twins = ServerPrompt::new("p").argument("a", "", true).argument("a", "", false).handler(|| async { "" });
+        let twins =
+            ServerPrompt::new("p").required_argument("a", "").optional_argument("a", "").handler(|| async { "" });
         assert_eq!(twins.problem(), Some("it has two arguments named `a`"));
         let unknown = ServerPrompt::new("p").complete("a", ["x"]).handler(|| async { "" });
         assert_eq!(unknown.problem(), Some("it completes `a`, which is not one of its arguments"));

@@ -7,17 +7,17 @@ use steadfast_model::{
     AudioContent, Content, EmbeddedResource, GetPromptResult, ImageContent, PromptMessage, Resource, Role, TextContent,
 };
 
-use crate::server::tool::error::{HandlerError, ToolError};
+use crate::server::tool::error::ToolError;
 use crate::server::tool::media::{Audio, Image};
 
 /// The end of a prompt's call: its messages, or a failure.
-pub type PromptReply = Result<GetPromptResult, HandlerError>;
+pub type PromptReply = Result<GetPromptResult, ToolError>;
 
 /// What a prompt may return: text or any content, as a message of the user; messages with their roles; a whole
 /// [`GetPromptResult`]; or a `Result` of any of these with any error.
 ///
 /// ```
-/// use steadfast::{Content, IntoPrompt, PromptMessage, Role, server::Image};
+/// use steadfast::{Content, IntoPromptReply, PromptMessage, Role, server::Image};
 ///
 /// async fn plain(topic: String) -> String {
 ///     format!("Explain {topic} to me.")
@@ -27,12 +27,12 @@ pub type PromptReply = Result<GetPromptResult, HandlerError>;
 ///     [(Role::User, "Who are you?"), (Role::Assistant, "Your guide. Where do you want to go?")]
 /// }
 ///
-/// async fn mixed(path: String) -> steadfast::Result<Vec<PromptMessage>> {
+/// async fn mixed(path: String) -> steadfast::ToolResult<Vec<PromptMessage>> {
 ///     let picture = Image::png(std::fs::read(path)?);
 ///     Ok(vec![PromptMessage::user(picture), PromptMessage::user("What is on this picture?")])
 /// }
 ///
-/// let result = "Hello".into_prompt().unwrap();
+/// let result = "Hello".into_prompt_reply().unwrap();
 /// assert_eq!(result.messages, [PromptMessage::user("Hello")]);
 /// ```
 #[diagnostic::on_unimplemented(
@@ -40,46 +40,46 @@ pub type PromptReply = Result<GetPromptResult, HandlerError>;
     label = "not something that a prompt can be filled in with",
     note = "a prompt returns `String`, `Content`, `PromptMessage`, `(Role, impl Into<Content>)`, a `Vec` or array of these, `GetPromptResult`, or a `Result` of these"
 )]
-pub trait IntoPrompt {
+pub trait IntoPromptReply {
     /// Converts this into messages.
-    fn into_prompt(self) -> PromptReply;
+    fn into_prompt_reply(self) -> PromptReply;
 }
 
-impl IntoPrompt for GetPromptResult {
-    fn into_prompt(self) -> PromptReply {
+impl IntoPromptReply for GetPromptResult {
+    fn into_prompt_reply(self) -> PromptReply {
         Ok(self)
     }
 }
 
-impl<T: IntoPrompt, E: Into<ToolError>> IntoPrompt for Result<T, E> {
-    fn into_prompt(self) -> PromptReply {
+impl<T: IntoPromptReply, E: Into<ToolError>> IntoPromptReply for Result<T, E> {
+    fn into_prompt_reply(self) -> PromptReply {
         match self {
-            Ok(value) => value.into_prompt(),
-            Err(error) => Err(error.into().into()),
+            Ok(value) => value.into_prompt_reply(),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
-impl IntoPrompt for PromptMessage {
-    fn into_prompt(self) -> PromptReply {
+impl IntoPromptReply for PromptMessage {
+    fn into_prompt_reply(self) -> PromptReply {
         Ok(GetPromptResult::new(vec![self]))
     }
 }
 
-impl<C: Into<Content>> IntoPrompt for (Role, C) {
-    fn into_prompt(self) -> PromptReply {
-        PromptMessage::from(self).into_prompt()
+impl<C: Into<Content>> IntoPromptReply for (Role, C) {
+    fn into_prompt_reply(self) -> PromptReply {
+        PromptMessage::from(self).into_prompt_reply()
     }
 }
 
-impl<M: Into<PromptMessage>> IntoPrompt for Vec<M> {
-    fn into_prompt(self) -> PromptReply {
+impl<M: Into<PromptMessage>> IntoPromptReply for Vec<M> {
+    fn into_prompt_reply(self) -> PromptReply {
         Ok(GetPromptResult::new(self.into_iter().map(Into::into).collect()))
     }
 }
 
-impl<M: Into<PromptMessage>, const N: usize> IntoPrompt for [M; N] {
-    fn into_prompt(self) -> PromptReply {
+impl<M: Into<PromptMessage>, const N: usize> IntoPromptReply for [M; N] {
+    fn into_prompt_reply(self) -> PromptReply {
         Ok(GetPromptResult::new(self.into_iter().map(Into::into).collect()))
     }
 }
@@ -87,10 +87,10 @@ impl<M: Into<PromptMessage>, const N: usize> IntoPrompt for [M; N] {
 /// One message of the user.
 macro_rules! impl_user_message {
     ($($type:ty: $value:ident => $content:expr),+ $(,)?) => {$(
-        impl IntoPrompt for $type {
-            fn into_prompt(self) -> PromptReply {
+        impl IntoPromptReply for $type {
+            fn into_prompt_reply(self) -> PromptReply {
                 let $value = self;
-                PromptMessage::user($content).into_prompt()
+                PromptMessage::user($content).into_prompt_reply()
             }
         }
     )+};
@@ -133,8 +133,8 @@ mod tests {
     use super::*;
     use crate::error::Error;
 
-    fn messages(reply: impl IntoPrompt) -> Vec<PromptMessage> {
-        reply.into_prompt().unwrap().messages
+    fn messages(reply: impl IntoPromptReply) -> Vec<PromptMessage> {
+        reply.into_prompt_reply().unwrap().messages
     }
 
     #[test]
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn any_error_becomes_a_json_rpc_error() {
-        let failed = Err::<String, _>(std::io::Error::other("disk")).into_prompt().unwrap_err().into_error();
+        let failed = Err::<String, _>(std::io::Error::other("disk")).into_prompt_reply().unwrap_err().into_error();
         assert_eq!((failed.object().code, &*failed.object().message), (code::INTERNAL_ERROR, "disk"));
-        let refused = Err::<String, _>(Error::invalid_params("no")).into_prompt().unwrap_err().into_error();
+        let refused = Err::<String, _>(Error::invalid_params("no")).into_prompt_reply().unwrap_err().into_error();
         assert_eq!(refused.object().code, code::INVALID_PARAMS);
     }
 }

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::runtime::Job;
 use crate::server::dispatch::encode::HandlerOutput;
 use read::{ReadOptions, ReadRequest, StartRead, has_scheme};
-use reply::{IntoResource, blob};
+use reply::{IntoResourceReply, blob};
 
 /// A resource of a server. Cheap to clone.
 ///
@@ -173,12 +173,12 @@ impl ResourceBuilder {
     }
 
     /// Completes the resource with an `async` handler, which runs on the async worker threads. See [`Handler`] and
-    /// [`IntoResource`].
+    /// [`IntoResourceReply`].
     ///
     /// It may take a [`Context`], and a type with a member `uri`.
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerResource
     where
-        H::Output: IntoResource,
+        H::Output: IntoResourceReply,
     {
         let start = read::start_async(self.options(), strings::decode, move |uri, ctx| handler.call(uri, ctx));
         self.finish(start)
@@ -192,7 +192,7 @@ impl ResourceBuilder {
     /// ```
     pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerResource
     where
-        H::Output: IntoResource,
+        H::Output: IntoResourceReply,
     {
         let start = read::start_blocking(self.options(), strings::decode, move |uri, ctx| handler.call(uri, ctx));
         self.finish(start)
@@ -204,7 +204,7 @@ impl ResourceBuilder {
         P: Parameters,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: Future + Send + 'static,
-        Out::Output: IntoResource,
+        Out::Output: IntoResourceReply,
     {
         let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
         let start = read::start_async(self.options(), decode, function);
@@ -220,7 +220,7 @@ impl ResourceBuilder {
     where
         P: Parameters,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
-        Out: IntoResource,
+        Out: IntoResourceReply,
     {
         let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
         let start = read::start_blocking(self.options(), decode, function);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use steadfast_model::{CacheHints, ReadResourceResult, ResourceContents, code};
 
-use super::reply::{IntoResource, ResourceReply};
+use super::reply::{IntoResourceReply, ResourceReply};
 use crate::error::Error;
 use crate::runtime::Job;
 use crate::server::context::Context;
 use crate::server::decode::strings::Strings;
 use crate::server::dispatch::encode::HandlerOutput;
-use crate::server::tool::error::HandlerError;
+use crate::server::tool::error::ToolError;
 
 /// A request to read a resource.
 pub(crate) struct ReadRequest {
@@ -40,14 +40,14 @@ pub(crate) struct ReadOptions {
 
 impl ReadOptions {
     /// Decodes what the handler takes. A URI whose variables cannot be decoded is a resource that does not exist.
-    fn decode<A>(&self, decode: &impl DecodeVariables<A>, request: &ReadRequest) -> Result<A, HandlerError> {
+    fn decode<A>(&self, decode: &impl DecodeVariables<A>, request: &ReadRequest) -> Result<A, ToolError> {
         if let Some(problem) = &self.problem {
             return Err(Error::internal(format!("the resource cannot be read: {problem}")).into());
         }
         let not_found = |error: Error| {
             let mut object = Error::resource_not_found(&request.uri).into_object();
             object.message = format!("{}: {}", object.message, error.object().message).into();
-            HandlerError::from(Error::from(object))
+            ToolError::from(Error::from(object))
         };
         decode(&request.variables).map_err(not_found)
     }
@@ -81,18 +81,12 @@ impl ReadOptions {
 }
 
 /// Adds the URI to a handler's error that there is no such resource, if it has none.
-fn add_missing_uri(uri: &str, failure: HandlerError) -> HandlerError {
-    match failure {
-        HandlerError::Protocol(error) if error.object().code == code::RESOURCE_NOT_FOUND => {
-            let named = error.object().data.as_ref().and_then(|data| data["uri"].as_str());
-            if named.is_some_and(|named| !named.is_empty()) {
-                error.into()
-            } else {
-                Error::resource_not_found(uri).into()
-            }
-        }
-        failure => failure,
-    }
+fn add_missing_uri(uri: &str, failure: ToolError) -> ToolError {
+    let Some(error) = failure.protocol_error().filter(|error| error.object().code == code::RESOURCE_NOT_FOUND) else {
+        return failure;
+    };
+    let uri_in_data = error.object().data.as_ref().and_then(|data| data["uri"].as_str());
+    if uri_in_data.is_some_and(|uri| !uri.is_empty()) { failure } else { Error::resource_not_found(uri).into() }
 }
 
 /// Prepares reading with an `async` handler.
@@ -101,7 +95,7 @@ where
     A: Send + 'static,
     F: Fn(A, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
-    Out::Output: IntoResource,
+    Out::Output: IntoResourceReply,
 {
     let shared = Arc::new((options, decode, call));
     Box::new(move |request, ctx| {
@@ -109,7 +103,7 @@ where
         Job::Future(Box::pin(async move {
             let (options, decode, call) = &*shared;
             let reply = match options.decode(decode, &request) {
-                Ok(value) => options.complete(&request.uri, call(value, ctx).await.into_resource()),
+                Ok(value) => options.complete(&request.uri, call(value, ctx).await.into_resource_reply()),
                 Err(error) => Err(error),
             };
             HandlerOutput::Resource(reply)
@@ -126,7 +120,7 @@ pub(crate) fn start_blocking<A, F, Out>(
 where
     A: Send + 'static,
     F: Fn(A, Context) -> Out + Send + Sync + 'static,
-    Out: IntoResource,
+    Out: IntoResourceReply,
 {
     let shared = Arc::new((options, decode, call));
     Box::new(move |request, ctx| {
@@ -134,7 +128,7 @@ where
         Job::Blocking(Box::new(move || {
             let (options, decode, call) = &*shared;
             let reply = match options.decode(decode, &request) {
-                Ok(value) => options.complete(&request.uri, call(value, ctx).into_resource()),
+                Ok(value) => options.complete(&request.uri, call(value, ctx).into_resource_reply()),
                 Err(error) => Err(error),
             };
             HandlerOutput::Resource(reply)
@@ -145,7 +139,7 @@ where
 /// Runs a job on the current thread, for tests without a server.
 pub(crate) async fn run(job: Job<HandlerOutput>) -> Result<ReadResourceResult, Error> {
     match job.run().await {
-        HandlerOutput::Resource(reply) => reply.map_err(HandlerError::into_error),
+        HandlerOutput::Resource(reply) => reply.map_err(ToolError::into_error),
         _ => Err(Error::internal("the handler returned something else than the contents of a resource")),
     }
 }

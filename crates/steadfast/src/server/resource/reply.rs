@@ -10,11 +10,11 @@ use serde_json::Value;
 use steadfast_model::{BlobResourceContents, JsonObject, ReadResourceResult, ResourceContents, TextResourceContents};
 
 use crate::error::Error;
-use crate::server::tool::error::{HandlerError, ToolError};
+use crate::server::tool::error::ToolError;
 use crate::server::tool::reply::Structured;
 
 /// The end of reading a resource: its contents, or a failure.
-pub type ResourceReply = Result<ReadResourceResult, HandlerError>;
+pub type ResourceReply = Result<ReadResourceResult, ToolError>;
 
 /// What the handler of a resource may return: text, bytes, JSON, [`ResourceContents`], several of these, a whole
 /// [`ReadResourceResult`], or a `Result` of any of these with any error. `None` means that there is no such resource.
@@ -22,7 +22,7 @@ pub type ResourceReply = Result<ReadResourceResult, HandlerError>;
 /// Contents without a URI get that of the resource that was requested, and its media type unless they have their own.
 ///
 /// ```
-/// use steadfast::{IntoResource, ServerResourceTemplate};
+/// use steadfast::{IntoResourceReply, ServerResourceTemplate};
 /// use serde::Deserialize;
 ///
 /// #[derive(Deserialize)]
@@ -37,7 +37,7 @@ pub type ResourceReply = Result<ReadResourceResult, HandlerError>;
 ///     }
 /// });
 ///
-/// assert_eq!(b"\x00\x01".to_vec().into_resource().unwrap().contents.len(), 1);
+/// assert_eq!(b"\x00\x01".to_vec().into_resource_reply().unwrap().contents.len(), 1);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a resource cannot hold `{Self}`",
@@ -45,73 +45,73 @@ pub type ResourceReply = Result<ReadResourceResult, HandlerError>;
     note = "a resource's handler returns `String`, `Vec<u8>`, JSON, `ResourceContents`, `Vec<ResourceContents>`, `ReadResourceResult`, an `Option` of these, or a `Result`",
     note = "to answer with a value of your own as JSON, derive `Serialize` for it and return `Structured<{Self}>`"
 )]
-pub trait IntoResource {
+pub trait IntoResourceReply {
     /// Converts this into a reply.
-    fn into_resource(self) -> ResourceReply;
+    fn into_resource_reply(self) -> ResourceReply;
 }
 
-impl<T: IntoResource, E: Into<ToolError>> IntoResource for Result<T, E> {
-    fn into_resource(self) -> ResourceReply {
+impl<T: IntoResourceReply, E: Into<ToolError>> IntoResourceReply for Result<T, E> {
+    fn into_resource_reply(self) -> ResourceReply {
         match self {
-            Ok(value) => value.into_resource(),
-            Err(error) => Err(error.into().into()),
+            Ok(value) => value.into_resource_reply(),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
 /// `None`: there is no such resource.
-impl<T: IntoResource> IntoResource for Option<T> {
-    fn into_resource(self) -> ResourceReply {
+impl<T: IntoResourceReply> IntoResourceReply for Option<T> {
+    fn into_resource_reply(self) -> ResourceReply {
         // The caller adds the URI.
-        self.map_or_else(|| Err(Error::resource_not_found("").into()), T::into_resource)
+        self.map_or_else(|| Err(Error::resource_not_found("").into()), T::into_resource_reply)
     }
 }
 
-impl IntoResource for ReadResourceResult {
-    fn into_resource(self) -> ResourceReply {
+impl IntoResourceReply for ReadResourceResult {
+    fn into_resource_reply(self) -> ResourceReply {
         Ok(self)
     }
 }
 
-impl IntoResource for Vec<ResourceContents> {
-    fn into_resource(self) -> ResourceReply {
+impl IntoResourceReply for Vec<ResourceContents> {
+    fn into_resource_reply(self) -> ResourceReply {
         Ok(ReadResourceResult::new(self))
     }
 }
 
-impl<const N: usize> IntoResource for [ResourceContents; N] {
-    fn into_resource(self) -> ResourceReply {
+impl<const N: usize> IntoResourceReply for [ResourceContents; N] {
+    fn into_resource_reply(self) -> ResourceReply {
         Ok(ReadResourceResult::new(self.into()))
     }
 }
 
 /// A value as JSON text.
-impl<T: Serialize> IntoResource for Structured<T> {
-    fn into_resource(self) -> ResourceReply {
+impl<T: Serialize> IntoResourceReply for Structured<T> {
+    fn into_resource_reply(self) -> ResourceReply {
         let text = serde_json::to_string(&self.0).map_err(Error::encode)?;
-        ResourceContents::text("", text).with_mime_type("application/json").into_resource()
+        ResourceContents::text("", text).with_mime_type("application/json").into_resource_reply()
     }
 }
 
 /// Any JSON, as text.
-impl IntoResource for Value {
-    fn into_resource(self) -> ResourceReply {
-        Structured(self).into_resource()
+impl IntoResourceReply for Value {
+    fn into_resource_reply(self) -> ResourceReply {
+        Structured(self).into_resource_reply()
     }
 }
 
 /// Any JSON object, as text.
-impl IntoResource for JsonObject {
-    fn into_resource(self) -> ResourceReply {
-        Structured(self).into_resource()
+impl IntoResourceReply for JsonObject {
+    fn into_resource_reply(self) -> ResourceReply {
+        Structured(self).into_resource_reply()
     }
 }
 
 /// Types that become one item of contents.
 macro_rules! contents {
     ($($type:ty: $value:ident => $contents:expr),+ $(,)?) => {$(
-        impl IntoResource for $type {
-            fn into_resource(self) -> ResourceReply {
+        impl IntoResourceReply for $type {
+            fn into_resource_reply(self) -> ResourceReply {
                 let $value = self;
                 Ok(ReadResourceResult::new(vec![$contents]))
             }
@@ -134,9 +134,9 @@ contents! {
     Arc<[u8]>: bytes => blob(&bytes),
 }
 
-impl<const N: usize> IntoResource for &[u8; N] {
-    fn into_resource(self) -> ResourceReply {
-        self.as_slice().into_resource()
+impl<const N: usize> IntoResourceReply for &[u8; N] {
+    fn into_resource_reply(self) -> ResourceReply {
+        self.as_slice().into_resource_reply()
     }
 }
 
@@ -151,8 +151,8 @@ mod tests {
 
     use super::*;
 
-    fn only(value: impl IntoResource) -> Value {
-        serde_json::to_value(value.into_resource().unwrap().contents.first().unwrap()).unwrap()
+    fn only(value: impl IntoResourceReply) -> Value {
+        serde_json::to_value(value.into_resource_reply().unwrap().contents.first().unwrap()).unwrap()
     }
 
     #[test]
@@ -164,13 +164,13 @@ mod tests {
 
     #[test]
     fn nothing_is_no_such_resource() {
-        let failure = None::<String>.into_resource().unwrap_err();
+        let failure = None::<String>.into_resource_reply().unwrap_err();
         assert_eq!(failure.into_error().object().code, code::RESOURCE_NOT_FOUND);
     }
 
     #[test]
     fn any_error_is_a_failure() {
-        let failure = Err::<String, _>(std::io::Error::other("disk")).into_resource().unwrap_err();
+        let failure = Err::<String, _>(std::io::Error::other("disk")).into_resource_reply().unwrap_err();
         assert_eq!(failure.into_error().object().message, "disk");
     }
 }

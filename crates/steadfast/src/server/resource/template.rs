@@ -9,7 +9,7 @@ use steadfast_model::{CacheHints, ReadResourceResult, UriTemplate};
 
 use super::read;
 use super::read::{ReadOptions, ReadRequest, StartRead, has_scheme};
-use super::reply::IntoResource;
+use super::reply::IntoResourceReply;
 use crate::error::Error;
 use crate::runtime::Job;
 use crate::server::completion::{Completer, Completers};
@@ -197,10 +197,10 @@ impl ResourceTemplateBuilder {
     }
 
     /// Completes the template with an `async` handler, which runs on the async worker threads. See [`Handler`] and
-    /// [`IntoResource`].
+    /// [`IntoResourceReply`].
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerResourceTemplate
     where
-        H::Output: IntoResource,
+        H::Output: IntoResourceReply,
     {
         let call = move |variables, ctx| handler.call(variables, ctx);
         let start = read::start_async(self.options(), strings::decode, call);
@@ -210,7 +210,7 @@ impl ResourceTemplateBuilder {
     /// Completes the template with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
     pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerResourceTemplate
     where
-        H::Output: IntoResource,
+        H::Output: IntoResourceReply,
     {
         let call = move |variables, ctx| handler.call(variables, ctx);
         let start = read::start_blocking(self.options(), strings::decode, call);
@@ -227,7 +227,7 @@ impl ResourceTemplateBuilder {
         P: Parameters,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: Future + Send + 'static,
-        Out::Output: IntoResource,
+        Out::Output: IntoResourceReply,
     {
         let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
         let start = read::start_async(self.options(), decode, function);
@@ -243,7 +243,7 @@ impl ResourceTemplateBuilder {
     where
         P: Parameters,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
-        Out: IntoResource,
+        Out: IntoResourceReply,
     {
         let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
         let start = read::start_blocking(self.options(), decode, function);

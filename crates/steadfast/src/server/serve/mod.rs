@@ -65,6 +65,12 @@ pub trait Serve: IntoServer + Sized {
         crate::transport::http::server::ServeHttpBuilder::new(self.into_server(), address)
     }
 
+    /// Serves HTTP on an existing listener, for example on a port that the system chose.
+    #[cfg(feature = "http")]
+    fn serve_http_on(self, listener: std::net::TcpListener) -> crate::transport::http::server::ServeHttpBuilder {
+        crate::transport::http::server::ServeHttpBuilder::on_listener(self.into_server(), Ok(listener))
+    }
+
     /// Serves one client on a transport until one of the two closes the connection.
     ///
     /// ```
@@ -102,7 +108,7 @@ pub struct ServeBuilder {
     shutdown: Option<BoxFuture<()>>,
     on_signals: bool,
     end_process: bool,
-    ping_every: Option<Duration>,
+    ping_interval: Option<Duration>,
     runtime: Option<Arc<dyn Runtime>>,
 }
 
@@ -121,20 +127,20 @@ impl ServeBuilder {
             shutdown: None,
             on_signals: false,
             end_process: false,
-            ping_every: None,
+            ping_interval: None,
             runtime: None,
         }
     }
 
     /// Starts a graceful shutdown when `shutdown` completes. It replaces the signal handlers.
-    pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub fn shutdown_when(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(Box::pin(shutdown));
         self.on_signals = false;
         self
     }
 
     /// Uses these limits instead of those of the server.
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
@@ -143,8 +149,8 @@ impl ServeBuilder {
     /// client that disconnects is noticed without this; one that hangs is not.
     ///
     /// Up to 2025-11-25: later revisions have no pings. Off by default.
-    pub fn ping_every(mut self, interval: Duration) -> Self {
-        self.ping_every = Some(interval);
+    pub fn ping_interval(mut self, interval: Duration) -> Self {
+        self.ping_interval = Some(interval);
         self
     }
 
@@ -156,7 +162,7 @@ impl ServeBuilder {
 
     /// Uses another runtime than the tokio runtime in which this is awaited, such as that of a simulator. Shutdown by
     /// signals is not available there.
-    pub fn with_runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
+    pub fn runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
         self.runtime = Some(runtime);
         self.on_signals = false;
         self
@@ -185,7 +191,8 @@ impl ServeBuilder {
         let ping_runtime = Arc::clone(&runtime);
         let driver = Driver::new(transport, |mailbox| ServerService::new(server, mailbox), hello, self.limits, runtime);
         let mailbox = Arc::clone(driver.mailbox());
-        let ping_lost = self.ping_every.map(|every| heartbeat::ping_timeout(Arc::clone(&mailbox), ping_runtime, every));
+        let ping_lost =
+            self.ping_interval.map(|every| heartbeat::ping_timeout(Arc::clone(&mailbox), ping_runtime, every));
         let ends = [
             self.shutdown.map(|shutdown| (shutdown, DriverCommand::ShutDown { at_once: false })),
             ping_lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, DriverCommand::ShutDown { at_once: true })),

@@ -44,7 +44,7 @@ use super::subscriptions::watch::{ServerChange, Watchers};
 /// Whether calls of a tool run as tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum TaskSupport {
+pub enum TaskMode {
     /// Never.
     #[default]
     Never,

@@ -72,7 +72,7 @@ impl TaskRunner {
 
     /// Starts one run of the handler.
     fn begin(&self, record: &TaskRecord) -> Run {
-        let rounds = TaskRounds::new(record, self.server.state_keys().max_bytes());
+        let rounds = TaskRounds::new(record, self.server.state_keys().byte_limit());
         let principal = self.principal.as_ref();
         let call = call_of(record);
         let exchange =

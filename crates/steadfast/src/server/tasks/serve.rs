@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::rounds::write_state;
 use super::run::TaskRunner;
-use super::{NewTask, TaskRoutes, TaskSupport, task_not_found};
+use super::{NewTask, TaskMode, TaskRoutes, task_not_found};
 use crate::error::Error;
 use crate::runtime::{Execution, Job, PreparedHandler};
 use crate::server::dispatch::RouteContext;
@@ -36,10 +36,8 @@ pub(crate) enum TaskDecision {
 pub(crate) fn task_decision(tool: &ServerTool, peer: &Peer) -> TaskDecision {
     let knows_tasks = peer.revision.has_tasks_extension() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.tasks() {
-        Some((TaskSupport::Optional | TaskSupport::Required, routes)) if knows_tasks => TaskDecision::Task(routes),
-        Some((TaskSupport::Required, _)) => {
-            TaskDecision::Refused(without_tasks(&format!("the tool `{}`", tool.name())))
-        }
+        Some((TaskMode::Optional | TaskMode::Required, routes)) if knows_tasks => TaskDecision::Task(routes),
+        Some((TaskMode::Required, _)) => TaskDecision::Refused(without_tasks(&format!("the tool `{}`", tool.name()))),
         _ => TaskDecision::Inline,
     }
 }

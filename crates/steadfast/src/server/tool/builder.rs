@@ -20,7 +20,7 @@ use crate::server::context::Context;
 use crate::server::input::need::Need;
 use crate::server::registry::description::description_setters;
 use crate::server::registry::names;
-use crate::server::tasks::{AskFirst, TASK_ROUTES, TaskRoutes, TaskSupport};
+use crate::server::tasks::{AskFirst, TASK_ROUTES, TaskMode, TaskRoutes};
 use crate::validation::Validator;
 
 /// Builds a [`ServerTool`]: see [`ServerTool::new`].
@@ -30,7 +30,7 @@ pub struct ToolBuilder {
     definition: model::Tool,
     schemas: Schemas,
     cooperative: bool,
-    tasks: Option<(TaskSupport, &'static TaskRoutes)>,
+    tasks: Option<(TaskMode, &'static TaskRoutes)>,
     ask_first: Option<AskFirst>,
     needs: Vec<Need>,
     problem: Option<String>,
@@ -56,8 +56,8 @@ impl ToolBuilder {
     /// built with it.
     ///
     /// The dialect is 2020-12 unless `$schema` names another: 2019-09, draft-07, draft-06 and draft-04 are supported
-    /// too. The schema may not refer to other documents, and must stay within
-    /// [`schema_limits`](crate::server::schema_limits). A schema that does not is a [problem](ServerTool::problem) of the
+    /// too. The schema may not refer to other documents, and has limits: 1 MiB, and
+    /// bounds for its depth and its number of subschemas. A schema that exceeds them is a [problem](ServerTool::problem) of the
     /// tool.
     pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
@@ -153,12 +153,12 @@ impl ToolBuilder {
     ///
     /// ```
     /// use steadfast::ServerTool;
-    /// use steadfast::server::tasks::TaskSupport;
+    /// use steadfast::server::tasks::TaskMode;
     ///
-    /// let tool = ServerTool::new("index").task(TaskSupport::Optional).handler(|| async { "done" });
-    /// assert_eq!(tool.task_support(), TaskSupport::Optional);
+    /// let tool = ServerTool::new("index").task(TaskMode::Optional).handler(|| async { "done" });
+    /// assert_eq!(tool.task_mode(), TaskMode::Optional);
     /// ```
-    pub fn task(mut self, support: TaskSupport) -> Self {
+    pub fn task(mut self, support: TaskMode) -> Self {
         self.tasks = Some((support, &TASK_ROUTES));
         self
     }
@@ -168,7 +168,7 @@ impl ToolBuilder {
     /// immediately. If a call does not become a task, only the handler requests the input.
     ///
     /// ```
-    /// use steadfast::server::tasks::TaskSupport;
+    /// use steadfast::server::tasks::TaskMode;
     /// use steadfast::{Context, ServerTool, ToolError};
     ///
     /// async fn days(ctx: Context) -> Result<u8, ToolError> {
@@ -176,7 +176,7 @@ impl ToolBuilder {
     /// }
     ///
     /// ServerTool::new("archive")
-    ///     .task(TaskSupport::Required)
+    ///     .task(TaskMode::Required)
     ///     .ask_first(|ctx: Context| async move { days(ctx).await.map(drop) })
     ///     .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("{} days", days(ctx).await?)) });
     /// ```

@@ -16,7 +16,7 @@ use steadfast_model::{CallToolResult, Content};
 use crate::error::{Error, ErrorKind, write_with_causes};
 
 /// The end of a tool's call: its result, or a failure.
-pub type ToolReply = Result<CallToolResult, HandlerError>;
+pub type ToolReply = Result<CallToolResult, ToolError>;
 
 /// The failure of a tool, made by `?` from any error.
 ///
@@ -43,15 +43,6 @@ enum Repr {
     Protocol(Error),
 }
 
-/// The failure of a tool, sorted by who reads it.
-#[derive(Debug)]
-pub enum HandlerError {
-    /// A result with `isError`, which the model reads.
-    Tool(ToolError),
-    /// A JSON-RPC error, which ends the request.
-    Protocol(Error),
-}
-
 impl ToolError {
     /// A failure with this text for the model.
     pub fn new(message: impl Into<String>) -> Self {
@@ -62,15 +53,15 @@ impl ToolError {
     ///
     /// ```
     /// use steadfast::{Content, ToolError};
-    /// let error = ToolError::content([Content::text("it looked like this:"), Content::image("AA==", "image/png")]);
+    /// let error = ToolError::from_content([Content::text("it looked like this:"), Content::image("AA==", "image/png")]);
     /// assert_eq!(error.into_result().unwrap().content.len(), 2);
     /// ```
-    pub fn content(content: impl IntoIterator<Item = impl Into<Content>>) -> Self {
-        Self::result(CallToolResult::new(content.into_iter().map(Into::into).collect()))
+    pub fn from_content(content: impl IntoIterator<Item = impl Into<Content>>) -> Self {
+        Self::from_result(CallToolResult::new(content.into_iter().map(Into::into).collect()))
     }
 
     /// A failure with a whole result, including structured content and `_meta`. It is marked as an error.
-    pub fn result(result: CallToolResult) -> Self {
+    pub fn from_result(result: CallToolResult) -> Self {
         Self(Box::new(Repr::Result(result)))
     }
 
@@ -88,7 +79,7 @@ impl ToolError {
             Repr::Protocol(_) => self,
             Repr::Result(mut result) => {
                 result.content.insert(0, Content::text(context.to_string()));
-                Self::result(result)
+                Self::from_result(result)
             }
             Repr::Message(_) | Repr::Source(_) => Self::new(format!("{context}: {self}")),
         }
@@ -112,6 +103,23 @@ impl ToolError {
             Repr::Protocol(error) => Err(error),
         }
     }
+
+    /// The failure as a JSON-RPC error, for methods whose results cannot report a failure: prompts, resources and
+    /// completions. The error and its causes are sent to the peer.
+    pub(crate) fn into_error(self) -> Error {
+        match self.into_result() {
+            Err(error) => error,
+            Ok(result) => Error::internal(Self::from_result(result).to_string()),
+        }
+    }
+
+    /// The protocol error, which is not for the model.
+    pub(crate) fn protocol_error(&self) -> Option<&Error> {
+        match &*self.0 {
+            Repr::Protocol(error) => Some(error),
+            _ => None,
+        }
+    }
 }
 
 impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for ToolError {
@@ -123,40 +131,6 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for ToolError {
             Err(source) => Repr::Source(source),
         };
         Self(Box::new(repr))
-    }
-}
-
-impl From<ToolError> for HandlerError {
-    fn from(error: ToolError) -> Self {
-        match *error.0 {
-            Repr::Protocol(error) => Self::Protocol(error),
-            _ => Self::Tool(error),
-        }
-    }
-}
-
-impl From<Error> for HandlerError {
-    fn from(error: Error) -> Self {
-        Self::Protocol(error)
-    }
-}
-
-impl HandlerError {
-    /// The response: a result with `isError`, or a JSON-RPC error.
-    pub fn into_answer(self) -> Result<CallToolResult, Error> {
-        match self {
-            Self::Tool(error) => error.into_result(),
-            Self::Protocol(error) => Err(error),
-        }
-    }
-
-    /// The failure as a JSON-RPC error, for methods whose results cannot report a failure: prompts, resources and
-    /// completions. The error and its causes are sent to the peer.
-    pub fn into_error(self) -> Error {
-        match self.into_answer() {
-            Err(error) => error,
-            Ok(result) => Error::internal(ToolError::result(result).to_string()),
-        }
     }
 }
 
@@ -244,7 +218,7 @@ mod tests {
         let boxed = caught(|| Ok(Err(Box::<dyn StdError + Send + Sync>::from("boxed"))?));
         let own = caught(|| Err(ToolError::new("own"))?);
         for error in [io, text, owned, anyhow, boxed, own] {
-            assert!(matches!(HandlerError::from(error), HandlerError::Tool(_)));
+            assert!(error.protocol_error().is_none());
         }
     }
 
@@ -253,7 +227,7 @@ mod tests {
         let direct = caught(|| Ok(Err(Error::invalid_params("no"))?));
         let boxed: Box<dyn StdError + Send + Sync> = Error::invalid_params("no").into();
         for error in [direct, caught(|| Ok(Err(boxed)?))] {
-            let HandlerError::Protocol(error) = HandlerError::from(error) else { panic!("it was one") };
+            let error = error.protocol_error().unwrap();
             assert_eq!(error.object().code, steadfast_model::code::INVALID_PARAMS);
         }
     }
@@ -263,7 +237,7 @@ mod tests {
         for error in [Error::declined(), Error::dismissed()] {
             let error = caught(|| Ok(Err(error)?));
             assert!(error.to_string().starts_with("the user"), "{error}");
-            assert!(matches!(HandlerError::from(error), HandlerError::Tool(_)));
+            assert!(error.protocol_error().is_none());
         }
     }
 
@@ -278,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_failure_with_a_result_is_marked_as_an_error() {
-        let error = ToolError::result(CallToolResult::text("half done").with_structured_content(7));
+        let error = ToolError::from_result(CallToolResult::text("half done").with_structured_content(7));
         let result = error.into_result().unwrap();
         assert!(result.is_error());
         assert_eq!(result.structured_content, Some(7.into()));
@@ -289,7 +263,7 @@ mod tests {
         let error = ToolError::from(std::io::Error::other("disk")).context("saving");
         assert_eq!(error.to_string(), "saving: disk");
         let error = ToolError::from(Error::internal("broken")).context("saving");
-        assert!(matches!(HandlerError::from(error), HandlerError::Protocol(_)));
+        assert!(error.protocol_error().is_some());
     }
 
     #[test]

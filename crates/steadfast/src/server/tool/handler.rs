@@ -9,7 +9,7 @@ use serde_json::Value;
 use steadfast_model::{CallToolResult, JsonObject};
 
 use super::arguments::{Arguments, NoArguments};
-use super::error::{HandlerError, ToolError, ToolReply};
+use super::error::{ToolError, ToolReply};
 use super::parameters::{self, Parameters};
 use super::reply::IntoToolReply;
 use crate::error::Error;
@@ -22,7 +22,7 @@ use crate::validation::Validator;
 ///
 /// It takes the arguments and a [`Context`], only one of these, or nothing. The arguments are any type that is
 /// `Deserialize`, or [`JsonObject`] for all of them. The handler of a tool returns [`IntoToolReply`], that of a prompt
-/// [`IntoPrompt`](crate::server::IntoPrompt).
+/// [`IntoPromptReply`](crate::server::IntoPromptReply).
 ///
 /// ```
 /// use serde::Deserialize;
@@ -45,7 +45,7 @@ use crate::validation::Validator;
     note = "`MyArguments` derives `Deserialize`",
     note = "the future has to be `Send`: hold no `Rc`, `RefCell` borrow or lock guard across an `.await`"
 )]
-pub trait Handler<Marker>: Send + Sync + 'static {
+pub trait Handler<Marker>: sealed::Sealed<Marker> + Send + Sync + 'static {
     /// The type that the arguments are decoded into.
     type Arguments: DeserializeOwned + Send + 'static;
     /// What the handler returns.
@@ -67,7 +67,7 @@ pub trait Handler<Marker>: Send + Sync + 'static {
     note = "`MyArguments` derives `Deserialize`",
     note = "for an `async` closure use `handler`"
 )]
-pub trait BlockingHandler<Marker>: Send + Sync + 'static {
+pub trait BlockingHandler<Marker>: sealed::Sealed<Marker> + Send + Sync + 'static {
     /// The type that the arguments are decoded into.
     type Arguments: DeserializeOwned + Send + 'static;
     /// What the handler returns.
@@ -90,8 +90,19 @@ pub struct TakesArguments<A>(PhantomData<A>);
 #[derive(Debug)]
 pub struct TakesBoth<A>(PhantomData<A>);
 
+/// Handlers are functions and closures, and nothing else: more can be taught to these traits later.
+mod sealed {
+    pub trait Sealed<Marker> {}
+}
+
 macro_rules! handlers {
     ($marker:ty, [$($generic:ident)?], ($($parameter:ty),*), $read:ty, |$arguments:ident, $ctx:ident| ($($pass:ident),*)) => {
+        impl<Function, Out, $($generic)?> sealed::Sealed<$marker> for Function
+        where
+            Function: Fn($($parameter),*) -> Out,
+        {
+        }
+
         impl<Function, Out, $($generic)?> Handler<$marker> for Function
         where
             Function: Fn($($parameter),*) -> Out + Send + Sync + 'static,
@@ -133,7 +144,7 @@ pub(crate) trait ErasedHandler: Send + Sync {
 /// How arguments are decoded into what a handler takes.
 pub(crate) trait DecodeArguments: Send + Sync + 'static {
     type Value: Send + 'static;
-    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<Self::Value, HandlerError>;
+    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<Self::Value, ToolError>;
 }
 
 /// Decodes all arguments into one value.
@@ -147,8 +158,8 @@ impl<A> WholeObject<A> {
 
 impl<A: DeserializeOwned + Send + 'static> DecodeArguments for WholeObject<A> {
     type Value = A;
-    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<A, HandlerError> {
-        let Some(validator) = &checks.input else { return Ok(arguments.decode()?) };
+    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<A, ToolError> {
+        let Some(validator) = &checks.input else { return arguments.decode() };
         let value = Value::Object(arguments.decode::<JsonObject>()?);
         validator.check(&value).map_err(|complaint| ToolError::new(format!("Bad arguments: {complaint}")))?;
         // A handler that takes the object itself gets the one that was checked.
@@ -178,8 +189,8 @@ impl<P> NamedParameters<P> {
 
 impl<P: Parameters> DecodeArguments for NamedParameters<P> {
     type Value = P;
-    fn decode(&self, arguments: &Arguments, _checks: &ToolChecks) -> Result<P, HandlerError> {
-        Ok(parameters::decode(arguments, self.names)?)
+    fn decode(&self, arguments: &Arguments, _checks: &ToolChecks) -> Result<P, ToolError> {
+        parameters::decode(arguments, self.names)
     }
 }
 
@@ -193,7 +204,7 @@ pub(crate) struct ToolChecks {
 }
 
 impl ToolChecks {
-    fn check_tool(&self) -> Result<(), HandlerError> {
+    fn check_tool(&self) -> Result<(), ToolError> {
         match &self.problem {
             None => Ok(()),
             Some(problem) => Err(Error::internal(format!("the tool cannot be called: {problem}")).into()),
@@ -201,7 +212,7 @@ impl ToolChecks {
     }
 
     /// Decodes the arguments of a call.
-    fn decode<I: DecodeArguments>(&self, decoder: &I, arguments: &Arguments) -> Result<I::Value, HandlerError> {
+    fn decode<I: DecodeArguments>(&self, decoder: &I, arguments: &Arguments) -> Result<I::Value, ToolError> {
         self.check_tool()?;
         decoder.decode(arguments, self)
     }
@@ -247,7 +258,7 @@ where
             };
             // Free the text of the message before the call runs.
             drop(arguments);
-            self.checks.complete((self.call)(value, ctx).await.into_reply())
+            self.checks.complete((self.call)(value, ctx).await.into_tool_reply())
         }))
     }
 }
@@ -272,7 +283,7 @@ where
                 Err(error) => return HandlerOutput::Tool(Err(error)),
             };
             drop(arguments);
-            self.checks.complete((self.call)(value, ctx).into_reply())
+            self.checks.complete((self.call)(value, ctx).into_tool_reply())
         }))
     }
 }

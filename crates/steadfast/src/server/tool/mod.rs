@@ -22,7 +22,7 @@ use super::context::Context;
 use super::input::need;
 use super::input::need::Need;
 use super::registry::CatalogItem;
-use super::tasks::{AskFirst, TaskRoutes, TaskSupport};
+use super::tasks::{AskFirst, TaskMode, TaskRoutes};
 use crate::error::Error;
 use crate::runtime::Job;
 use crate::server::dispatch::encode::HandlerOutput;
@@ -64,7 +64,7 @@ pub struct ServerTool {
 struct Inner {
     definition: model::Tool,
     cooperative: bool,
-    tasks: Option<(TaskSupport, &'static TaskRoutes)>,
+    tasks: Option<(TaskMode, &'static TaskRoutes)>,
     ask_first: Option<AskFirst>,
     needs: Vec<Need>,
     problem: Option<String>,
@@ -114,12 +114,12 @@ impl ServerTool {
     }
 
     /// Whether calls run as tasks.
-    pub fn task_support(&self) -> TaskSupport {
-        self.inner.tasks.map_or(TaskSupport::Never, |(support, _)| support)
+    pub fn task_mode(&self) -> TaskMode {
+        self.inner.tasks.map_or(TaskMode::Never, |(support, _)| support)
     }
 
     /// Whether calls run as tasks, and the routes that make them.
-    pub(crate) fn tasks(&self) -> Option<(TaskSupport, &'static TaskRoutes)> {
+    pub(crate) fn tasks(&self) -> Option<(TaskMode, &'static TaskRoutes)> {
         self.inner.tasks
     }
 
@@ -157,7 +157,7 @@ impl ServerTool {
         let text = serde_json::to_string(&arguments).map_err(Error::encode)?.into_boxed_str();
         let range = 0..text.len();
         match self.start(Arguments::within(text, range), Context::detached()).run().await {
-            HandlerOutput::Tool(reply) => reply.or_else(super::HandlerError::into_answer),
+            HandlerOutput::Tool(reply) => reply.or_else(super::ToolError::into_result),
             _ => Err(Error::internal("the handler returned something else than the result of a tool")),
         }
     }

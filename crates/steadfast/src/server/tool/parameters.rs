@@ -15,7 +15,6 @@ use super::error::ToolError;
 /// A tuple of parameters.
 pub trait Parameters: Sized + Send + 'static {
     /// Decodes the members of an object by name, the first name for the first element of the tuple.
-    #[doc(hidden)]
     fn read<'de, M: MapAccess<'de>>(names: &[&'static str], map: M) -> Result<Self, M::Error>;
 }
 

@@ -30,7 +30,7 @@ use crate::error::Error;
 ///     Ok(vec![Content::text("This is what I see:"), picture.into()])
 /// }
 ///
-/// let reply = 42.into_reply().unwrap();
+/// let reply = 42.into_tool_reply().unwrap();
 /// assert_eq!(reply.content, [Content::text("42")]);
 /// ```
 #[diagnostic::on_unimplemented(
@@ -41,7 +41,7 @@ use crate::error::Error;
 )]
 pub trait IntoToolReply {
     /// Converts this into a reply.
-    fn into_reply(self) -> ToolReply;
+    fn into_tool_reply(self) -> ToolReply;
 
     /// The schema of the structured content, for types that always have structured content.
     fn output_schema() -> Option<JsonObject>
@@ -66,11 +66,11 @@ pub trait IntoToolReply {
 ///     temperature: f64,
 /// }
 ///
-/// async fn forecast(city: String) -> steadfast::Result<Structured<Forecast>> {
+/// async fn forecast(city: String) -> steadfast::ToolResult<Structured<Forecast>> {
 ///     Ok(Structured(Forecast { temperature: 21.5 }))
 /// }
 ///
-/// let result = Structured(Forecast { temperature: 21.5 }).into_reply().unwrap();
+/// let result = Structured(Forecast { temperature: 21.5 }).into_tool_reply().unwrap();
 /// assert_eq!(result.structured_content.unwrap()["temperature"], 21.5);
 /// assert_eq!(result.content[0].as_text(), Some(r#"{"temperature":21.5}"#));
 /// ```
@@ -78,8 +78,8 @@ pub trait IntoToolReply {
 pub struct Structured<T>(pub T);
 
 impl<T: Serialize + JsonSchema> IntoToolReply for Structured<T> {
-    fn into_reply(self) -> ToolReply {
-        serde_json::to_value(self.0).map_err(Error::encode)?.into_reply()
+    fn into_tool_reply(self) -> ToolReply {
+        serde_json::to_value(self.0).map_err(Error::encode)?.into_tool_reply()
     }
 
     fn output_schema() -> Option<JsonObject> {
@@ -88,10 +88,10 @@ impl<T: Serialize + JsonSchema> IntoToolReply for Structured<T> {
 }
 
 impl<T: IntoToolReply, E: Into<ToolError>> IntoToolReply for Result<T, E> {
-    fn into_reply(self) -> ToolReply {
+    fn into_tool_reply(self) -> ToolReply {
         match self {
-            Ok(value) => value.into_reply(),
-            Err(error) => Err(error.into().into()),
+            Ok(value) => value.into_tool_reply(),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -102,45 +102,45 @@ impl<T: IntoToolReply, E: Into<ToolError>> IntoToolReply for Result<T, E> {
 
 /// `None` is a result without content. It has no schema, because `None` has no structured content.
 impl<T: IntoToolReply> IntoToolReply for Option<T> {
-    fn into_reply(self) -> ToolReply {
-        self.map_or_else(|| ().into_reply(), T::into_reply)
+    fn into_tool_reply(self) -> ToolReply {
+        self.map_or_else(|| ().into_tool_reply(), T::into_tool_reply)
     }
 }
 
 /// Any JSON, as structured content without a schema and as text. Prefer [`Structured`], which tells clients what to expect.
 impl IntoToolReply for Value {
-    fn into_reply(self) -> ToolReply {
+    fn into_tool_reply(self) -> ToolReply {
         Ok(CallToolResult::text(self.to_string()).with_structured_content(self))
     }
 }
 
 /// Any JSON object: see [`Value`].
 impl IntoToolReply for JsonObject {
-    fn into_reply(self) -> ToolReply {
-        Value::Object(self).into_reply()
+    fn into_tool_reply(self) -> ToolReply {
+        Value::Object(self).into_tool_reply()
     }
 }
 
 impl IntoToolReply for CallToolResult {
-    fn into_reply(self) -> ToolReply {
+    fn into_tool_reply(self) -> ToolReply {
         Ok(self)
     }
 }
 
 impl IntoToolReply for () {
-    fn into_reply(self) -> ToolReply {
+    fn into_tool_reply(self) -> ToolReply {
         Ok(CallToolResult::default())
     }
 }
 
 impl IntoToolReply for Vec<Content> {
-    fn into_reply(self) -> ToolReply {
+    fn into_tool_reply(self) -> ToolReply {
         Ok(CallToolResult::new(self))
     }
 }
 
 impl<const N: usize> IntoToolReply for [Content; N] {
-    fn into_reply(self) -> ToolReply {
+    fn into_tool_reply(self) -> ToolReply {
         Ok(CallToolResult::new(self.into()))
     }
 }
@@ -149,7 +149,7 @@ impl<const N: usize> IntoToolReply for [Content; N] {
 macro_rules! content {
     ($($type:ty: $value:ident => $content:expr),+ $(,)?) => {$(
         impl IntoToolReply for $type {
-            fn into_reply(self) -> ToolReply {
+            fn into_tool_reply(self) -> ToolReply {
                 let $value = self;
                 Ok(CallToolResult::new(vec![$content]))
             }
@@ -185,10 +185,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::server::HandlerError;
 
     fn text(reply: impl IntoToolReply) -> String {
-        let result = reply.into_reply().unwrap();
+        let result = reply.into_tool_reply().unwrap();
         assert!(!result.is_error());
         result.content.iter().filter_map(Content::as_text).collect()
     }
@@ -217,9 +216,9 @@ mod tests {
             Content::resource_link(Resource::new("file:///a", "a")),
         ];
         for piece in pieces.clone() {
-            assert_eq!(piece.clone().into_reply().unwrap().content, [piece]);
+            assert_eq!(piece.clone().into_tool_reply().unwrap().content, [piece]);
         }
-        assert_eq!(pieces.clone().into_reply().unwrap().content, pieces);
+        assert_eq!(pieces.clone().into_tool_reply().unwrap().content, pieces);
     }
 
     #[test]
@@ -228,14 +227,14 @@ mod tests {
         let schema = EncodedResponse::output_schema().unwrap();
         assert_eq!(schema["type"], "array");
         assert!(<Option<Structured<u8>>>::output_schema().is_none());
-        let result = EncodedResponse::Ok(Structured(vec![1, 2])).into_reply().unwrap();
+        let result = EncodedResponse::Ok(Structured(vec![1, 2])).into_tool_reply().unwrap();
         assert_eq!(result.structured_content, Some(json!([1, 2])));
         assert_eq!(result.content, [Content::text("[1,2]")]);
     }
 
     #[test]
     fn any_json_is_structured_content() {
-        let result = json!({ "a": 1 }).into_reply().unwrap();
+        let result = json!({ "a": 1 }).into_tool_reply().unwrap();
         assert_eq!(result.structured_content, Some(json!({ "a": 1 })));
         assert_eq!(result.content, [Content::text(r#"{"a":1}"#)]);
         assert!(Value::output_schema().is_none());
@@ -243,12 +242,12 @@ mod tests {
 
     #[test]
     fn errors_are_sorted() {
-        let failed = Err::<String, _>(std::io::Error::other("disk")).into_reply();
-        assert!(matches!(failed, Err(HandlerError::Tool(_))));
-        let refused = Err::<String, _>(Error::invalid_params("no")).into_reply();
-        assert!(matches!(refused, Err(HandlerError::Protocol(_))));
-        let written = Err::<String, _>("just words").into_reply();
-        assert!(matches!(written, Err(HandlerError::Tool(_))));
+        let failed = Err::<String, _>(std::io::Error::other("disk")).into_tool_reply();
+        assert!(failed.unwrap_err().protocol_error().is_none());
+        let refused = Err::<String, _>(Error::invalid_params("no")).into_tool_reply();
+        assert!(refused.unwrap_err().protocol_error().is_some());
+        let written = Err::<String, _>("just words").into_tool_reply();
+        assert!(written.unwrap_err().protocol_error().is_none());
     }
 
     #[test]
@@ -256,7 +255,7 @@ mod tests {
         let keyed_by_pairs = std::collections::BTreeMap::from([((1, 2), 3)]);
         #[derive(Serialize, JsonSchema)]
         struct Wrapper(#[schemars(with = "u8")] std::collections::BTreeMap<(u8, u8), u8>);
-        let reply = Structured(Wrapper(keyed_by_pairs)).into_reply();
-        assert!(matches!(reply, Err(HandlerError::Protocol(_))));
+        let reply = Structured(Wrapper(keyed_by_pairs)).into_tool_reply();
+        assert!(reply.unwrap_err().protocol_error().is_some());
     }
 }

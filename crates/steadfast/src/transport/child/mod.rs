@@ -29,7 +29,7 @@ mod report;
 mod supervisor;
 
 pub use command::Command;
-pub use process_state::{Exit, GroupExit, Handle};
+pub use process_state::{ChildHandle, Exit, GroupExit};
 
 /// A running server process, as a transport to it.
 ///
@@ -49,7 +49,7 @@ pub struct Child {
     input: Option<Input>,
     /// `None` once it is closed.
     output: Option<Output>,
-    handle: Handle,
+    handle: ChildHandle,
     watcher: process_state::Watcher,
     input_reported: bool,
     output_reported: bool,
@@ -91,7 +91,7 @@ impl Child {
     }
 
     /// A handle that outlives the transport, to wait for the end of the process or to end it.
-    pub fn handle(&self) -> Handle {
+    pub fn handle(&self) -> ChildHandle {
         self.handle.clone()
     }
 
@@ -109,7 +109,7 @@ impl Child {
         self.handle.group_exit()
     }
 
-    /// Whether the process has exited. If its end was requested through a [`Handle`], which has no access to the pipes, this
+    /// Whether the process has exited. If its end was requested through a [`ChildHandle`], which has no access to the pipes, this
     /// closes standard input.
     fn poll_exited(&mut self, cx: &mut Context<'_>) -> bool {
         let process = self.watcher.poll_view(cx);

@@ -109,11 +109,11 @@ impl ProcessState {
 
 /// Waits for the end of the process of a [`Child`](super::Child), or ends it, independently of the transport.
 #[derive(Clone)]
-pub struct Handle {
+pub struct ChildHandle {
     pub(super) process: Arc<ProcessState>,
 }
 
-impl Handle {
+impl ChildHandle {
     /// The process id.
     pub fn id(&self) -> u32 {
         self.process.id
@@ -157,9 +157,9 @@ impl Handle {
     }
 }
 
-impl fmt::Debug for Handle {
+impl fmt::Debug for ChildHandle {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Handle").field("id", &self.process.id).finish_non_exhaustive()
+        formatter.debug_struct("ChildHandle").field("id", &self.process.id).finish_non_exhaustive()
     }
 }
 

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::command::{Command, Stderr};
 use super::lines::LineSplitter;
-use super::process_state::{Handle, ProcessExitState, ProcessState};
+use super::process_state::{ChildHandle, ProcessExitState, ProcessState};
 use super::{group, report};
 use crate::transport::fd::input::Input;
 use crate::transport::fd::output::Output;
@@ -35,7 +35,7 @@ const MAX_LAST_BYTES: usize = 256 * 1024;
 pub(super) struct StartedProcess {
     pub(super) input: Input,
     pub(super) output: Output,
-    pub(super) handle: Handle,
+    pub(super) handle: ChildHandle,
 }
 
 /// How to signal a process, and how its threads learn that its group is gone.
@@ -89,7 +89,8 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     let mut child = process.spawn().map_err(|error| report::spawn_error(process, &error))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let control = ProcessControl { process: Pid::from_child(&child), group_gone };
-    let handle = Handle { process: ProcessState::new(child.id(), report::name_of(process), end_timeouts, control) };
+    let handle =
+        ChildHandle { process: ProcessState::new(child.id(), report::name_of(process), end_timeouts, control) };
     if let (Some(pipe), Some(lines)) = (child.stderr.take(), LineSplitter::new(stderr, line_limit, child.id())) {
         let _ = stderr_sender.send((pipe.into(), lines, Arc::clone(&handle.process)));
     }
@@ -112,7 +113,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
 
 /// Begins to end a process whose standard input is closed, or will be at the next poll of the transport. `unread` is its
 /// standard output, if the transport does not read it any more.
-pub(super) fn end(handle: &Handle, unread: Option<Input>) {
+pub(super) fn end(handle: &ChildHandle, unread: Option<Input>) {
     let mut state = handle.process.lock();
     let running = state.phase == ProcessExitState::Running;
     let first = !std::mem::replace(&mut state.ending, true);

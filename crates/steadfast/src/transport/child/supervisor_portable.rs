@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::command::{Command, Stderr};
 use super::lines::LineSplitter;
-use super::process_state::{Handle, ProcessExitState, ProcessState};
+use super::process_state::{ChildHandle, ProcessExitState, ProcessState};
 use super::report;
 use crate::transport::fd::input::Input;
 use crate::transport::fd::output::Output;
@@ -26,7 +26,7 @@ const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct StartedProcess {
     pub(super) input: Input,
     pub(super) output: Output,
-    pub(super) handle: Handle,
+    pub(super) handle: ChildHandle,
 }
 
 /// How to kill a process.
@@ -46,7 +46,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     let id = child.id();
     let (stdin, stdout, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let state = ProcessState::new(id, report::name_of(process), end_timeouts, ProcessControl(child));
-    let handle = Handle { process: state };
+    let handle = ChildHandle { process: state };
     // Disconnected when standard error is read to its end.
     let (stderr_open, stderr_done) = mpsc::channel::<()>();
     let started = || {
@@ -80,7 +80,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
 }
 
 /// Begins to end a process whose standard input is closed, or will be at the next poll of the transport.
-pub(super) fn end(handle: &Handle, unread: Option<Input>) {
+pub(super) fn end(handle: &ChildHandle, unread: Option<Input>) {
     drop(unread);
     let mut state = handle.process.lock();
     let running = state.phase == ProcessExitState::Running;

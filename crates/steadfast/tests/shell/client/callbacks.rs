@@ -40,7 +40,7 @@ async fn a_handler_may_close_its_own_client() {
     let (inside, dropped) = (Arc::clone(&own), Signal::default());
     let stopped = dropped.clone();
     let (client, mut raw) = older(|connecting| {
-        connecting.on_roots(move || {
+        connecting.on_roots(move |_| {
             let (client, stopped) = (inside.lock().unwrap().take(), stopped.on_drop());
             async move {
                 let _stopped = stopped;
@@ -63,7 +63,7 @@ async fn a_handler_may_drop_the_last_of_its_clients() {
     let own: Arc<Mutex<Option<Client>>> = Arc::default();
     let inside = Arc::clone(&own);
     let (client, mut raw) = older(|connecting| {
-        connecting.on_roots(move || {
+        connecting.on_roots(move |_| {
             drop(inside.lock().unwrap().take());
             async { Ok(ListRootsResult::default()) }
         })
@@ -80,7 +80,7 @@ async fn a_handler_may_call_the_requesting_server() {
     let own: Arc<Mutex<Option<Client>>> = Arc::default();
     let inside = Arc::clone(&own);
     let (client, mut raw) = older(|connecting| {
-        connecting.on_roots(move || {
+        connecting.on_roots(move |_| {
             let client = inside.lock().unwrap().clone().unwrap();
             async move { client.call_tool("inner", json!({})).await.map(|_| ListRootsResult::default()) }
         })

@@ -16,7 +16,7 @@ fn everything() -> Server {
             .tool(ServerTool::new(&name).handler(|| async { "" }))
             .prompt(
                 steadfast::server::ServerPrompt::new(&name)
-                    .argument("a", "", false)
+                    .optional_argument("a", "")
                     .complete("a", ["Bergen", "Oslo"])
                     .handler(|arguments: std::collections::BTreeMap<String, String>| async move {
                         arguments.get("a").cloned().unwrap_or_default()
@@ -53,7 +53,7 @@ async fn listed_items_can_be_read_rendered_and_completed() {
         let client = Client::connect(everything()).negotiation(era).await.unwrap();
         let read = client.read_resource("a:3").await.unwrap();
         assert_eq!(serde_json::to_value(&read.contents).unwrap()[0]["text"], "text");
-        let filled = client.get_prompt("t1", [("a", "Oslo")]).await.unwrap();
+        let filled = client.get_prompt("t1", json!({ "a": "Oslo" })).await.unwrap();
         assert_eq!(filled.messages, [steadfast::PromptMessage::user("Oslo")]);
         let completed = client.complete(Reference::prompt("t1"), "a", "Be").await.unwrap();
         assert_eq!(completed.completion.values, ["Bergen"]);

@@ -6,7 +6,7 @@ pub(super) use std::time::Duration;
 pub(super) use serde_json::{Value, json};
 pub(super) use steadfast::client::{ConnectBuilder, NegotiationMode};
 pub(super) use steadfast::prelude::*;
-pub(super) use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
+pub(super) use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
 pub(super) use steadfast::transport::stream::StreamTransport;
 pub(super) use steadfast::{Moment, Revision};
 pub(super) use tokio::io::{
@@ -160,7 +160,7 @@ impl Runtime for OffsetClock {
         self.runtime.timer()
     }
 
-    fn spawn(&self, task: Task) {
+    fn spawn(&self, task: RuntimeTask) {
         self.runtime.spawn(task);
     }
 

@@ -10,7 +10,7 @@ async fn pinging(era: NegotiationMode) -> (Client, RecordingServer, ManualClock)
     let clock = ManualClock::new();
     let runtime = Arc::new(clock.clone());
     let (client, server) =
-        RecordingServer::connected(era, |connecting| connecting.keep_alive(EVERY).with_runtime(runtime)).await;
+        RecordingServer::connected(era, |connecting| connecting.ping_interval(EVERY).runtime(runtime)).await;
     (client, server, clock)
 }
 
@@ -47,7 +47,7 @@ async fn no_ping_is_sent_by_default_or_in_2026() {
     server.is_quiet(&client).await;
     let clock = ManualClock::new();
     let runtime = Arc::new(clock.clone());
-    let (client, mut server) = RecordingServer::connected(OLDER, |connecting| connecting.with_runtime(runtime)).await;
+    let (client, mut server) = RecordingServer::connected(OLDER, |connecting| connecting.runtime(runtime)).await;
     clock.move_to(clock.now() + EVERY + EVERY);
     server.is_quiet(&client).await;
 }

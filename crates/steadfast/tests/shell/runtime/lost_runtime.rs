@@ -50,7 +50,7 @@ fn a_client_outlives_the_runtime_that_created_it() {
         let error = soon(late.into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::TimedOut, Outcome::Unknown));
         // It would continue in a runtime that does not exist any more.
-        let (_, underway) = client.call_tool("any", json!({})).with_progress();
+        let (_, underway) = client.call_tool("any", json!({})).start_with_progress();
         assert_eq!(soon(underway).await.unwrap_err().kind(), ErrorKind::Cancelled);
         soon(client.close()).await;
         soon(async { while raw.line().await.is_some() {} }).await;
@@ -100,7 +100,7 @@ async fn dropping_the_runtime_of_handlers_leaves_no_request_without_a_response()
     let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let runtime = Arc::new(TokioRuntime::new(workers.handle().clone()));
     let (here, there) = memory::pair(4096);
-    tokio::spawn(server([forever(&begun, &dropped), echo()]).serve(there).with_runtime(runtime).into_future());
+    tokio::spawn(server([forever(&begun, &dropped), echo()]).serve(there).runtime(runtime).into_future());
     let mut peer = RawPeer::new(here);
     peer.open("2025-11-25").await;
     peer.send(&tool_call(1, "forever")).await;

@@ -5,10 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use steadfast::prelude::*;
-use steadfast::{
-    ClientCapabilities, ListRootsResult, LoggingLevel, Outcome, Root,
-    model::{code, request},
-};
+use steadfast::{ClientCapabilities, ListRootsResult, LoggingLevel, Outcome, Root, model::code};
 
 use crate::{echo, server, soon, text, within};
 use steadfast::Revision;
@@ -92,7 +89,7 @@ async fn a_handler_calls_the_client() {
     let client = Client::connect(server([roots.clone()]))
         .negotiation(NegotiationMode::Handshake(Revision::V2025_11_25))
         .capabilities(ClientCapabilities::new().with_roots(false))
-        .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///here")])) })
+        .on_roots(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///here")])) })
         .await
         .unwrap();
     assert_eq!(text(&client.call_tool("roots", json!({})).await.unwrap()), "file:///here");

@@ -15,7 +15,7 @@ const LISTS: [(&str, &str); 4] = [
 /// A server with two of everything.
 fn rich() -> steadfast::server::ServerBuilder {
     let prompt =
-        |name: &str| ServerPrompt::new(name).argument("x", "", true).complete("x", ["a"]).handler(|| async { "" });
+        |name: &str| ServerPrompt::new(name).required_argument("x", "").complete("x", ["a"]).handler(|| async { "" });
     let template = |name: &str| ServerResourceTemplate::new(format!("{name}://{{x}}"), name).handler(|| async { "" });
     Server::builder("rich", "1")
         .tools([echo(), ServerTool::new("other").handler(|| async { "" })])
@@ -37,7 +37,7 @@ async fn capabilities_are_declared_in_both_eras() {
 
 #[tokio::test]
 async fn missing_capabilities_are_not_declared() {
-    let prompt = || ServerPrompt::new("p").argument("x", "", true);
+    let prompt = || ServerPrompt::new("p").required_argument("x", "");
     let template = || ServerResourceTemplate::new("note://{x}", "n");
     let only = || Server::builder("test", "1").tool(echo());
     for (server, expected) in [

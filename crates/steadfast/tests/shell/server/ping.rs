@@ -7,7 +7,7 @@ use crate::support::{EVERY, ManualClock};
 fn pinging() -> (RawPeer, ManualClock) {
     let clock = ManualClock::new();
     let (here, there) = memory::pair(1 << 16);
-    let serving = server([echo()]).serve(there).ping_every(EVERY).with_runtime(Arc::new(clock.clone()));
+    let serving = server([echo()]).serve(there).ping_interval(EVERY).runtime(Arc::new(clock.clone()));
     tokio::spawn(serving.into_future());
     (RawPeer::new(here), clock)
 }

@@ -259,7 +259,7 @@ async fn a_completer_gets_the_other_arguments() {
 #[tokio::test]
 async fn completions_are_cut_at_a_hundred_and_counted() {
     let many: Vec<String> = (0..250).map(|number| format!("value {number}")).collect();
-    let prompt = ServerPrompt::new("many").argument("x", "", true).complete("x", many).handler(|| async { "" });
+    let prompt = ServerPrompt::new("many").required_argument("x", "").complete("x", many).handler(|| async { "" });
     for era in ERAS {
         let client = connect(&server([prompt.clone()]), era).await;
         let found = complete(&client, CompleteParams::new(Reference::prompt("many"), "x", "")).await.unwrap();
@@ -288,7 +288,7 @@ async fn completing_an_unknown_argument_is_invalid_params() {
 async fn a_completer_that_fails_is_an_error() {
     let fails = |_typed: String| async { Err::<Vec<String>, _>(std::io::Error::other("no index")) };
     let prompt =
-        ServerPrompt::new("p").argument("x", "", true).complete("x", fails).handler(|| async { (Role::User, "") });
+        ServerPrompt::new("p").required_argument("x", "").complete("x", fails).handler(|| async { (Role::User, "") });
     for era in ERAS {
         let client = connect(&server([prompt.clone()]), era).await;
         let failed = complete(&client, CompleteParams::new(Reference::prompt("p"), "x", "")).await.unwrap_err();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
-use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
+use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
 use steadfast_proto::Moment;
 
 use super::*;
@@ -25,7 +25,7 @@ impl Runtime for Fast {
         Box::new(FastTimer(self.0.timer()))
     }
 
-    fn spawn(&self, task: Task) {
+    fn spawn(&self, task: RuntimeTask) {
         self.0.spawn(task);
     }
 
@@ -55,7 +55,7 @@ async fn a_request_to_an_unresponsive_client_times_out_and_is_cancelled() {
     let mut peer = Peer::handshake(&server, json!({"roots": {}})).await;
     let (here, there) = memory::pair(1 << 16);
     let runtime = Arc::new(Fast(TokioRuntime::current().unwrap()));
-    tokio::spawn(server.serve(there).with_runtime(runtime).into_future());
+    tokio::spawn(server.serve(there).runtime(runtime).into_future());
     peer.raw = RawPeer::new(here);
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
         "clientInfo": {"name": "peer", "version": "1"}});

@@ -244,7 +244,7 @@ async fn the_limits_of_a_connection_apply_to_its_subscriptions() {
     limits.subscribed = 1;
     let served = || {
         let (here, there) = memory::pair(65_536);
-        tokio::spawn(server().serve(there).with_limits(limits.clone()).into_future());
+        tokio::spawn(server().serve(there).limits(limits.clone()).into_future());
         RawPeer::new(here)
     };
     let mut modern = served();
@@ -349,7 +349,7 @@ async fn several_subscriptions_are_separate_and_a_cancelled_one_gets_nothing() {
 async fn a_shutdown_ends_a_stream_with_its_result_and_a_cancellation() {
     let (here, there) = memory::pair(65_536);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = server().serve(there).with_shutdown(async { _ = stopped.await });
+    let serving = server().serve(there).shutdown_when(async { _ = stopped.await });
     let served = tokio::spawn(serving.into_future());
     let mut raw = RawPeer::new(here);
     raw.send(&listen(1, json!({"toolsListChanged":true}))).await;

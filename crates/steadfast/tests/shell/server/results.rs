@@ -1,6 +1,6 @@
 //! Members that every result of 2026-07-28 has.
 
-use steadfast::server::tasks::TaskSupport;
+use steadfast::server::tasks::TaskMode;
 use steadfast::server::{ServerPrompt, ServerResource};
 
 use super::*;
@@ -10,12 +10,12 @@ fn complete() -> Server {
     Server::builder("complete", "1.2.3")
         .tool(echo())
         .tool(
-            ServerTool::new("task").task(TaskSupport::Required).handler(|ctx: Context| async move {
+            ServerTool::new("task").task(TaskMode::Required).handler(|ctx: Context| async move {
                 ctx.elicit::<bool>("?").key("yes").await.map(|yes| yes.to_string())
             }),
         )
         .tool(ServerTool::new("ask").handler(|ctx: Context| async move { ctx.elicit::<bool>("?").await.map(drop) }))
-        .prompt(ServerPrompt::new("p").argument("x", "", false).complete("x", ["a"]).handler(|| async { "" }))
+        .prompt(ServerPrompt::new("p").optional_argument("x", "").complete("x", ["a"]).handler(|| async { "" }))
         .resource(ServerResource::new("note://1", "n").text(""))
         .build()
 }

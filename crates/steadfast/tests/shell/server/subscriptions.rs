@@ -46,7 +46,7 @@ async fn a_shutdown_ends_every_stream_with_its_result_first() {
     let server = server([]);
     let (here, there) = memory::pair(1 << 16);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    tokio::spawn(server.clone().serve(there).with_shutdown(async { _ = stopped.await }).into_future());
+    tokio::spawn(server.clone().serve(there).shutdown_when(async { _ = stopped.await }).into_future());
     let mut peer = Peer::modern(&server, json!({}));
     peer.raw = RawPeer::new(here);
     for _ in 0..2 {

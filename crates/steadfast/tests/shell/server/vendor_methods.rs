@@ -8,7 +8,6 @@ use steadfast::client::{ConnectBuilder, NegotiationMode};
 use steadfast::model::{Notification, Request, code};
 use steadfast::prelude::*;
 use steadfast::server::ServerBuilder;
-use steadfast::transport::http::ServeHttpBuilder;
 use steadfast::transport::memory;
 use steadfast::{Error, ErrorKind, Method, Outcome, Revision};
 use tokio::sync::{mpsc, oneshot};
@@ -47,7 +46,7 @@ fn builder() -> ServerBuilder {
 }
 
 fn doubling() -> ServerBuilder {
-    builder().on_request::<Double, _, _>(|Number { value }, _| async move { Ok(number(2 * value)) })
+    builder().on_request::<Double>(|Number { value }, _| async move { Ok(number(2 * value)) })
 }
 
 fn modes() -> impl Iterator<Item = NegotiationMode> {
@@ -65,7 +64,7 @@ async fn each_way(server: &Server, settings: impl Fn(ConnectBuilder) -> ConnectB
     for mode in [NegotiationMode::Handshake(Revision::V2025_11_25), NegotiationMode::Stateless] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        tokio::spawn(ServeHttpBuilder::on(server.clone(), listener).run());
+        tokio::spawn(server.clone().serve_http_on(listener).run());
         let connecting = settings(Client::connect(url).negotiation(mode));
         clients.push(soon(connecting.into_future()).await.unwrap());
     }
@@ -95,7 +94,7 @@ async fn a_request_without_a_handler_is_an_unknown_method() {
 #[tokio::test]
 async fn parameters_that_cannot_be_decoded_are_invalid_and_a_panic_is_an_internal_error() {
     let server = builder()
-        .on_request::<Double, _, _>(|Number { value }, _| async move {
+        .on_request::<Double>(|Number { value }, _| async move {
             assert!(value != 13, "secret");
             Err(Error::invalid_params("odd"))
         })
@@ -121,7 +120,7 @@ async fn dropping_a_call_of_a_vendors_method_cancels_its_handler() {
     let (started, mut starts) = mpsc::unbounded_channel();
     let (cancelled, mut cancels) = mpsc::unbounded_channel();
     let server = builder()
-        .on_request::<Double, _, _>(move |number, ctx| {
+        .on_request::<Double>(move |number, ctx| {
             let cancelled = cancelled.clone();
             ctx.on_cancel(async move { cancelled.send(()).unwrap() });
             started.send(()).unwrap();
@@ -149,7 +148,7 @@ async fn a_server_calls_a_vendors_method_of_its_client_up_to_2025_11_25() {
     });
     let server = builder().tool(asks).build();
     let settings = |connecting: ConnectBuilder| {
-        connecting.on_request::<Double, _, _>(|Number { value }| async move { Ok(number(2 * value)) })
+        connecting.on_request::<Double>(|Number { value }, _| async move { Ok(number(2 * value)) })
     };
     for client in each_way(&server, settings).await {
         let answer = soon(client.call_tool("asks", ()).into_future()).await;
@@ -173,7 +172,7 @@ async fn notifications_of_a_request_arrive_in_order_before_its_result_and_none_i
     let (sender, mut received) = mpsc::unbounded_channel();
     let settings = move |connecting: ConnectBuilder| {
         let sender = sender.clone();
-        connecting.on_notification::<Announce, _, _>(move |number| {
+        connecting.on_notification::<Announce>(move |number, _| {
             sender.send(number.value).unwrap();
             async {}
         })
@@ -192,7 +191,7 @@ async fn notifications_of_a_request_arrive_in_order_before_its_result_and_none_i
 async fn notifications_of_a_client_reach_the_server_and_say_who_sent_them() {
     let (sender, mut received) = mpsc::unbounded_channel();
     let server = builder()
-        .on_notification::<Announce, _, _>(move |number, from| {
+        .on_notification::<Announce>(move |number, from| {
             sender.send((number.value, from.revision())).unwrap();
             async {}
         })
@@ -218,7 +217,7 @@ async fn a_handler_of_notifications_that_hangs_or_panics_delays_no_request_and_l
     let (release, gate) = oneshot::channel::<()>();
     let gate = Arc::new(Mutex::new(Some(gate)));
     let server = builder()
-        .on_notification::<Announce, _, _>(move |number, _| {
+        .on_notification::<Announce>(move |number, _| {
             let gate = gate.lock().unwrap().take();
             assert!(number.value != 13, "a handler that panics");
             let sender = sender.clone();
@@ -252,7 +251,7 @@ async fn a_handler_of_notifications_does_not_outlive_its_connection() {
     let (started, starts) = oneshot::channel();
     let state = Arc::new(Mutex::new(Some((OnDrop(Some(dropped)), started))));
     let server = builder()
-        .on_notification::<Announce, _, _>(move |_, _| {
+        .on_notification::<Announce>(move |_, _| {
             let (on_drop, started) = state.lock().unwrap().take().unwrap();
             async move {
                 started.send(()).unwrap();

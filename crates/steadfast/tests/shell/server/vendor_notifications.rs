@@ -36,7 +36,7 @@ fn note() -> String {
 async fn a_burst_is_not_lost_although_the_server_reads() {
     let (sender, mut received) = mpsc::unbounded_channel();
     let server = Server::builder("s", "1")
-        .on_notification::<Announce, _, _>(move |_, _| {
+        .on_notification::<Announce>(move |_, _| {
             sender.send(()).unwrap();
             async {}
         })
@@ -79,7 +79,7 @@ async fn a_flood_of_notifications_does_not_delay_a_request() {
     let count = Arc::clone(&handled);
     let server = Server::builder("s", "1")
         .tool(echo())
-        .on_notification::<Announce, _, _>(move |_, _| {
+        .on_notification::<Announce>(move |_, _| {
             let count = Arc::clone(&count);
             async move {
                 std::thread::sleep(Duration::from_millis(2));
@@ -103,7 +103,7 @@ async fn waiting_notifications_do_not_copy_the_name_of_the_client() {
     if !alone("server::vendor_notifications::waiting_notifications_do_not_copy_the_name_of_the_client") {
         return;
     }
-    let server = Server::builder("s", "1").on_notification::<Announce, _, _>(|_, _| std::future::pending()).build();
+    let server = Server::builder("s", "1").on_notification::<Announce>(|_, _| std::future::pending()).build();
     let (here, there) = memory::pair(1 << 20);
     tokio::spawn(server.serve(there).into_future());
     let mut peer = RawPeer::new(here);

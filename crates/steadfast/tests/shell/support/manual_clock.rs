@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
-use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
+use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
 use steadfast_proto::Moment;
 
 use crate::soon;
@@ -68,7 +68,7 @@ impl Runtime for ManualClock {
         Box::new(ManualTimer { times: Arc::clone(&self.times), index: times.timers.len() - 1 })
     }
 
-    fn spawn(&self, task: Task) {
+    fn spawn(&self, task: RuntimeTask) {
         self.runtime.spawn(task);
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use steadfast_proto::connection::Limits;
 
 use super::*;
-use crate::runtime::Task;
+use crate::runtime::RuntimeTask;
 
 #[derive(Default)]
 struct Clock(Mutex<Moment>);
@@ -29,7 +29,7 @@ impl Runtime for OnTime {
         Box::new(Alarm { clock: Arc::clone(&self.0), when: None })
     }
 
-    fn spawn(&self, _task: Task) {}
+    fn spawn(&self, _task: RuntimeTask) {}
 
     fn spawn_thread(&self, _job: Box<dyn FnOnce() + Send>) {}
 }

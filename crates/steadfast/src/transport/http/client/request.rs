@@ -60,7 +60,7 @@ impl RequestError {
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Unauthorized(_) => true,
-            Self::Failed(error) => error.is_unwritable(),
+            Self::Failed(error) => error.is_invalid_request(),
         }
     }
 }

@@ -156,7 +156,7 @@ impl Shared {
         match &fetched {
             // Settled when the status was looked at, by the caller.
             Ok(_) if !mutant!(DeliverBeforeStatus) => {}
-            Err(error) if !error.is_sent() => delivery.note_not_delivered(),
+            Err(error) if !error.may_be_sent() => delivery.note_not_delivered(),
             // The server may have received it, and nothing more will be known.
             _ => delivery.note_settled(),
         }

@@ -44,7 +44,6 @@ pub struct HttpTarget {
     url: Result<Url, String>,
     headers: HeaderMap,
     network: Network,
-    client: Option<reqwest::Client>,
     fetch: Option<Arc<dyn Fetch>>,
     authorize: Option<Arc<dyn Authorize>>,
     #[cfg(feature = "legacy-sse")]
@@ -68,7 +67,6 @@ impl HttpTarget {
             url,
             headers: HeaderMap::new(),
             network: Network::default(),
-            client: None,
             fetch: None,
             authorize: None,
             #[cfg(feature = "legacy-sse")]
@@ -135,15 +133,8 @@ impl HttpTarget {
         self
     }
 
-    /// Uses an HTTP client of your own, with its proxies, certificates and pool, and its rules for redirects. Proxies and
-    /// certificates of this target would have no effect on it, so setting both is an error when a client connects.
-    pub fn client(mut self, client: reqwest::Client) -> Self {
-        self.client = Some(client);
-        self
-    }
-
-    /// Sends requests with something else than reqwest, which then follows redirects by its own rules. Proxies, certificates or a
-    /// [`client`](Self::client) would have no effect on it, so setting both is an error when a client connects.
+    /// Sends requests with an HTTP client of your own, which follows redirects by its own rules. Proxies and certificates of this
+    /// target have no effect on it, so setting both is an error when a client connects.
     pub fn fetch(mut self, fetch: impl Fetch) -> Self {
         self.fetch = Some(Arc::new(fetch));
         self
@@ -172,7 +163,7 @@ impl HttpTarget {
             url: url.clone(),
             headers: self.headers,
             fetch,
-            follows_redirects: self.fetch.is_none() && self.client.is_none(),
+            follows_redirects: self.fetch.is_none(),
             authorize: self.authorize,
             max_message_bytes: limits.message_bytes,
             max_depth: limits.depth,
@@ -190,9 +181,6 @@ impl HttpTarget {
         if let Some(fetch) = &self.fetch {
             let (fetch, runtime) = (Arc::clone(fetch), Arc::clone(runtime));
             return Ok(Arc::new(FetchOnWorkers { fetch, runtime }));
-        }
-        if let Some(client) = &self.client {
-            return Ok(Arc::new(ReqwestFetch::new(client.clone())));
         }
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let client = match &*pool {
@@ -218,14 +206,8 @@ impl HttpTarget {
 
     /// Settings that exclude each other.
     fn conflict(&self) -> Option<&'static str> {
-        match (&self.client, &self.fetch, self.network.is_customized()) {
-            (Some(_), Some(_), _) => {
-                Some("`client` and `fetch` are both set, and only one of them can make the requests")
-            }
-            (Some(_), None, true) => Some("`proxy`, `no_proxy` and `trust_certificate` have no effect beside `client`"),
-            (None, Some(_), true) => Some("`proxy`, `no_proxy` and `trust_certificate` have no effect beside `fetch`"),
-            _ => None,
-        }
+        let conflict = self.fetch.is_some() && self.network.is_customized();
+        conflict.then_some("`proxy`, `no_proxy` and `trust_certificate` have no effect beside `fetch`")
     }
 }
 
@@ -239,16 +221,25 @@ impl std::fmt::Debug for HttpTarget {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fetch::{FetchFuture, FetchRequest};
     use super::*;
+
+    #[derive(Debug)]
+    struct UnusedFetch;
+
+    impl Fetch for UnusedFetch {
+        fn fetch(&self, _: FetchRequest) -> FetchFuture {
+            Box::pin(async { unreachable!("no request is sent") })
+        }
+    }
 
     #[test]
     fn network_settings_conflict_with_a_client_of_the_program() {
         let target = HttpTarget::new("http://127.0.0.1:1/");
-        let url = target.url.clone().unwrap();
-        let own = target.clone().client(Network::default().client(&url).unwrap());
-        assert_eq!((target.clone().no_proxy().conflict(), own.conflict()), (None, None));
+        let own = target.clone().fetch(UnusedFetch);
+        assert_eq!((target.no_proxy().conflict(), own.conflict()), (None, None));
         for beside in [own.clone().no_proxy(), own.clone().proxy("http://127.0.0.1:2")] {
-            assert!(beside.conflict().is_some_and(|problem| problem.contains("beside `client`")));
+            assert!(beside.conflict().is_some_and(|problem| problem.contains("beside `fetch`")));
         }
     }
 }

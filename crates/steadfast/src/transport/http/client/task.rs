@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use steadfast_proto::mutant;
 
-use crate::runtime::{Runtime, Task, drop_catching_panics, poll_catching_panics};
+use crate::runtime::{Runtime, RuntimeTask, drop_catching_panics, poll_catching_panics};
 
 /// The handle of a task. Dropping it aborts the task.
 pub(crate) struct RequestTask(Arc<TaskLink>);
@@ -80,7 +80,7 @@ impl TaskLink {
 
 /// The future that the runtime polls.
 struct RequestTaskFuture<F: FnOnce()> {
-    task: Option<Task>,
+    task: Option<RuntimeTask>,
     on_failure: Option<F>,
     link: Arc<TaskLink>,
 }

@@ -81,7 +81,7 @@ impl HttpOptions {
     }
 
     /// Sets other limits than the server's.
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
         self
     }

@@ -57,33 +57,28 @@ pub struct ServeHttpBuilder {
 impl ServeHttpBuilder {
     pub(crate) fn new(server: Server, address: impl ToSocketAddrs) -> Self {
         let listener = StdListener::bind(address);
-        Self::new_on(server, listener)
+        Self::on_listener(server, listener)
     }
 
-    fn new_on(server: Server, listener: io::Result<StdListener>) -> Self {
+    pub(crate) fn on_listener(server: Server, listener: io::Result<StdListener>) -> Self {
         let options = HttpOptions::default();
         Self { server, listener, path: DEFAULT_PATH.to_owned(), options, shutdown: None, end_process: true }
     }
 
-    /// Serves on an existing listener, for example on a port that the system chose.
-    pub fn on(server: impl crate::IntoServer, listener: StdListener) -> Self {
-        Self::new_on(server.into_server(), Ok(listener))
-    }
-
     /// Serves at another path than `/mcp`.
-    pub fn at(mut self, path: impl Into<String>) -> Self {
+    pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
     }
 
     /// Sets the options.
-    pub fn with_options(mut self, options: HttpOptions) -> Self {
+    pub fn options(mut self, options: HttpOptions) -> Self {
         self.options = options;
         self
     }
 
     /// Shuts down when `shutdown` completes, instead of on signals.
-    pub fn with_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub fn shutdown_when(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(Box::pin(shutdown));
         self
     }
@@ -96,7 +91,7 @@ impl ServeHttpBuilder {
     }
 
     /// The address of the listener, if it could be bound.
-    pub fn local_address(&self) -> Option<SocketAddr> {
+    pub fn local_addr(&self) -> Option<SocketAddr> {
         self.listener.as_ref().ok().and_then(|listener| listener.local_addr().ok())
     }
 
@@ -124,7 +119,7 @@ impl ServeHttpBuilder {
             let shared = Arc::downgrade(&service.shared);
             let begin = move || {
                 let service = shared.upgrade().map(|shared| HttpService { shared });
-                service.inspect(HttpService::shut_down).is_some()
+                service.inspect(HttpService::shutdown).is_some()
             };
             listen_for_signals(io, begin).map_err(start_failed)?;
         }
@@ -147,7 +142,7 @@ impl ServeHttpBuilder {
             tokio::select! {
                 biased;
                 ended = &mut serving => return ended.map_err(start_failed)?.map_err(start_failed),
-                () = shutdown => service.shut_down(),
+                () = shutdown => service.shutdown(),
             }
         }
         let ended = serving.await.map_err(start_failed)?.map_err(start_failed);
@@ -161,7 +156,7 @@ struct ShutdownOnDrop(HttpService);
 
 impl Drop for ShutdownOnDrop {
     fn drop(&mut self) {
-        self.0.shut_down();
+        self.0.shutdown();
     }
 }
 

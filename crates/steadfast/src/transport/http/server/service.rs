@@ -26,7 +26,7 @@ use crate::server::{IntoServer, Server};
 /// A server as a tower service, which serves one endpoint at any path. Cheap to clone; all clones share their sessions.
 ///
 /// It has to be called in a tokio runtime; handlers run there. A session lives until the client deletes it, it was idle for
-/// [`HttpOptions::session_idle`], or [`HttpService::shut_down`] is called.
+/// [`HttpOptions::session_idle`], or [`HttpService::shutdown`] is called.
 #[derive(Clone)]
 pub struct HttpService {
     pub(crate) shared: Arc<Shared>,
@@ -76,7 +76,7 @@ impl HttpService {
     }
 
     /// Runs handlers on this runtime instead of the one that the service is called in. Has no effect after the first request.
-    pub fn with_runtime(self, runtime: Arc<dyn Runtime>) -> Self {
+    pub fn runtime(self, runtime: Arc<dyn Runtime>) -> Self {
         // Fails if a request has set it already.
         let _ = self.shared.runtime.set(runtime);
         self
@@ -106,7 +106,7 @@ impl HttpService {
 
     /// Begins to shut down. Running handlers have the drain window to respond; then they are stopped and their requests get an
     /// error response, and every stream ends. New requests are refused with 503; responses and cancellations are still accepted.
-    pub fn shut_down(&self) {
+    pub fn shutdown(&self) {
         self.shared.closing.begin();
         self.shared.sessions.shut_down();
     }

@@ -10,7 +10,7 @@ const HOUR: u64 = 3_600_000;
 #[tokio::test]
 async fn a_cached_list_is_fetched_again_only_after_its_ttl() {
     let clock = OffsetClock::new();
-    let (client, mut server) = ManualServer::modern(|connecting| connecting.with_runtime(clock.shared())).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting.runtime(clock.shared())).await;
     let first = names(&client);
     server.serve("tools/list", listing(&["old"], HOUR, "public")).await;
     assert_eq!(at_once(first).await, ["old"]);
@@ -169,7 +169,7 @@ async fn an_empty_cursor_is_sent() {
 #[tokio::test]
 async fn a_list_whose_cursor_is_refused_is_fetched_again_from_the_start() {
     let clock = OffsetClock::new();
-    let (client, mut server) = ManualServer::modern(|connecting| connecting.with_runtime(clock.shared())).await;
+    let (client, mut server) = ManualServer::modern(|connecting| connecting.runtime(clock.shared())).await;
     let listed = names(&client);
     let page = |name: &str, ttl: u64, cursor: &str| {
         let mut page = listing(&[name], ttl, "public");
@@ -192,7 +192,7 @@ async fn a_list_whose_cursor_is_refused_is_fetched_again_from_the_start() {
 
 #[tokio::test]
 async fn a_result_after_input_is_not_cached() {
-    let roots = || async { Ok(steadfast::ListRootsResult::default()) };
+    let roots = |_| async { Ok(steadfast::ListRootsResult::default()) };
     let (client, mut server) = ManualServer::modern(|connecting| connecting.on_roots(roots)).await;
     for text in ["one", "two"] {
         let reading = read(&client, "a:1");

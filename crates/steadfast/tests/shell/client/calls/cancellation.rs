@@ -71,7 +71,7 @@ async fn an_input_request_that_the_server_cancels_is_not_answered() {
     let (asked, dropped) = (Signal::default(), Signal::default());
     let (begun, gone) = (asked.clone(), dropped.clone());
     let (client, mut server) = RecordingServer::connected(OLDER, move |connecting| {
-        connecting.on_roots(move || {
+        connecting.on_roots(move |_| {
             let (begun, guard) = (begun.clone(), gone.on_drop());
             async move {
                 let _guard = guard;

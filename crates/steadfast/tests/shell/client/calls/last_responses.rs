@@ -133,6 +133,6 @@ async fn a_failed_write_does_not_lose_a_response() {
 async fn a_result_that_is_not_an_object_is_an_error() {
     use steadfast::CallToolResult;
     for text in ["[]", "[[]]", " []", "7", "null"] {
-        assert!(steadfast::model::AnyResult::<CallToolResult>::from_json(text).is_err(), "{text}");
+        assert!(steadfast_model::AnyResult::<CallToolResult>::from_json(text).is_err(), "{text}");
     }
 }

@@ -67,7 +67,7 @@ async fn notifications_are_never_answered() {
 #[tokio::test]
 async fn a_client_of_2026_sends_no_responses() {
     let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| {
-        connecting.on_roots(|| async { Ok(steadfast::ListRootsResult::default()) })
+        connecting.on_roots(|_| async { Ok(steadfast::ListRootsResult::default()) })
     })
     .await;
     for method in ["ping", "roots/list", "nothing"] {

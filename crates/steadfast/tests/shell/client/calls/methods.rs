@@ -16,7 +16,7 @@ async fn everything(client: Client) {
     let _ = client.list_tools().await;
     let _ = client.call_tool("t", json!({})).await;
     let _ = client.list_prompts().await;
-    let _ = client.get_prompt("p", [("a", "b")]).await;
+    let _ = client.get_prompt("p", json!({ "a": "b" })).await;
     let _ = client.list_resources().await;
     let _ = client.list_resource_templates().await;
     let _ = client.read_resource("a:1").await;
@@ -36,7 +36,7 @@ async fn everything(client: Client) {
 #[tokio::test]
 async fn every_client_request_has_a_method_and_is_checked_against_the_revision() {
     for (era, revision) in [(NegotiationMode::Stateless, Revision::V2026_07_28), (HANDSHAKE, Revision::V2025_11_25)] {
-        let roots = || async { Ok(ListRootsResult::default()) };
+        let roots = |_| async { Ok(ListRootsResult::default()) };
         let declared = ClientCapabilities::new().with_roots(true);
         let settings = |connecting: ConnectBuilder| connecting.capabilities(declared).on_roots(roots);
         let (client, mut server) = ManualServer::connect(era, settings).await;

@@ -4,7 +4,7 @@ use serde_json::json;
 use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
 use steadfast::transport::memory;
-use steadfast::{ClientCapabilities, ErrorKind, ListRootsResult, Outcome, Revision, model::request};
+use steadfast::{ClientCapabilities, ErrorKind, ListRootsResult, Outcome, Revision};
 
 use crate::{Signal, echo, forever, server, soon};
 
@@ -49,7 +49,7 @@ async fn input_requests_of_two_handlers_fail_when_the_client_disconnects() {
     let client = Client::connect(server([ask]))
         .negotiation(NegotiationMode::Handshake(Revision::V2025_11_25))
         .capabilities(ClientCapabilities::new().with_roots(false))
-        .on::<request::ListRoots, _, _>(move |_| {
+        .on_roots(move |_| {
             heard.set();
             std::future::pending::<Result<ListRootsResult, steadfast::Error>>()
         })

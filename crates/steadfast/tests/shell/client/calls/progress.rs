@@ -1,7 +1,7 @@
 //! The progress of a call as a stream.
 
 use steadfast::Outcome;
-use steadfast::client::{CallOutcome, Progress};
+use steadfast::client::{CallOutcome, ProgressStream};
 
 use crate::client::manual_server::*;
 use crate::{Signal, echo, forever, server};
@@ -11,7 +11,7 @@ async fn report(server: &mut ManualServer, call: &Value, progress: u32) {
     server.notify("notifications/progress", params).await;
 }
 
-async fn next(progress: &mut Progress) -> String {
+async fn next(progress: &mut ProgressStream) -> String {
     soon(progress.next()).await.unwrap().progress.to_string()
 }
 
@@ -23,7 +23,7 @@ fn done() -> Value {
 async fn progress_arrives_before_the_result_is_awaited_and_ends_with_the_call() {
     for era in [NegotiationMode::Stateless, HANDSHAKE] {
         let (client, mut server) = ManualServer::connect(era, |connecting| connecting).await;
-        let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+        let (mut progress, result) = client.call_tool("build", json!({})).start_with_progress();
         let call = server.asked("tools/call").await;
         for step in 1..=3_u32 {
             report(&mut server, &call, step).await;
@@ -37,9 +37,9 @@ async fn progress_arrives_before_the_result_is_awaited_and_ends_with_the_call() 
 
 #[tokio::test]
 async fn progress_continues_over_the_rounds_of_a_call() {
-    let roots = || async { Ok(steadfast::ListRootsResult::default()) };
+    let roots = |_| async { Ok(steadfast::ListRootsResult::default()) };
     let (client, mut server) = ManualServer::modern(|connecting| connecting.on_roots(roots)).await;
-    let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+    let (mut progress, result) = client.call_tool("build", json!({})).start_with_progress();
     let call = server.asked("tools/call").await;
     report(&mut server, &call, 1).await;
     let asks = json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
@@ -56,7 +56,7 @@ async fn progress_continues_over_the_rounds_of_a_call() {
 #[tokio::test]
 async fn dropping_the_progress_stream_does_not_cancel_the_call() {
     let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
-    let (progress, result) = client.call_tool("build", json!({})).with_progress();
+    let (progress, result) = client.call_tool("build", json!({})).start_with_progress();
     let call = server.asked("tools/call").await;
     drop(progress);
     report(&mut server, &call, 1).await;
@@ -68,7 +68,7 @@ async fn dropping_the_progress_stream_does_not_cancel_the_call() {
 async fn dropping_the_result_cancels_the_call_and_ends_the_stream() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let client = Client::connect(server([forever(&begun, &dropped)])).await.unwrap();
-    let (mut progress, result) = client.call_tool("forever", json!({})).with_progress();
+    let (mut progress, result) = client.call_tool("forever", json!({})).start_with_progress();
     soon(begun.wait()).await;
     drop(result);
     soon(dropped.wait()).await;
@@ -78,7 +78,7 @@ async fn dropping_the_result_cancels_the_call_and_ends_the_stream() {
 #[tokio::test]
 async fn a_slow_reader_loses_the_oldest_items() {
     let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
-    let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+    let (mut progress, result) = client.call_tool("build", json!({})).start_with_progress();
     let call = server.asked("tools/call").await;
     for step in 1..=200 {
         report(&mut server, &call, step).await;
@@ -96,7 +96,7 @@ async fn a_slow_reader_loses_the_oldest_items() {
 #[tokio::test]
 async fn extra_members_of_a_progress_report_count_towards_its_size() {
     let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
-    let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+    let (mut progress, result) = client.call_tool("build", json!({})).start_with_progress();
     let call = server.asked("tools/call").await;
     for step in 1..=4 {
         let params = json!({"progressToken": call["params"]["_meta"]["progressToken"], "progress": step,
@@ -112,7 +112,7 @@ async fn extra_members_of_a_progress_report_count_towards_its_size() {
 #[tokio::test]
 async fn a_call_that_fails_ends_its_stream() {
     let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
-    let (mut progress, result) = client.call_tool("build", json!({})).with_progress();
+    let (mut progress, result) = client.call_tool("build", json!({})).start_with_progress();
     let call = server.asked("tools/call").await;
     server.refuse(&call, -32602).await;
     assert!(soon(progress.next()).await.is_none());
@@ -123,7 +123,7 @@ async fn a_call_that_fails_ends_its_stream() {
 async fn a_detached_call_can_be_cancelled_through_its_handle() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let client = Client::connect(server([forever(&begun, &dropped)])).await.unwrap();
-    let (mut progress, result) = client.call_tool("forever", json!({})).with_progress();
+    let (mut progress, result) = client.call_tool("forever", json!({})).start_with_progress();
     soon(begun.wait()).await;
     result.canceller().cancel();
     soon(dropped.wait()).await;
@@ -135,10 +135,10 @@ async fn a_detached_call_can_be_cancelled_through_its_handle() {
 #[tokio::test]
 async fn a_detached_call_is_settled_and_can_be_retried() {
     let (client, mut server) = ManualServer::modern(|connecting| connecting).await;
-    let (_progress, result) = client.call_tool("build", json!({"a": 1})).with_progress();
+    let (_progress, result) = client.call_tool("build", json!({"a": 1})).start_with_progress();
     server.serve("tools/call", done()).await;
-    assert!(matches!(soon(result.outcome()).await, CallOutcome::Answered(_)));
-    let (_progress, result) = client.call_tool("build", json!({"a": 1})).with_progress();
+    assert!(matches!(soon(result.outcome()).await, CallOutcome::Completed(_)));
+    let (_progress, result) = client.call_tool("build", json!({"a": 1})).start_with_progress();
     server.asked("tools/call").await;
     drop(server);
     let CallOutcome::Unknown(unknown) = soon(result.outcome()).await else { panic!("nobody knows") };
@@ -148,7 +148,7 @@ async fn a_detached_call_is_settled_and_can_be_retried() {
 #[tokio::test]
 async fn a_running_call_that_is_polled_after_its_end_stays_pending() {
     let client = Client::connect(server([echo()])).await.unwrap();
-    let (_, mut call) = client.call_tool("echo", json!({"text": "x"})).with_progress();
+    let (_, mut call) = client.call_tool("echo", json!({"text": "x"})).start_with_progress();
     soon(&mut call).await.unwrap();
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(std::pin::Pin::new(&mut call).poll(&mut cx).is_pending());

@@ -39,7 +39,7 @@ async fn connecting_has_one_deadline_and_the_probe_gets_half_of_the_rest() {
         }
     };
     let begin = clock.now();
-    let connecting = Client::connect(reach).opening_timeout(WITHIN).with_runtime(Arc::new(clock.clone()));
+    let connecting = Client::connect(reach).opening_timeout(WITHIN).runtime(Arc::new(clock.clone()));
     let connecting = tokio::spawn(connecting.into_future());
     // Nobody answers anything. It takes four of the ten seconds to get there: the probe has three, and the handshake as well.
     soon(sought.wait()).await;

@@ -114,7 +114,7 @@ async fn requests_without_a_declared_capability_are_not_sent() {
         let client = with(connecting.negotiation(era).into_future(), opening).await.unwrap();
         for error in [
             client.prompts().all().await.unwrap_err(),
-            client.get_prompt("p", [("a", "b")]).await.unwrap_err(),
+            client.get_prompt("p", json!({ "a": "b" })).await.unwrap_err(),
             client.read_resource("a:1").await.unwrap_err(),
             client.complete(Reference::prompt("p"), "a", "b").await.unwrap_err(),
         ] {
@@ -126,9 +126,9 @@ async fn requests_without_a_declared_capability_are_not_sent() {
 
 fn with_every_handler(connecting: ConnectBuilder) -> ConnectBuilder {
     connecting
-        .on_roots(|| async { Ok(ListRootsResult::default()) })
-        .on_sample(|_| async { Ok(CreateMessageResult::new("m", Content::text("x"))) })
-        .on_elicit(|_| async { Ok(ElicitResult::decline()) })
+        .on_roots(|_| async { Ok(ListRootsResult::default()) })
+        .on_sample(|_, _| async { Ok(CreateMessageResult::new("m", Content::text("x"))) })
+        .on_elicit(|_, _| async { Ok(ElicitResult::decline()) })
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn everything(client: &Client, server: &mut RecordingServer) {
         let _ = client.list_tools().await;
         let _ = client.call_tool("t", json!({})).on_progress(|_| {}).await;
         let _ = client.prompts().all().await;
-        let _ = client.get_prompt("p", [("a", "b")]).await;
+        let _ = client.get_prompt("p", json!({ "a": "b" })).await;
         let _ = client.resources().all().await;
         let _ = client.resource_templates().all().await;
         let _ = client.read_resource("a:1").await;

@@ -15,7 +15,7 @@ async fn with_user(
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
     let (client, server) = RecordingServer::connected(era, move |connecting| {
-        connecting.capabilities(capabilities).on_elicit(move |params| {
+        connecting.capabilities(capabilities).on_elicit(move |params, _| {
             seen.lock().unwrap().push(params);
             let content = content.as_object().cloned().unwrap_or_default();
             async { Ok(ElicitResult::accept(content)) }
@@ -112,7 +112,7 @@ async fn a_url_is_neither_fetched_nor_opened_and_the_handler_gets_all_of_it() {
 async fn declining_and_dismissing_send_no_content() {
     for (answer, action) in [(ElicitResult::decline(), "decline"), (ElicitResult::cancel(), "cancel")] {
         let (_client, mut server) = RecordingServer::connected(OLDER, move |connecting| {
-            connecting.on_elicit(move |_| std::future::ready(Ok(answer.clone())))
+            connecting.on_elicit(move |_, _| std::future::ready(Ok(answer.clone())))
         })
         .await;
         assert_eq!(server.ask("elicitation/create", form()).await["result"], json!({"action": action}));

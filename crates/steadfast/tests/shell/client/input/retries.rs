@@ -11,7 +11,7 @@ fn asked(state: &str, key: &str) -> Value {
 #[tokio::test]
 async fn input_responses_are_sent_only_with_the_retry_of_their_own_call() {
     let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| {
-        connecting.on_roots(|| async { Ok(ListRootsResult::default()) })
+        connecting.on_roots(|_| async { Ok(ListRootsResult::default()) })
     })
     .await;
     let calls = async {
@@ -46,7 +46,7 @@ async fn input_responses_are_sent_only_with_the_retry_of_their_own_call() {
     };
     let all = async {
         calls.await?;
-        client.get_prompt("p", [("a", "b")]).await
+        client.get_prompt("p", json!({ "a": "b" })).await
     };
     with(all, answering).await.unwrap();
 }

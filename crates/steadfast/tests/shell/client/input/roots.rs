@@ -8,7 +8,7 @@ async fn with_roots(era: NegotiationMode, uri: &'static str) -> (Client, Recordi
     RecordingServer::connected(era, move |connecting| {
         connecting
             .capabilities(ClientCapabilities::new().with_roots(true))
-            .on_roots(move || async move { Ok(ListRootsResult::new(vec![Root::new(uri)])) })
+            .on_roots(move |_| async move { Ok(ListRootsResult::new(vec![Root::new(uri)])) })
     })
     .await
 }
@@ -40,7 +40,7 @@ async fn root_changes_are_notified_where_declared() {
     let told = server.next().await.unwrap();
     assert_eq!((&told["method"], told.get("id")), (&json!("notifications/roots/list_changed"), None));
     // It was not declared, or there is no such notification.
-    let undeclared = |connecting: ConnectBuilder| connecting.on_roots(|| async { Ok(ListRootsResult::default()) });
+    let undeclared = |connecting: ConnectBuilder| connecting.on_roots(|_| async { Ok(ListRootsResult::default()) });
     for (client, mut server) in
         [RecordingServer::connected(OLDER, undeclared).await, with_roots(NegotiationMode::Stateless, "file:///a").await]
     {
@@ -53,10 +53,11 @@ async fn root_changes_are_notified_where_declared() {
 async fn roots_without_a_handler_are_method_not_found_and_failures_internal_errors() {
     let (_client, mut server) = RecordingServer::connected(OLDER, |connecting| connecting).await;
     assert_eq!(server.ask("roots/list", json!({})).await["error"]["code"], -32601);
-    let fails = |connecting: ConnectBuilder| connecting.on_roots(|| async { Err(Error::internal("the disk is gone")) });
+    let fails =
+        |connecting: ConnectBuilder| connecting.on_roots(|_| async { Err(Error::internal("the disk is gone")) });
     let (_client, mut server) = RecordingServer::connected(OLDER, fails).await;
     assert_eq!(server.ask("roots/list", json!({})).await["error"]["code"], -32603);
-    let panics = |connecting: ConnectBuilder| connecting.on_roots(|| async { panic!("on purpose: a secret") });
+    let panics = |connecting: ConnectBuilder| connecting.on_roots(|_| async { panic!("on purpose: a secret") });
     let (_client, mut server) = RecordingServer::connected(OLDER, panics).await;
     let answer = server.ask("roots/list", json!({})).await;
     assert_eq!(answer["error"]["code"], -32603);
@@ -65,8 +66,7 @@ async fn roots_without_a_handler_are_method_not_found_and_failures_internal_erro
 
 #[tokio::test]
 async fn a_ping_gets_an_empty_result_while_a_handler_runs() {
-    let waits =
-        |connecting: ConnectBuilder| connecting.on_roots(std::future::pending::<Result<ListRootsResult, Error>>);
+    let waits = |connecting: ConnectBuilder| connecting.on_roots(|_| std::future::pending());
     let (_client, mut server) = RecordingServer::connected(OLDER, waits).await;
     server.raw.send(&json!({"jsonrpc": "2.0", "id": "slow", "method": "roots/list"})).await;
     assert_eq!(server.ask("ping", json!({})).await["result"], json!({}));

@@ -8,7 +8,7 @@ use steadfast::client::{CallOutcome, NegotiationMode};
 use steadfast::prelude::*;
 use steadfast::{
     CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, Fault,
-    ListRootsResult, Outcome, Revision, Root, model::request,
+    ListRootsResult, Outcome, Revision, Root,
 };
 
 use crate::support::scripted;
@@ -44,13 +44,13 @@ async fn one_set_of_handlers_answers_servers_of_both_eras() {
         let client = Client::connect(server([tour()]))
             .negotiation(era)
             .capabilities(everything())
-            .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///a")])) })
-            .on::<request::CreateMessage, _, _>(|params| async move {
+            .on_roots(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///a")])) })
+            .on_sample(|params, _| async move {
                 let asked = params.messages.first().and_then(|message| message.content.first().cloned());
                 let asked = asked.and_then(|content| content.as_text().map(str::to_owned)).unwrap_or_default();
                 Ok(CreateMessageResult::new("model", Content::text(format!("({asked})"))))
             })
-            .on::<request::Elicit, _, _>(|_| async { Ok(answers(json!({"answer": "Ann"}))) })
+            .on_elicit(|_, _| async { Ok(answers(json!({"answer": "Ann"}))) })
             .await
             .unwrap();
         let result = soon(client.call_tool("tour", json!({})).into_future()).await.unwrap();
@@ -75,7 +75,7 @@ async fn a_handler_that_fails_or_panics_ends_its_call_and_no_other() {
     let client = Client::connect(server([tour(), crate::echo()]))
         .negotiation(NegotiationMode::Stateless)
         .capabilities(everything())
-        .on::<request::Elicit, _, _>(|params| async move {
+        .on_elicit(|params, _| async move {
             assert!(params.message() != "Name?", "on purpose");
             Ok(ElicitResult::agree())
         })
@@ -94,14 +94,12 @@ async fn a_call_without_a_response_after_its_input_is_settled_as_unknown_and_can
         _ => json!({"resultType": "complete", "content": []}),
     };
     let (connecting, requests) = scripted(answer);
-    let client = connecting
-        .on::<request::ListRoots, _, _>(|_| async { Err::<ListRootsResult, _>(Error::internal("not today")) })
-        .await
-        .unwrap();
+    let client =
+        connecting.on_roots(|_| async { Err::<ListRootsResult, _>(Error::internal("not today")) }).await.unwrap();
     let settled = soon(client.call_tool("pay", json!({"amount": 5})).outcome()).await;
     let CallOutcome::Unknown(unknown) = settled else { panic!("{settled:?}") };
     assert_eq!(unknown.error().kind(), ErrorKind::Unanswered);
-    assert!(matches!(soon(unknown.call_again().outcome()).await, CallOutcome::Answered(_)));
+    assert!(matches!(soon(unknown.call_again().outcome()).await, CallOutcome::Completed(_)));
     let requests = requests.lock().unwrap();
     assert_eq!(requests[1]["params"]["arguments"], json!({"amount": 5}));
     assert!(requests[1]["params"].get("inputResponses").is_none());
@@ -121,7 +119,7 @@ async fn the_number_of_concurrent_input_handlers_is_bounded() {
         let put = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&put);
         let client = connecting
-            .on::<request::ListRoots, _, _>(move |_| {
+            .on_roots(move |_| {
                 count.fetch_add(1, Ordering::SeqCst);
                 async { Ok(ListRootsResult::default()) }
             })
@@ -145,7 +143,7 @@ async fn dropping_a_call_drops_its_input_handlers() {
     let client = Client::connect(server([tour()]))
         .negotiation(NegotiationMode::Stateless)
         .capabilities(everything())
-        .on::<request::Elicit, _, _>(move |_| {
+        .on_elicit(move |_, _| {
             let (begun, guard) = (begun.clone(), gone.on_drop());
             async move {
                 let _guard = guard;
@@ -168,7 +166,7 @@ async fn dropping_a_call_drops_its_input_handlers() {
 async fn dropping_a_call_in_a_later_round_cancels_the_request_of_that_round() {
     let (here, there) = steadfast::transport::memory::pair(1 << 16);
     let mut server = crate::support::RawPeer::new(there);
-    let roots = || async { Ok(ListRootsResult::default()) };
+    let roots = |_| async { Ok(ListRootsResult::default()) };
     let connecting = Client::connect(here).negotiation(NegotiationMode::Stateless).on_roots(roots).into_future();
     let opening = async {
         let probe = server.line().await.unwrap();
@@ -200,7 +198,7 @@ async fn the_total_timeout_covers_all_rounds_of_a_call() {
     let client = Client::connect(server([tour()]))
         .negotiation(NegotiationMode::Stateless)
         .capabilities(everything())
-        .on::<request::Elicit, _, _>(|_| std::future::pending::<Result<ElicitResult, Error>>())
+        .on_elicit(|_, _| std::future::pending::<Result<ElicitResult, Error>>())
         .await
         .unwrap();
     let call = client.call_tool("tour", json!({})).total_timeout(std::time::Duration::from_millis(50));
@@ -216,7 +214,7 @@ async fn a_call_that_waits_for_input_reports_that_this_client_was_closed() {
     let client = Client::connect(server([tour()]))
         .negotiation(NegotiationMode::Stateless)
         .capabilities(everything())
-        .on::<request::Elicit, _, _>(move |_| {
+        .on_elicit(move |_, _| {
             begun.set();
             std::future::pending::<Result<ElicitResult, Error>>()
         })
@@ -241,11 +239,8 @@ async fn a_request_state_is_returned_unchanged_and_only_if_present() {
         _ => json!({"resultType": "complete", "content": []}),
     };
     let (connecting, requests) = scripted(answer);
-    let client = connecting
-        .capabilities(everything())
-        .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) })
-        .await
-        .unwrap();
+    let client =
+        connecting.capabilities(everything()).on_roots(|_| async { Ok(ListRootsResult::default()) }).await.unwrap();
     soon(client.call_tool("any", json!({"a": 1})).into_future()).await.unwrap();
     let requests = requests.lock().unwrap();
     let [first, second, third] = &requests[..] else { panic!("{requests:?}") };
@@ -271,8 +266,8 @@ async fn a_handler_registered_by_request_type_is_declared_and_gets_defaults() {
     };
     let (connecting, requests) = scripted(answer);
     let client = connecting
-        .on::<request::Elicit, _, _>(|_| async { Ok(answers(json!({"name": "Ann"}))) })
-        .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) })
+        .on_elicit(|_, _| async { Ok(answers(json!({"name": "Ann"}))) })
+        .on_roots(|_| async { Ok(ListRootsResult::default()) })
         .await
         .unwrap();
     soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
@@ -290,11 +285,8 @@ async fn the_number_of_rounds_of_a_call_is_bounded() {
     let ask =
         |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
     let (connecting, requests) = scripted(ask);
-    let client = connecting
-        .capabilities(everything())
-        .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::default()) })
-        .await
-        .unwrap();
+    let client =
+        connecting.capabilities(everything()).on_roots(|_| async { Ok(ListRootsResult::default()) }).await.unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
     assert_eq!(error.fault(), Fault::Peer);
@@ -309,7 +301,7 @@ async fn an_input_result_without_requests_is_a_protocol_error_and_a_failing_hand
     let something =
         |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
     for ((connecting, _), fault) in [(scripted(nothing), Fault::Peer), (scripted(something), Fault::Local)] {
-        let roots = || async { Err::<ListRootsResult, _>(Error::internal("not today")) };
+        let roots = |_| async { Err::<ListRootsResult, _>(Error::internal("not today")) };
         let client = connecting.on_roots(roots).await.unwrap();
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown), "{error}");

@@ -13,7 +13,7 @@ async fn with_model(
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
     let (client, server) = RecordingServer::connected(OLDER, move |connecting| {
-        connecting.capabilities(capabilities).on_sample(move |params| {
+        connecting.capabilities(capabilities).on_sample(move |params, _| {
             seen.lock().unwrap().push(params);
             async { Ok(CreateMessageResult::new("m", Content::text("x"))) }
         })
@@ -79,7 +79,7 @@ async fn the_sampling_handler_gets_limits_and_model_preferences_of_each_request(
 #[tokio::test]
 async fn a_refused_sampling_request_has_the_error_code_of_the_handler() {
     let (_client, mut server) = RecordingServer::connected(OLDER, |connecting| {
-        connecting.on_sample(|_| async { Err(Error::new(-1, "the user rejected it")) })
+        connecting.on_sample(|_, _| async { Err(Error::new(-1, "the user rejected it")) })
     })
     .await;
     assert_eq!(server.ask("sampling/createMessage", question(json!({}))).await["error"]["code"], -1);

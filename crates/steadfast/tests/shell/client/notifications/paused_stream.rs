@@ -3,7 +3,7 @@
 use std::task::{Context as Polling, Poll};
 
 use steadfast::client::{NegotiationMode, Reconnect};
-use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
+use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
 use steadfast::{ErrorKind, Moment, SubscriptionFilter};
 
 use crate::http::client::{events, modern, raw};
@@ -29,7 +29,7 @@ impl Runtime for WatchedRuntime {
         })
     }
 
-    fn spawn(&self, task: Task) {
+    fn spawn(&self, task: RuntimeTask) {
         self.tokio.spawn(task);
     }
 
@@ -68,8 +68,7 @@ async fn a_change_stream_that_pauses_ends_with_its_client() {
     let policy = Reconnect::default().first_pause(LONG).longest_pause(LONG);
     let runtime = Arc::new(WatchedRuntime { tokio: TokioRuntime::current().unwrap(), waits: Signal::default() });
     let pauses = runtime.waits.clone();
-    let connecting =
-        Client::connect(&*url).negotiation(NegotiationMode::Stateless).reconnect(policy).with_runtime(runtime);
+    let connecting = Client::connect(&*url).negotiation(NegotiationMode::Stateless).reconnect(policy).runtime(runtime);
     let client = soon(connecting.into_future()).await.unwrap();
     let mut changes = client.changes(SubscriptionFilter::new().with_tools_list_changed(true));
     let heard = tokio::spawn(async move { changes.next().await });

@@ -2,7 +2,7 @@
 
 use std::task::{Context as Polling, Poll};
 
-use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
+use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
 use steadfast::transport::{Hangup, Transport};
 use steadfast::{ErrorKind, Moment, Outcome};
 
@@ -33,7 +33,7 @@ impl Runtime for Clock {
         Box::new(Ahead { timer: self.tokio.timer(), by: *self.ahead.lock().unwrap() })
     }
 
-    fn spawn(&self, task: Task) {
+    fn spawn(&self, task: RuntimeTask) {
         self.tokio.spawn(task);
     }
 
@@ -130,7 +130,7 @@ async fn the_number_of_reconnect_attempts_is_bounded() {
 async fn reconnecting_also_stops_after_a_long_uptime() {
     let server = FakeServer::willing();
     let clock = Clock::new();
-    let client = soon(server.connecting().with_runtime(clock.clone()).into_future()).await.unwrap();
+    let client = soon(server.connecting().runtime(clock.clone()).into_future()).await.unwrap();
     clock.advance(Duration::from_secs(60));
     server.set(OnConnect::Refuse);
     server.cut();
@@ -236,7 +236,7 @@ async fn a_server_without_a_response_to_the_probe_gets_a_handshake_also_when_rec
 async fn a_call_that_waits_for_a_hanging_connector_times_out() {
     let server = FakeServer::willing();
     let clock = crate::support::ManualClock::new();
-    let connecting = server.connecting().opening_timeout(Duration::from_secs(5)).with_runtime(Arc::new(clock.clone()));
+    let connecting = server.connecting().opening_timeout(Duration::from_secs(5)).runtime(Arc::new(clock.clone()));
     let client = soon(connecting.into_future()).await.unwrap();
     server.set(OnConnect::Hang);
     server.cut();

@@ -1,7 +1,7 @@
 //! Which calls are retried after a lost connection, and the outcome of those that are not.
 
 use steadfast::client::CallOutcome;
-use steadfast::{ClientCapabilities, ElicitResult, Error, ErrorKind, Outcome, model::request};
+use steadfast::{ClientCapabilities, ElicitResult, Error, ErrorKind, Outcome};
 
 use super::*;
 
@@ -91,7 +91,7 @@ async fn outcome_is_reported_and_an_unknown_call_can_be_retried() {
     };
     assert_eq!(unknown.error().outcome(), Outcome::Unknown);
     assert_eq!(server.asked("tools/call"), [0]);
-    assert!(matches!(soon(unknown.call_again().outcome()).await, CallOutcome::Answered(_)));
+    assert!(matches!(soon(unknown.call_again().outcome()).await, CallOutcome::Completed(_)));
     assert_eq!(server.asked("tools/call"), [0, 1]);
     let heard = server.received.lock().unwrap();
     let sums: Vec<_> = heard.iter().filter_map(|(_, request)| request["params"]["arguments"]["n"].as_i64()).collect();
@@ -156,7 +156,7 @@ async fn a_call_between_two_rounds_is_cancelled_at_once() {
     let asked = Signal::default();
     let heard = asked.clone();
     let connecting = server.connecting().capabilities(ClientCapabilities::new().with_elicitation_form());
-    let connecting = connecting.on::<request::Elicit, _, _>(move |_| {
+    let connecting = connecting.on_elicit(move |_, _| {
         heard.set();
         std::future::pending::<Result<ElicitResult, Error>>()
     });

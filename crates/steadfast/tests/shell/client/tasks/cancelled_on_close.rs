@@ -195,7 +195,7 @@ async fn closing_a_client_from_its_input_handler_cancels_the_task() {
     let closing = std::sync::Arc::new(std::sync::Mutex::new(None::<Client>));
     let to_close = std::sync::Arc::clone(&closing);
     let (client, mut server) = RecordingServer::connected(NegotiationMode::Stateless, |connecting| {
-        taking_tasks(connecting).on::<request::Elicit, _, _>(move |_| {
+        taking_tasks(connecting).on_elicit(move |_, _| {
             let client = to_close.lock().unwrap().take();
             async move {
                 if let Some(client) = client {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadfast::client::{ConnectBuilder, NegotiationMode, PendingResult};
 use steadfast::prelude::*;
-use steadfast::server::tasks::{MemoryTaskStore, TaskSettings, TaskSupport};
+use steadfast::server::tasks::{MemoryTaskStore, TaskMode, TaskSettings};
 use steadfast::transport::memory;
 use steadfast::{
     ClientCapabilities, ElicitResult, ErrorKind, JsonObject, ListRootsResult, Outcome,
@@ -34,7 +34,7 @@ async fn connect(tool: ServerTool) -> Client {
 
 #[tokio::test]
 async fn the_caller_gets_the_result_and_not_the_task() {
-    let tool = ServerTool::new("slow").task(TaskSupport::Required).handler(|| async {
+    let tool = ServerTool::new("slow").task(TaskMode::Required).handler(|| async {
         tokio::time::sleep(Duration::from_millis(30)).await;
         "done"
     });
@@ -44,7 +44,7 @@ async fn the_caller_gets_the_result_and_not_the_task() {
 
 #[tokio::test]
 async fn input_requests_of_a_task_are_answered_by_the_handlers() {
-    let tool = ServerTool::new("ask").task(TaskSupport::Required).handler(|ctx: Context| async move {
+    let tool = ServerTool::new("ask").task(TaskMode::Required).handler(|ctx: Context| async move {
         let first: String = ctx.elicit("First?").await?;
         let second: String = ctx.elicit("Second?").await?;
         Ok::<_, ToolError>(format!("{first}, {second}"))
@@ -52,7 +52,7 @@ async fn input_requests_of_a_task_are_answered_by_the_handlers() {
     let client = Client::connect(server(tool))
         .negotiation(NegotiationMode::Stateless)
         .capabilities(capabilities())
-        .on::<request::Elicit, _, _>(|params| async move {
+        .on_elicit(|params, _| async move {
             let answer = params.message().to_lowercase();
             Ok(ElicitResult::accept(json!({ "answer": answer }).as_object().cloned().unwrap()))
         })
@@ -137,7 +137,7 @@ async fn a_task_of_a_dropped_call_is_cancelled_in_any_round() {
     for rounds in 0..3 {
         let (here, there) = memory::pair(1 << 16);
         let mut server = RawPeer::new(there);
-        let roots = || async { Ok(ListRootsResult::default()) };
+        let roots = |_| async { Ok(ListRootsResult::default()) };
         let connecting =
             Client::connect(here).negotiation(NegotiationMode::Stateless).tasks().on_roots(roots).into_future();
         let opening = async {
@@ -239,7 +239,7 @@ async fn an_input_request_that_is_repeated_is_answered_once() {
     let (connecting, requests) = one_task(asks);
     let client = connecting
         .capabilities(capabilities())
-        .on::<request::ListRoots, _, _>(|_| async { Ok(steadfast::ListRootsResult::default()) })
+        .on_roots(|_| async { Ok(steadfast::ListRootsResult::default()) })
         .await
         .unwrap();
     let mut call = Box::pin(client.call_tool("any", json!({})).start());
@@ -278,7 +278,7 @@ async fn the_number_of_input_requests_of_a_task_is_bounded() {
         }
         shown
     });
-    let roots = || async { Ok(ListRootsResult::default()) };
+    let roots = |_| async { Ok(ListRootsResult::default()) };
     let client = connecting.capabilities(capabilities()).on_roots(roots).await.unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
@@ -295,7 +295,7 @@ async fn remembered_input_keys_of_a_task_are_bounded_in_bytes() {
     let key = "k".repeat((1 << 20) + 1);
     let asks = json!({"status": "input_required", "inputRequests": {key: {"method": "roots/list"}}});
     let (connecting, requests) = one_task(asks);
-    let roots = || async { Ok(ListRootsResult::default()) };
+    let roots = |_| async { Ok(ListRootsResult::default()) };
     let client = connecting.capabilities(capabilities()).on_roots(roots).await.unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
@@ -314,7 +314,7 @@ async fn a_task_that_the_server_cancels_has_an_unknown_outcome() {
 async fn a_task_that_times_out_has_an_unknown_outcome_and_is_cancelled() {
     let dropped = Signal::default();
     let gone = dropped.clone();
-    let tool = ServerTool::new("forever").task(TaskSupport::Required).handler(move || {
+    let tool = ServerTool::new("forever").task(TaskMode::Required).handler(move || {
         let guard = gone.on_drop();
         async move {
             let _guard = guard;
@@ -331,7 +331,7 @@ async fn a_task_that_times_out_has_an_unknown_outcome_and_is_cancelled() {
 #[tokio::test]
 async fn a_protocol_error_of_a_task_is_the_error_of_the_call() {
     let tool = ServerTool::new("no")
-        .task(TaskSupport::Required)
+        .task(TaskMode::Required)
         .handler(|| async { Err::<String, _>(ToolError::from(steadfast::Error::invalid_params("no such thing"))) });
     let error = soon(connect(tool).await.call_tool("no", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Refused, Outcome::Refused));

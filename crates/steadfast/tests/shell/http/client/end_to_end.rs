@@ -4,8 +4,8 @@ use std::net::TcpListener as StdListener;
 
 use serde_json::json;
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{HttpOptions, ServeHttpBuilder};
-use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, Outcome, Revision, model::request};
+use steadfast::transport::http::HttpOptions;
+use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, Outcome, Revision};
 use tokio::sync::oneshot;
 
 use super::*;
@@ -25,9 +25,8 @@ impl Served {
         let listener = StdListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();
-        let serving = ServeHttpBuilder::on(server(tools), listener)
-            .with_options(options)
-            .with_shutdown(async move { drop(stopped.await) });
+        let serving =
+            server(tools).serve_http_on(listener).options(options).shutdown_when(async move { drop(stopped.await) });
         Self { url, stop: Some(stop), task: tokio::spawn(serving.run()) }
     }
 
@@ -65,7 +64,7 @@ async fn calls_and_input_requests_work_in_every_revision() {
             Client::connect(&*served.url)
                 .negotiation(era)
                 .capabilities(ClientCapabilities::new().with_elicitation_form())
-                .on::<request::Elicit, _, _>(move |_| {
+                .on_elicit(move |_, _| {
                     *counted.lock().unwrap() += 1;
                     async { Ok(ElicitResult::accept(json!({"answer": "Ann"}).as_object().cloned().unwrap())) }
                 })

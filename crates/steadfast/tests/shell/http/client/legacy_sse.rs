@@ -545,7 +545,7 @@ async fn client_and_server_of_the_library_work_over_legacy_sse() {
         let client = soon(
             Client::connect(target.clone())
                 .negotiation(era)
-                .on_elicit(|_| async {
+                .on_elicit(|_, _| async {
                     Ok(ElicitResult::accept(json!({"answer": "Ann"}).as_object().cloned().unwrap()))
                 })
                 .into_future(),

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use serde_json::{Value, json};
 use steadfast::client::Change;
-use steadfast::runtime::{Runtime, Task, Timer, TokioRuntime};
+use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
 use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, FetchRequest};
 use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
@@ -44,7 +44,7 @@ impl Runtime for Frozen {
         Box::new(Leaping { frozen: self.clone(), when: None })
     }
 
-    fn spawn(&self, task: Task) {
+    fn spawn(&self, task: RuntimeTask) {
         self.tokio.spawn(task);
     }
 
@@ -127,7 +127,7 @@ impl Slow {
         });
         let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).negotiation(OLDER);
         let runtime: Arc<dyn Runtime> = clock.clone();
-        let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
+        let client = soon(connecting.runtime(runtime).into_future()).await.unwrap();
         Self { clock, client, asked, gate, arrived }
     }
 
@@ -239,7 +239,7 @@ async fn unaccepted_cancellations_are_bounded_in_number() {
     let clock = Frozen::new();
     let runtime: Arc<dyn Runtime> = clock.clone();
     let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).negotiation(OLDER);
-    let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
+    let client = soon(connecting.runtime(runtime).into_future()).await.unwrap();
     let parked: Vec<_> = (0..1_100).map(|_| client.call_tool("park", json!({})).start()).collect();
     let all = soon(calls.subscribe().wait_for(|all| all.len() == 1_100)).await.unwrap().clone();
     // They have had the time to arrive.
@@ -266,7 +266,7 @@ async fn an_unaccepted_initialized_notification_does_not_delay_later_calls() {
     });
     let runtime: Arc<dyn Runtime> = clock.clone();
     let connecting = Client::connect(HttpTarget::new("http://near/mcp").fetch(fetch)).negotiation(OLDER);
-    let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
+    let client = soon(connecting.runtime(runtime).into_future()).await.unwrap();
     soon(asked.wait()).await;
     clock.leap(Duration::from_secs(30));
     soon(client.call_tool("any", json!({})).into_future()).await.unwrap();
@@ -506,7 +506,7 @@ async fn a_lost_session_is_noticed_although_the_call_was_dropped() {
     let connecting = Client::connect(HttpTarget::new(&url).authorize(slowly.clone())).negotiation(OLDER);
     // Time stands still while a call waits.
     let connecting = connecting.reconnect(Reconnect::default().first_pause(Duration::ZERO));
-    let client = soon(connecting.with_runtime(runtime).into_future()).await.unwrap();
+    let client = soon(connecting.runtime(runtime).into_future()).await.unwrap();
     let fence = || async { soon(client.call_tool("fence", json!({})).into_future()).await.unwrap() };
     let call = client.call_tool("lost", json!({})).start();
     soon(reached.wait()).await;

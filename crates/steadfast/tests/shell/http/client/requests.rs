@@ -281,7 +281,7 @@ async fn the_name_header_has_the_tool_resource_prompt_or_task() {
     let client = soon(connecting.into_future()).await.unwrap();
     soon(client.call_tool("tool-1", json!({})).into_future()).await.unwrap();
     soon(client.read_resource("a:1").into_future()).await.unwrap();
-    soon(client.get_prompt("prompt-1", [("a", "b")]).into_future()).await.unwrap();
+    soon(client.get_prompt("prompt-1", json!({ "a": "b" })).into_future()).await.unwrap();
     let requests = requests.lock().unwrap();
     let names: Vec<_> = requests
         .iter()

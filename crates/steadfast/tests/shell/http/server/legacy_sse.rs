@@ -271,7 +271,7 @@ async fn an_endpoint_is_unknown_to_another_principal() {
 async fn an_invalid_message_is_refused_in_the_response_of_its_post() {
     let mut limits = steadfast::Limits::default();
     limits.message_bytes = 1_000;
-    let service = HttpService::new(server([]), options().with_limits(limits));
+    let service = HttpService::new(server([]), options().limits(limits));
     let mut client = Client::open(&service, "2024-11-05").await;
     let mut garbage = client.post(&ping(1));
     garbage.body = b"{\"jsonrpc\":".to_vec();
@@ -307,7 +307,7 @@ async fn an_id_in_flight_is_refused() {
 async fn an_unread_stream_buffers_a_bounded_amount() {
     let mut limits = steadfast::Limits::default();
     limits.outbox_bytes = 4_096;
-    let service = HttpService::new(server([]), options().with_limits(limits));
+    let service = HttpService::new(server([]), options().limits(limits));
     let mut client = Client::open(&service, "2024-11-05").await;
     let mut taken = 0_i64;
     loop {
@@ -390,7 +390,7 @@ async fn a_shutdown_lets_handlers_answer_and_ends_the_stream() {
     let service = legacy([gated(&gate)]);
     let mut client = Client::open(&service, "2024-11-05").await;
     client.send(&call(1, "gated", json!({}))).await;
-    service.shut_down();
+    service.shutdown();
     assert_eq!(status(&get().to(&service).await), 503);
     gate.set();
     assert_eq!(client.message().await["result"]["content"][0]["text"], "let go");
@@ -455,7 +455,7 @@ async fn legacy_requests_count_towards_the_request_limit() {
         begun.set();
         async { std::future::pending::<()>().await }
     });
-    let options = HttpOptions::new().legacy_sse("/sse").with_limits(limits);
+    let options = HttpOptions::new().legacy_sse("/sse").limits(limits);
     let service = HttpService::new(server([tool]), options);
     let (mut taken, mut streams) = (0, Vec::new());
     for _ in 0..6 {

@@ -2,7 +2,6 @@
 
 use std::net::TcpListener;
 
-use steadfast::transport::http::ServeHttpBuilder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -98,8 +97,7 @@ async fn header_names_are_case_insensitive() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving =
-        ServeHttpBuilder::on(server([mirrored()]), listener).with_shutdown(async move { drop(stopped.await) });
+    let serving = server([mirrored()]).serve_http_on(listener).shutdown_when(async move { drop(stopped.await) });
     let served = tokio::spawn(serving.run());
     for write in [str::to_ascii_uppercase, str::to_ascii_lowercase] {
         let sent = call(&json!({"region": "eu"})).with("Mcp-Param-Region", "eu").with("connection", "close");

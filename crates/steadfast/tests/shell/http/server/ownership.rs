@@ -3,7 +3,7 @@
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::server::tasks::TaskSupport;
+use steadfast::server::tasks::TaskMode;
 use steadfast::transport::http::{HttpOptions, HttpService};
 use steadfast::{
     Principal,
@@ -69,7 +69,7 @@ async fn a_request_state_belongs_to_its_principal() {
 
 #[tokio::test]
 async fn a_task_belongs_to_its_principal() {
-    let tool = ServerTool::new("who").task(TaskSupport::Required).handler(|ctx: Context| async move { name(&ctx) });
+    let tool = ServerTool::new("who").task(TaskMode::Required).handler(|ctx: Context| async move { name(&ctx) });
     let service = identified(tool);
     let begun = post(&service, "ann", "tools/call", "who", json!({"name": "who"})).await;
     let id = begun["result"]["taskId"].as_str().unwrap().to_owned();

@@ -1,6 +1,6 @@
 //! Principals over HTTP: which tools and tasks they may use.
 
-use steadfast::server::tasks::TaskSupport;
+use steadfast::server::tasks::TaskMode;
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn knows_tasks(sent: Sent) -> Sent {
 async fn every_request_about_a_task_of_another_principal_is_refused() {
     let (begun, dropped) = (Signal::default(), Signal::default());
     let signals = (begun.clone(), dropped.clone());
-    let tool = ServerTool::new("long").task(TaskSupport::Required).handler(move || {
+    let tool = ServerTool::new("long").task(TaskMode::Required).handler(move || {
         let (begun, dropped) = signals.clone();
         async move {
             let _dropped = dropped.on_drop();
@@ -78,7 +78,7 @@ async fn a_tool_knows_its_principal_and_can_refuse() {
 async fn completions_may_depend_on_the_principal() {
     use steadfast::CompleteContext;
     let prompt = steadfast::server::ServerPrompt::new("letter")
-        .argument("to", "", true)
+        .required_argument("to", "")
         .complete("to", |_: String, _: CompleteContext, ctx: Context| async move {
             match ctx.principal() {
                 Some(who) if format!("{who:?}").contains("ann") => vec!["ann's friend"],

@@ -217,7 +217,7 @@ async fn the_request_limit_covers_all_sessions_and_a_cancellation_frees_a_slot()
     let (begun, dropped) = (Signal::default(), Signal::default());
     let mut limits = steadfast::Limits::default();
     limits.in_flight = 2;
-    let service = HttpService::new(server([forever(&begun, &dropped)]), HttpOptions::new().with_limits(limits));
+    let service = HttpService::new(server([forever(&begun, &dropped)]), HttpOptions::new().limits(limits));
     let (one, two) = (open(&service, "2025-11-25").await, open(&service, "2025-11-25").await);
     for session in [&one, &two] {
         // Their clients do not wait for them, and they go on.
@@ -460,7 +460,7 @@ async fn a_shutdown_lets_handlers_answer_and_ends_every_stream() {
     let session = open(&service, "2025-11-25").await;
     let running = Sent::in_session(&session, &call(1, "gated", json!({}))).to(&service).await;
     let listening = Events::of(get(&session).to(&service).await);
-    service.shut_down();
+    service.shutdown();
     gate.set();
     assert!(Events::of(running).all().await[0]["result"].is_object());
     assert!(listening.all().await.is_empty());
@@ -470,7 +470,7 @@ async fn a_shutdown_lets_handlers_answer_and_ends_every_stream() {
 fn patient() -> HttpOptions {
     let mut limits = steadfast::Limits::default();
     (limits.drain_window, limits.drain_deadline) = (Duration::from_secs(600), Duration::from_secs(601));
-    HttpOptions::new().with_limits(limits)
+    HttpOptions::new().limits(limits)
 }
 
 /// What a handler waits for in the drain window, it can only get if it is taken.
@@ -488,7 +488,7 @@ async fn responses_and_cancellations_are_accepted_while_the_service_drains() {
     assert_eq!(question["method"], "roots/list");
     let waiting = tokio::spawn(Sent::in_session(&session, &call(2, "forever", json!({}))).begin(&service));
     soon(begun.wait()).await;
-    service.shut_down();
+    service.shutdown();
     assert_eq!(status(&Sent::in_session(&session, &call(3, "asks", json!({}))).to(&service).await), 503);
     let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
     assert_eq!(status(&Sent::in_session(&session, &cancelled).to(&service).await), 202);
@@ -546,7 +546,7 @@ async fn no_session_opens_once_a_shutdown_has_begun() {
     let mut response = service.call(request);
     let begun = std::future::poll_fn(|cx| Poll::Ready(response.as_mut().poll(cx))).await;
     assert!(begun.is_pending(), "its body is on the way");
-    service.shut_down();
+    service.shutdown();
     let params =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});

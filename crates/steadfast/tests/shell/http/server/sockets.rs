@@ -2,7 +2,6 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use steadfast::transport::http::ServeHttpBuilder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -20,8 +19,8 @@ pub(super) fn serve(tools: impl IntoIterator<Item = ServerTool>, options: HttpOp
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
-    let serving = ServeHttpBuilder::on(server(tools), listener).with_options(options);
-    let serving = serving.with_shutdown(async move { drop(stopped.await) });
+    let serving = server(tools).serve_http_on(listener).options(options);
+    let serving = serving.shutdown_when(async move { drop(stopped.await) });
     Running { address, stop: Some(stop), served: tokio::spawn(serving.run()) }
 }
 
@@ -151,8 +150,7 @@ async fn a_handler_that_blocks_its_thread_delays_no_other_request() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving =
-        ServeHttpBuilder::on(server([tool, echo()]), listener).with_shutdown(async move { drop(stopped.await) });
+    let serving = server([tool, echo()]).serve_http_on(listener).shutdown_when(async move { drop(stopped.await) });
     let served = handlers.spawn(serving.run());
     let mut blocked = TcpStream::connect(address).await.unwrap();
     let sent = Sent::modern(1, "tools/call", json!({"name": "block"}));
@@ -248,7 +246,7 @@ async fn a_connection_without_a_request_yet_is_answered_while_the_server_drains(
     let gate = Signal::default();
     let mut limits = steadfast::Limits::default();
     (limits.drain_window, limits.drain_deadline) = (Duration::from_secs(600), Duration::from_secs(601));
-    let running = serve([gated(&gate), echo()], HttpOptions::new().with_limits(limits));
+    let running = serve([gated(&gate), echo()], HttpOptions::new().limits(limits));
     let address = running.address;
     let params = json!({"name": "gated", "_meta": {"progressToken": 1}});
     let mut busy = send(address, Sent::modern(1, "tools/call", params)).await;
@@ -281,7 +279,7 @@ async fn a_response_is_accepted_on_a_new_connection_while_the_server_drains() {
     });
     let mut limits = steadfast::Limits::default();
     (limits.drain_window, limits.drain_deadline) = (Duration::from_secs(600), Duration::from_secs(601));
-    let running = serve([asks], HttpOptions::new().with_limits(limits));
+    let running = serve([asks], HttpOptions::new().limits(limits));
     let address = running.address;
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
         "clientInfo": {"name": "t", "version": "1"}});

@@ -101,7 +101,7 @@ async fn a_shutdown_sends_an_error_for_a_handler_that_does_not_end() {
     let service = HttpService::new(server, HttpOptions::new());
     let response = tokio::spawn(Sent::modern(1, "tools/call", json!({"name": "forever"})).begin(&service));
     soon(begun.wait()).await;
-    service.shut_down();
+    service.shutdown();
     let answer = body(response.await.unwrap()).await;
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32603)));
     soon(dropped.wait()).await;
@@ -126,7 +126,7 @@ async fn a_subscription_is_a_stream_that_ends_with_its_result() {
     let second = events.message().await.unwrap();
     assert_eq!(second["method"], "notifications/tools/list_changed");
     assert_eq!(second["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7);
-    service.shut_down();
+    service.shutdown();
     let rest = events.all().await;
     assert_eq!((rest.len(), &rest[0]["id"], rest[0]["result"].is_object()), (1, &json!(7), true));
 }
@@ -145,7 +145,7 @@ async fn the_handler_deadline_holds_although_the_client_does_not_read() {
     });
     let mut limits = Limits::default();
     limits.handler_deadline = Some(Duration::from_millis(50));
-    let service = HttpService::new(server([tool]), HttpOptions::new().with_limits(limits));
+    let service = HttpService::new(server([tool]), HttpOptions::new().limits(limits));
     let params = json!({"name": "stuck", "_meta": {"progressToken": "p"}});
     let unread = Sent::modern(1, "tools/call", params).to(&service).await;
     soon(dropped.wait()).await;

@@ -1,7 +1,7 @@
 //! 2026-07-28: `subscriptions/listen`, whose response is a stream of notifications.
 
 use steadfast::ServerResource;
-use steadfast::server::tasks::TaskSupport;
+use steadfast::server::tasks::TaskMode;
 
 use super::*;
 
@@ -75,7 +75,7 @@ async fn a_shutdown_ends_every_stream_with_its_result() {
     let service = HttpService::new(with_note(), HttpOptions::new());
     let (one, _) = open(&service, listen(1, json!({"toolsListChanged": true}))).await;
     let (two, _) = open(&service, listen(2, json!({}))).await;
-    service.shut_down();
+    service.shutdown();
     for (id, events) in [(1, one), (2, two)] {
         let rest = events.all().await;
         let result = &rest[0]["result"];
@@ -89,7 +89,7 @@ async fn a_subscription_to_tasks_is_limited_to_its_principal() {
     let go = Signal::default();
     let waiting = {
         let go = go.clone();
-        ServerTool::new("waiting").task(TaskSupport::Required).handler(move || {
+        ServerTool::new("waiting").task(TaskMode::Required).handler(move || {
             let go = go.clone();
             async move {
                 go.wait().await;
@@ -123,7 +123,7 @@ async fn a_subscription_to_tasks_is_limited_to_its_principal() {
 
 #[tokio::test]
 async fn subscribing_to_tasks_without_the_extension_is_a_bad_request() {
-    let service = service([ServerTool::new("t").task(TaskSupport::Optional).handler(|| async {})]);
+    let service = service([ServerTool::new("t").task(TaskMode::Optional).handler(|| async {})]);
     let params = json!({"notifications": {"taskIds": ["any"]}});
     let response = Sent::modern(1, "subscriptions/listen", params).to(&service).await;
     assert_eq!(status(&response), 400);

@@ -181,7 +181,7 @@ async fn a_shutdown_lets_running_calls_finish() {
     let (here, there) = steadfast::transport::memory::pair(1024);
     let stop = Signal::default();
     let stopping = stop.clone();
-    let serving = server([tool]).serve(there).with_shutdown(async move { stopping.wait().await });
+    let serving = server([tool]).serve(there).shutdown_when(async move { stopping.wait().await });
     let served = tokio::spawn(serving.into_future());
     let client = Client::connect(here).await.unwrap();
     let call = client.call_tool("last", json!({})).start();

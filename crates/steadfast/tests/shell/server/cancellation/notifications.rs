@@ -15,7 +15,7 @@ async fn in_2026_a_server_sends_no_cancellation() {
     let server = Server::builder("test", "1").tools(tools).limits(limits).build();
     let (here, there) = memory::pair(1 << 16);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    tokio::spawn(server.clone().serve(there).with_shutdown(async { _ = stopped.await }).into_future());
+    tokio::spawn(server.clone().serve(there).shutdown_when(async { _ = stopped.await }).into_future());
     let mut peer = Peer::modern(&server, json!({"elicitation": {}}));
     peer.raw = RawPeer::new(here);
     // By the client, by the deadline, by a panic, by a failure, with a question, and well.

@@ -13,8 +13,7 @@ use steadfast::server::{ElicitOutcome, Need, StateKeys};
 use steadfast::transport::stream::StreamTransport;
 use steadfast::{
     CacheHints, CacheScope, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
-    FormField, FormSchema, JsonObject, ListRootsResult, Revision, Root,
-    model::{code, request},
+    FormField, FormSchema, JsonObject, ListRootsResult, Revision, Root, model::code,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -282,7 +281,7 @@ async fn a_declined_elicitation_is_a_tool_result() {
         Ok::<_, ToolError>(match outcome {
             ElicitOutcome::Accepted(_) => "accepted",
             ElicitOutcome::Declined => "declined",
-            ElicitOutcome::Dismissed => "dismissed",
+            _ => "dismissed",
         })
     });
     let mut client = Modern::new(server([greet(), polite]));
@@ -433,7 +432,7 @@ async fn once_runs_a_step_only_once() {
                 number: usize,
             }
             let ticket = ctx.once("ticket", async { Ticket { number: count.fetch_add(1, Ordering::SeqCst) } }).await?;
-            let failed: steadfast::Result<u8> = ctx.try_once("fails", async { Err(ToolError::new("no")) }).await;
+            let failed: steadfast::ToolResult<u8> = ctx.try_once("fails", async { Err(ToolError::new("no")) }).await;
             assert!(failed.is_err());
             ctx.elicit::<bool>(format!("Use {}?", ticket.number)).await?;
             Ok::<_, ToolError>(ticket.number.to_string())
@@ -495,9 +494,9 @@ async fn in_older_revisions_input_is_requested_by_calls_to_the_client() {
         let client = Client::connect(server([three_at_once(), greet()]))
             .negotiation(NegotiationMode::Handshake(revision))
             .capabilities(ClientCapabilities::new().with_roots(false).with_sampling().with_elicitation_form())
-            .on::<request::ListRoots, _, _>(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///a")])) })
-            .on::<request::CreateMessage, _, _>(|_| async { Ok(CreateMessageResult::new("m", Content::text("hi"))) })
-            .on::<request::Elicit, _, _>(|params| async move {
+            .on_roots(|_| async { Ok(ListRootsResult::new(vec![Root::new("file:///a")])) })
+            .on_sample(|_, _| async { Ok(CreateMessageResult::new("m", Content::text("hi"))) })
+            .on_elicit(|params, _| async move {
                 let content = match params.message() {
                     "Name?" => json!({"answer": "Ann"}),
                     _ => json!({"name": "Ann", "age": 3}),
@@ -522,7 +521,7 @@ async fn a_url_elicitation_has_an_id_in_the_revision_that_needs_one() {
     let client = Client::connect(server([visit]))
         .negotiation(NegotiationMode::Handshake(Revision::V2025_11_25))
         .capabilities(ClientCapabilities::new().with_elicitation_url())
-        .on::<request::Elicit, _, _>(|params| async move {
+        .on_elicit(|params, _| async move {
             let ElicitParams::Url(params) = params else { panic!("a URL") };
             assert!(!params.elicitation_id.unwrap_or_default().is_empty());
             Ok(ElicitResult::agree())

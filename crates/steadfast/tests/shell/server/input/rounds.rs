@@ -81,7 +81,7 @@ async fn no_input_key_is_used_twice_in_a_request() {
 #[tokio::test]
 async fn only_calls_prompts_and_resources_can_request_input() {
     let prompt = ServerPrompt::new("p")
-        .argument("x", "", true)
+        .required_argument("x", "")
         .complete("x", |_: String, _: CompleteContext, ctx: Context| async move {
             let refused = ctx.elicit::<String>("?").await.unwrap_err();
             vec![refused.to_string()]

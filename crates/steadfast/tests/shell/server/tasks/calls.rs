@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::server::tasks::{MemoryTaskStore, StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskSupport};
+use steadfast::server::tasks::{MemoryTaskStore, StoreFuture, TaskMode, TaskRecord, TaskSettings, TaskStore};
 use steadfast::transport::Transport;
 use steadfast::transport::memory::{self, MemoryTransport};
 
@@ -93,7 +93,7 @@ impl Peer {
 
 /// A tool as a task.
 fn task(tool: steadfast::server::ToolBuilder) -> steadfast::server::ToolBuilder {
-    tool.task(TaskSupport::Optional)
+    tool.task(TaskMode::Optional)
 }
 
 pub(super) fn server(tools: impl IntoIterator<Item = ServerTool>) -> Server {
@@ -215,7 +215,7 @@ async fn a_task_that_expires_is_stopped_and_forgotten() {
 #[tokio::test]
 async fn a_client_without_the_tasks_extension_gets_the_result_or_a_missing_capability_error() {
     let optional = task(ServerTool::new("optional")).handler(|| async { "at once" });
-    let required = ServerTool::new("required").task(TaskSupport::Required).handler(|| async { "never" });
+    let required = ServerTool::new("required").task(TaskMode::Required).handler(|| async { "never" });
     let mut peer = Peer::of(server([optional, required]));
     peer.capabilities = json!({});
     let answer = peer.ask("tools/call", json!({ "name": "optional" })).await;
@@ -256,7 +256,7 @@ async fn input_before_a_task_starts_is_known_to_it() {
         Ok(ctx.elicit::<String>("Who are you?").key("name").await?)
     }
     let greeting = ServerTool::new("greeting")
-        .task(TaskSupport::Required)
+        .task(TaskMode::Required)
         .ask_first(|ctx: Context| async move { name(ctx).await.map(drop) })
         .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("Hello, {}!", name(ctx).await?)) });
     let mut peer = Peer::of(server([greeting]));

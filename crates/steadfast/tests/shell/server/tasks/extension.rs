@@ -1,6 +1,6 @@
 //! Calls that run as tasks (the extension of 2026-07-28).
 
-use steadfast::server::tasks::{MemoryTaskStore, StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskSupport};
+use steadfast::server::tasks::{MemoryTaskStore, StoreFuture, TaskMode, TaskRecord, TaskSettings, TaskStore};
 
 use crate::server::*;
 
@@ -11,7 +11,7 @@ fn knows_tasks() -> Value {
 }
 
 fn optional(name: &str) -> steadfast::server::ToolBuilder {
-    ServerTool::new(name).task(TaskSupport::Optional)
+    ServerTool::new(name).task(TaskMode::Optional)
 }
 
 /// Asks for three words, one after the other.

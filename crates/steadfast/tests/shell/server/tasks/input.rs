@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast::prelude::*;
 use steadfast::server::StateKeys;
-use steadfast::server::tasks::TaskSupport;
+use steadfast::server::tasks::TaskMode;
 
 use super::calls::{Peer, server};
 
@@ -20,7 +20,7 @@ fn answer() -> serde_json::Value {
 #[tokio::test]
 async fn the_answer_to_a_task_is_not_too_late_when_a_sealed_state_would_have_expired() {
     let greeting = ServerTool::new("greeting")
-        .task(TaskSupport::Required)
+        .task(TaskMode::Required)
         .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("Hello, {}!", name(ctx).await?)) });
     let keys = StateKeys::new([1; 32]).lifetime(Duration::ZERO);
     let mut peer = Peer::of(Server::builder("test", "1").tool(greeting).state_keys(keys).build());
@@ -35,7 +35,7 @@ async fn the_answer_to_a_task_is_not_too_late_when_a_sealed_state_would_have_exp
 #[tokio::test]
 async fn a_call_with_unknown_members_becomes_a_task_that_knows_its_first_input() {
     let greeting = ServerTool::new("greeting")
-        .task(TaskSupport::Required)
+        .task(TaskMode::Required)
         .ask_first(|ctx: Context| async move { name(ctx).await.map(drop) })
         .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("Hello, {}!", name(ctx).await?)) });
     let mut peer = Peer::of(server([greeting]));
@@ -50,7 +50,7 @@ async fn a_call_with_unknown_members_becomes_a_task_that_knows_its_first_input()
 
 #[tokio::test]
 async fn a_state_of_another_request_is_refused_before_a_task_is_created() {
-    let tool = ServerTool::new("t").task(TaskSupport::Required).handler(|| async {});
+    let tool = ServerTool::new("t").task(TaskMode::Required).handler(|| async {});
     let mut peer = Peer::of(server([tool]));
     let refused = peer.ask("tools/call", json!({ "name": "t", "requestState": "forged" })).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
@@ -58,7 +58,7 @@ async fn a_state_of_another_request_is_refused_before_a_task_is_created() {
 
 #[tokio::test]
 async fn the_handler_of_a_task_knows_the_name_of_the_client() {
-    let who = ServerTool::new("who").task(TaskSupport::Required).handler(|ctx: Context| async move {
+    let who = ServerTool::new("who").task(TaskMode::Required).handler(|ctx: Context| async move {
         ctx.client().info().map_or_else(|| "nobody".to_owned(), |client| client.name.clone())
     });
     let mut peer = Peer::of(server([who]));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steadfast::Limits;
 use steadfast::prelude::*;
-use steadfast::server::tasks::TaskSupport;
+use steadfast::server::tasks::TaskMode;
 use steadfast::transport::memory;
 
 use crate::support::RawPeer;
@@ -54,7 +54,7 @@ fn is_task(message: &Value, status: &str) -> bool {
 
 /// Asks for a name, and greets.
 fn greeting() -> ServerTool {
-    ServerTool::new("greeting").task(TaskSupport::Required).handler(|ctx: Context| async move {
+    ServerTool::new("greeting").task(TaskMode::Required).handler(|ctx: Context| async move {
         let name: String = ctx.elicit("Who are you?").key("name").await?;
         Ok::<_, ToolError>(format!("Hello, {name}!"))
     })
@@ -62,7 +62,7 @@ fn greeting() -> ServerTool {
 
 fn waiting(go: &Signal) -> ServerTool {
     let go = go.clone();
-    ServerTool::new("waiting").task(TaskSupport::Optional).handler(move || {
+    ServerTool::new("waiting").task(TaskMode::Optional).handler(move || {
         let go = go.clone();
         async move {
             go.wait().await;
@@ -110,7 +110,7 @@ async fn subscribing_to_an_ended_task_notifies_its_status() {
 
 #[tokio::test]
 async fn progress_of_a_task_is_its_status_message() {
-    let reporting = ServerTool::new("reporting").task(TaskSupport::Required).handler(|ctx: Context| async move {
+    let reporting = ServerTool::new("reporting").task(TaskMode::Required).handler(|ctx: Context| async move {
         ctx.progress(0.5, "half way");
         std::future::pending::<()>().await;
     });
@@ -172,7 +172,7 @@ async fn subscriptions_to_resources_and_tasks_share_a_limit() {
 async fn a_subscription_to_tasks_ends_with_its_result() {
     let (here, there) = memory::pair(65_536);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = crate::server([greeting()]).serve(there).with_shutdown(async { _ = stopped.await });
+    let serving = crate::server([greeting()]).serve(there).shutdown_when(async { _ = stopped.await });
     let served = tokio::spawn(serving.into_future());
     let mut raw = RawPeer::new(here);
     raw.send(&listen(1, &json!({"taskIds": ["none"]}))).await;

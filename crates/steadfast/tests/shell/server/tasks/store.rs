@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast::model::TaskStatus;
 use steadfast::prelude::*;
-use steadfast::server::tasks::{StoreFuture, TaskRecord, TaskSettings, TaskStore, TaskStoreError, TaskSupport};
+use steadfast::server::tasks::{StoreFuture, TaskMode, TaskRecord, TaskSettings, TaskStore, TaskStoreError};
 
 use super::calls::Peer;
 use crate::{Signal, soon};
@@ -56,7 +56,7 @@ async fn a_task_is_stopped_when_it_expires_although_its_store_still_has_it() {
     let dropped = Signal::default();
     let forever = {
         let dropped = dropped.clone();
-        ServerTool::new("forever").task(TaskSupport::Required).handler(move || {
+        ServerTool::new("forever").task(TaskMode::Required).handler(move || {
             let dropped = dropped.on_drop();
             async move {
                 let _dropped = dropped;
@@ -74,7 +74,7 @@ async fn progress_of_a_task_is_stored_once_per_poll_interval() {
     let store = OneTask::default();
     let reporting = {
         let stored = store.stored.clone();
-        ServerTool::new("reporting").task(TaskSupport::Required).handler(move |ctx: Context| {
+        ServerTool::new("reporting").task(TaskMode::Required).handler(move |ctx: Context| {
             let stored = stored.clone();
             async move {
                 ctx.progress(0.1, "the first");

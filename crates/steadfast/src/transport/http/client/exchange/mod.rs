@@ -26,7 +26,7 @@ use super::shared::Shared;
 use super::stream::backoff::StreamBackoff;
 use super::stream::events::{Events, StreamEvent, is_events};
 use super::task::RequestTask;
-use crate::runtime::Task;
+use crate::runtime::RuntimeTask;
 use crate::runtime::timeout::{sleep, timeout_at};
 use refusal::{lost, request_failed};
 
@@ -127,7 +127,7 @@ impl MessagePost {
         }
         let in_session = self.mirrored.is_none() && self.shared.session().id.is_some();
         let mut sent = self.shared.send(self.request(body.clone())).await;
-        if mutant!(ResendInterrupted) && matches!(&sent, Err(RequestError::Failed(error)) if error.is_sent()) {
+        if mutant!(ResendInterrupted) && matches!(&sent, Err(RequestError::Failed(error)) if error.may_be_sent()) {
             sent = self.shared.send(self.request(body.clone())).await;
         }
         let response = sent.map_err(request_failed)?;
@@ -263,7 +263,7 @@ impl MessagePost {
 
     /// Hands the rest of a response to a task of its own, which the driver owns.
     async fn leave_tail(&self, events: Events) {
-        let mut tail: Task = Box::pin(events.finish());
+        let mut tail: RuntimeTask = Box::pin(events.finish());
         let ended = std::future::poll_fn(|cx| Poll::Ready(tail.as_mut().poll(cx).is_ready())).await;
         if !ended {
             let runtime = Arc::clone(&self.shared.runtime);

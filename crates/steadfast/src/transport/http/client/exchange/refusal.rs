@@ -100,9 +100,9 @@ pub(crate) fn request_failed(why: RequestError) -> CallEnd {
     match why {
         // The authorizer has tried what it could: a retry changes nothing.
         RequestError::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
-        RequestError::Failed(error) if error.is_unwritable() => CallEnd::Unsendable(error.to_string()),
+        RequestError::Failed(error) if error.is_invalid_request() => CallEnd::Unsendable(error.to_string()),
         RequestError::Failed(error) => {
-            CallEnd::Lost { sent: error.is_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
+            CallEnd::Lost { sent: error.may_be_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
         }
     }
 }

@@ -119,7 +119,7 @@ impl FetchError {
     ///
     /// let cut = io::Error::from(io::ErrorKind::ConnectionReset);
     /// let error = FetchError::interrupted("the server hung up").with_source(cut);
-    /// assert!(error.is_sent() && error.source().is_some_and(|source| source.is::<io::Error>()));
+    /// assert!(error.may_be_sent() && error.source().is_some_and(|source| source.is::<io::Error>()));
     /// ```
     pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
@@ -127,12 +127,12 @@ impl FetchError {
     }
 
     /// Whether the server may have seen the request.
-    pub fn is_sent(&self) -> bool {
+    pub fn may_be_sent(&self) -> bool {
         self.kind == FetchErrorKind::Broken
     }
 
     /// Whether the request is not valid HTTP.
-    pub fn is_unwritable(&self) -> bool {
+    pub fn is_invalid_request(&self) -> bool {
         self.kind == FetchErrorKind::Unwritable
     }
 }
@@ -186,11 +186,11 @@ mod tests {
             (FetchError::invalid_request("no"), false, true),
             (FetchError::interrupted("no"), true, false),
         ] {
-            assert_eq!((error.is_sent(), error.is_unwritable()), (sent, unwritable), "{error:?}");
+            assert_eq!((error.may_be_sent(), error.is_invalid_request()), (sent, unwritable), "{error:?}");
             assert!(error.source().is_none());
             let error = error.with_source("because");
             assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("because"));
-            assert_eq!((error.is_sent(), error.is_unwritable()), (sent, unwritable), "{error:?}");
+            assert_eq!((error.may_be_sent(), error.is_invalid_request()), (sent, unwritable), "{error:?}");
         }
     }
 }

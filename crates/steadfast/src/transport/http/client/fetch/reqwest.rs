@@ -124,7 +124,7 @@ mod tests {
         let url = Url::parse("http://127.0.0.1:1/?key=s3cret").unwrap();
         let client = Network::default().client(&url).unwrap();
         let error = failed(client.get(url).send().await.unwrap_err());
-        assert!(!error.is_sent() && !error.is_unwritable());
+        assert!(!error.may_be_sent() && !error.is_invalid_request());
         assert!(error.source().is_some_and(<dyn std::error::Error>::is::<reqwest::Error>));
         assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
     }

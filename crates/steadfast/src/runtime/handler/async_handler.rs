@@ -1,0 +1,25 @@
+//! The closures that handle requests and notifications of a vendor, and requests of a server to its client.
+
+/// An `async` function or closure of the parameters of a message and of a context.
+///
+/// It is implemented for every `Fn(Params, Context) -> Future`, and only for these.
+#[diagnostic::on_unimplemented(
+    message = "this is not a handler",
+    label = "not a handler",
+    note = "a handler looks like this: `|params, ctx| async move {{ .. }}`",
+    note = "the future has to be `Send`: hold no `Rc`, `RefCell` borrow or lock guard across an `.await`"
+)]
+pub trait AsyncHandler<Params, Context, Output>:
+    Fn(Params, Context) -> <Self as AsyncHandler<Params, Context, Output>>::Future + Send + Sync + 'static
+{
+    /// The future of one call.
+    type Future: Future<Output = Output> + Send + 'static;
+}
+
+impl<F, A, Params, Context, Output> AsyncHandler<Params, Context, Output> for F
+where
+    F: Fn(Params, Context) -> A + Send + Sync + 'static,
+    A: Future<Output = Output> + Send + 'static,
+{
+    type Future = A;
+}
