@@ -5,7 +5,7 @@ use clap::{Parser, ValueEnum};
 use std::net::TcpListener;
 use std::time::Duration;
 use steadfast::prelude::*;
-use steadfast::transport::http::{HttpOptions, HttpService};
+use steadfast::transport::http::{HttpServerOptions, HttpService};
 
 #[derive(Parser)]
 struct Options {
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Failure> {
                 // Without it events wait for acknowledgements; a stream that is closed already needs it no more.
                 let _ = stream.set_nodelay(true);
             });
-            let service = HttpService::new(Reference, HttpOptions::new());
+            let service = HttpService::new(Reference, HttpServerOptions::new());
             axum::serve(listener, axum::Router::new().route_service(PATH, service)).await?;
         }
     }

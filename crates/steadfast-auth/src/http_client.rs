@@ -8,20 +8,20 @@ use bytes::Bytes;
 use http::{Request, Response, Uri};
 
 /// The future of a response, returned by [`HttpClient::send`].
-pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<Payload>, HttpError>> + Send + 'a>>;
+pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpPayload>, HttpError>> + Send + 'a>>;
 
 /// Sends a request and returns the whole response.
 ///
 /// An implementation must verify certificates, follow no redirect (a redirected introspection would send a token to another
 /// host), stop reading when the body exceeds `limit` bytes, have a timeout, and log neither headers nor bodies. If it resolves
-/// names itself, it must not connect to a more private network than that of the [`ReferrerHost`] in the request's extensions.
+/// names itself, it must not connect to a more private network than that of the [`MetadataSourceHost`] in the request's extensions.
 pub trait HttpClient: Send + Sync + 'static {
     /// Sends the request.
-    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_>;
+    fn send(&self, request: Request<HttpPayload>, limit: usize) -> ResponseFuture<'_>;
 }
 
 impl<C: HttpClient + ?Sized> HttpClient for std::sync::Arc<C> {
-    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, limit: usize) -> ResponseFuture<'_> {
         (**self).send(request, limit)
     }
 }
@@ -31,9 +31,9 @@ impl<C: HttpClient + ?Sized> HttpClient for std::sync::Arc<C> {
 ///
 /// It is absent if the application itself chose the URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReferrerHost(String);
+pub struct MetadataSourceHost(String);
 
-impl ReferrerHost {
+impl MetadataSourceHost {
     /// The server with this host name or address.
     pub fn new(host: impl Into<String>) -> Self {
         Self(host.into())
@@ -47,9 +47,9 @@ impl ReferrerHost {
 
 /// The body of a request or a response. It may contain a token, so its `Debug` shows only its length.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Payload(Bytes);
+pub struct HttpPayload(Bytes);
 
-impl Payload {
+impl HttpPayload {
     /// The bytes.
     pub fn into_bytes(self) -> Bytes {
         self.0
@@ -61,15 +61,15 @@ impl Payload {
     }
 }
 
-impl<T: Into<Bytes>> From<T> for Payload {
+impl<T: Into<Bytes>> From<T> for HttpPayload {
     fn from(bytes: T) -> Self {
         Self(bytes.into())
     }
 }
 
-impl fmt::Debug for Payload {
+impl fmt::Debug for HttpPayload {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Payload({} bytes)", self.0.len())
+        write!(formatter, "HttpPayload({} bytes)", self.0.len())
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_payload_is_not_in_its_debug_form() {
-        let request = Request::new(Payload::from("token=s3cr3t"));
+        let request = Request::new(HttpPayload::from("token=s3cr3t"));
         let shown = format!("{request:?}");
         assert!(!shown.contains("s3cr3t") && shown.contains("12 bytes"), "{shown}");
     }

@@ -7,7 +7,7 @@
 //! ```
 //! use http::{Request, Response};
 //! use http_body_util::Full;
-//! use steadfast_auth::resource_server::{Principal, TokenRejection, BearerLayer, ResourceMetadata, Token, verify_with};
+//! use steadfast_auth::resource_server::{Principal, TokenRejection, BearerLayer, ResourceMetadata, AccessToken, verify_with};
 //! use tower::{Layer, ServiceExt, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -17,7 +17,7 @@
 //!     .scopes("files:read".parse()?);
 //!
 //! // Verifies tokens: here a closure; use JwtVerifier or Introspection for real ones.
-//! let verifier = verify_with(async |token: Token| match token.expose() {
+//! let verifier = verify_with(async |token: AccessToken| match token.expose() {
 //!     "good" => Ok(Principal::new("alice").with_scopes("files:read".parse().unwrap_or_default())),
 //!     _ => Err(TokenRejection::Invalid("unknown token")),
 //! });
@@ -58,10 +58,10 @@
 //! and claims of the token of their request. Sessions, tasks and the state between input rounds are bound to it.
 //!
 //! ```
-//! use steadfast::transport::http::{HttpOptions, HttpService};
+//! use steadfast::transport::http::{HttpServerOptions, HttpService};
 //! use steadfast::{Context, Server, ServerTool};
 //! use steadfast_auth::resource_server::{BearerLayer, ResourceMetadata};
-//! # use steadfast_auth::resource_server::{Principal, TokenRejection, Token, verify_with};
+//! # use steadfast_auth::resource_server::{Principal, TokenRejection, AccessToken, verify_with};
 //! use tower::Layer;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,9 +70,9 @@
 //! });
 //! let server = Server::builder("files", "1.0.0").tools([whoami]).build();
 //! let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?;
-//! # let verifier = verify_with(async |_: Token| Err::<Principal, _>(TokenRejection::Invalid("unknown token")));
+//! # let verifier = verify_with(async |_: AccessToken| Err::<Principal, _>(TokenRejection::Invalid("unknown token")));
 //!
-//! let service = HttpService::new(server, HttpOptions::new());
+//! let service = HttpService::new(server, HttpServerOptions::new());
 //! let service = BearerLayer::new(verifier, &metadata).layer(service);
 //! let service = metadata.layer().layer(service);
 //! # drop(service);
@@ -100,7 +100,9 @@ mod resolver;
 pub mod resource_server;
 mod scope;
 
-pub use crate::http_client::{HttpClient, HttpError, InsecureEndpoint, Payload, ReferrerHost, ResponseFuture};
+pub use crate::http_client::{
+    HttpClient, HttpError, HttpPayload, InsecureEndpoint, MetadataSourceHost, ResponseFuture,
+};
 #[cfg(feature = "reqwest")]
 pub use crate::reqwest_client::ReqwestClient;
 pub use steadfast_model::{InvalidScope, Scopes};
@@ -108,4 +110,4 @@ pub use steadfast_model::{InvalidScope, Scopes};
 /// The example of the README, compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+struct ReadmeDoctests;

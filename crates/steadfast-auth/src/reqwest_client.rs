@@ -9,7 +9,7 @@ use http::{Request, Response};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::resolver::{PinnedHost, PinningResolver};
-use crate::{HttpClient, HttpError, Payload, ResponseFuture};
+use crate::{HttpClient, HttpError, HttpPayload, ResponseFuture};
 
 /// An [`HttpClient`] with reqwest: certificates are verified with the trust store of the operating system, and redirects are not
 /// followed. A host that a server refers to is not contacted if it resolves to a more private network than the server's.
@@ -37,7 +37,7 @@ impl ReqwestClient {
     }
 
     /// The client for a request, restricted to the allowed addresses.
-    async fn client(&self, request: &Request<Payload>) -> Result<reqwest::Client, HttpError> {
+    async fn client(&self, request: &Request<HttpPayload>) -> Result<reqwest::Client, HttpError> {
         let Some(names) = &self.names else { return Ok(self.client.clone()) };
         let Some(pinned) = names.pin(request).await? else { return Ok(self.client.clone()) };
         self.pinned(&pinned)
@@ -75,10 +75,10 @@ fn tls() -> Result<rustls::ClientConfig, HttpError> {
 }
 
 impl HttpClient for ReqwestClient {
-    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, limit: usize) -> ResponseFuture<'_> {
         Box::pin(async move {
             let client = self.client(&request).await?;
-            let request = reqwest::Request::try_from(request.map(Payload::into_bytes)).map_err(describe)?;
+            let request = reqwest::Request::try_from(request.map(HttpPayload::into_bytes)).map_err(describe)?;
             let mut response = client.execute(request).await.map_err(describe)?;
             let mut body = BytesMut::new();
             while let Some(chunk) = response.chunk().await.map_err(describe)? {
@@ -87,7 +87,7 @@ impl HttpClient for ReqwestClient {
                 }
                 body.extend_from_slice(&chunk);
             }
-            let mut answer = Response::new(Payload::from(body));
+            let mut answer = Response::new(HttpPayload::from(body));
             *answer.status_mut() = response.status();
             std::mem::swap(answer.headers_mut(), response.headers_mut());
             Ok(answer)
@@ -115,10 +115,10 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::ReferrerHost;
+    use crate::MetadataSourceHost;
 
     /// Serves one request on loopback with this answer, and gives back what it read.
-    async fn exchanged(answer: String, limit: usize) -> (Result<Response<Payload>, HttpError>, String) {
+    async fn exchanged(answer: String, limit: usize) -> (Result<Response<HttpPayload>, HttpError>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}/introspect", listener.local_addr().unwrap());
         let server = tokio::spawn(async move {
@@ -133,7 +133,7 @@ mod tests {
             let _ = stream.write_all(answer.as_bytes()).await;
             read
         });
-        let request = Request::post(uri).header("x-test", "1").body(Payload::from("token=x")).unwrap();
+        let request = Request::post(uri).header("x-test", "1").body(HttpPayload::from("token=x")).unwrap();
         let found = ReqwestClient::new().unwrap().send(request, limit).await;
         (found, server.await.unwrap())
     }
@@ -171,8 +171,9 @@ mod tests {
         });
         let client = ReqwestClient { names: Some(names), ..ReqwestClient::new().unwrap() };
         let request = |server: &str| {
-            let mut request = Request::get(format!("http://inside.example:{port}/")).body(Payload::default()).unwrap();
-            request.extensions_mut().insert(ReferrerHost::new(server));
+            let mut request =
+                Request::get(format!("http://inside.example:{port}/")).body(HttpPayload::default()).unwrap();
+            request.extensions_mut().insert(MetadataSourceHost::new(server));
             request
         };
         let refused = client.send(request("outside.example"), 100).await.unwrap_err();

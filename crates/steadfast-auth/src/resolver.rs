@@ -17,16 +17,16 @@ use std::time::Duration;
 use http::Request;
 
 use crate::network_zone::NetworkZone;
-use crate::{HttpError, Payload, ReferrerHost};
+use crate::{HttpError, HttpPayload, MetadataSourceHost};
 
 /// Timeout of a DNS lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-type LookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+type DnsLookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// Resolves host names, checks their zones, and remembers the zones of servers.
 pub(crate) struct PinningResolver {
-    look_up: Box<dyn Fn(String) -> LookupFuture + Send + Sync>,
+    look_up: Box<dyn Fn(String) -> DnsLookupFuture + Send + Sync>,
     /// The most public zone in which each server was seen: a server whose name later resolves to a private address gains nothing.
     servers: Mutex<HashMap<String, NetworkZone>>,
 }
@@ -48,13 +48,15 @@ impl PinningResolver {
         })
     }
 
-    pub(crate) fn with_lookup(look_up: impl Fn(String) -> LookupFuture + Send + Sync + 'static) -> Arc<Self> {
+    pub(crate) fn with_lookup(look_up: impl Fn(String) -> DnsLookupFuture + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { look_up: Box::new(look_up), servers: Mutex::default() })
     }
 
     /// The addresses that a request may connect to; `None` if there is no restriction.
-    pub(crate) async fn pin(&self, request: &Request<Payload>) -> Result<Option<PinnedHost>, HttpError> {
-        let Some(server) = request.extensions().get::<ReferrerHost>().map(ReferrerHost::host) else { return Ok(None) };
+    pub(crate) async fn pin(&self, request: &Request<HttpPayload>) -> Result<Option<PinnedHost>, HttpError> {
+        let Some(server) = request.extensions().get::<MetadataSourceHost>().map(MetadataSourceHost::host) else {
+            return Ok(None);
+        };
         let name = request.uri().host().unwrap_or_default();
         // A literal address was checked already, and the server may always refer to itself.
         if address(name).is_some() || name.eq_ignore_ascii_case(server) {
@@ -141,8 +143,8 @@ mod tests {
     ];
 
     async fn pin(names: &PinningResolver, server: &str, url: &str) -> Result<Option<String>, HttpError> {
-        let mut request = Request::get(url).body(Payload::default()).unwrap();
-        request.extensions_mut().insert(ReferrerHost::new(server));
+        let mut request = Request::get(url).body(HttpPayload::default()).unwrap();
+        request.extensions_mut().insert(MetadataSourceHost::new(server));
         let pinned = names.pin(&request).await?;
         let shown = |address: &SocketAddr| address.ip().to_string();
         Ok(pinned.map(|pinned| pinned.addresses.iter().map(shown).collect::<Vec<_>>().join(" ")))
@@ -191,7 +193,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_no_server_named_is_left_alone() {
-        let request = Request::get("https://office.example/").body(Payload::default()).unwrap();
+        let request = Request::get("https://office.example/").body(HttpPayload::default()).unwrap();
         assert!(names(TABLE).pin(&request).await.unwrap().is_none());
     }
 }

@@ -15,7 +15,7 @@ use p256::elliptic_curve::rand_core::OsRng;
 use p256::pkcs8::EncodePrivateKey;
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::transport::http::{HttpOptions, HttpService};
+use steadfast::transport::http::{HttpServerOptions, HttpService};
 use steadfast_auth::resource_server::{BearerLayer, JwtVerifier, KeySet, ResourceMetadata};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -55,7 +55,7 @@ impl Issuer {
         let keys = KeySet::from_json(json!({"keys": [self.public]}).to_string().as_bytes()).unwrap();
         let metadata = ResourceMetadata::new(RESOURCE, [ISSUER]).unwrap();
         let server = Server::builder("test", "1.0.0").tools([whoami()]).build();
-        let service = HttpService::new(server, HttpOptions::new());
+        let service = HttpService::new(server, HttpServerOptions::new());
         let service = BearerLayer::new(JwtVerifier::new(ISSUER, RESOURCE, keys), &metadata).layer(service);
         let service = metadata.layer().layer(service);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

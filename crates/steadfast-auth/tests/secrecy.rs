@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
 use steadfast_auth::resource_server::{
-    BearerLayer, FetchedKeys, HttpClient, HttpError, Introspection, JwtVerifier, KeySet, Payload, Principal,
-    ResourceMetadata, ResponseFuture, Token, TokenRejection, Verifier, verify_with,
+    AccessToken, BearerLayer, HttpClient, HttpError, HttpPayload, Introspection, JwtVerifier, KeySet, Principal,
+    RemoteKeySet, ResourceMetadata, ResponseFuture, TokenRejection, Verifier, verify_with,
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tracing_subscriber::fmt::MakeWriter;
@@ -57,7 +57,7 @@ impl<'a> MakeWriter<'a> for LogBuffer {
 struct Echo(LogBuffer);
 
 impl HttpClient for Echo {
-    fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
         self.0.debug(&request);
         Box::pin(async move {
             let response = Response::builder().status(500).body(request.into_body()).map_err(|_| HttpError::new("no"));
@@ -70,23 +70,23 @@ impl HttpClient for Echo {
 fn verifiers(heard: &LogBuffer) -> Vec<Arc<dyn Verifier>> {
     let keys = KeySet::from_json(br#"{"keys":[{"kty":"EC","crv":"P-256","kid":"k","x":"AA","y":"AA"}]}"#).unwrap();
     let jwt = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", keys);
-    let fetched = FetchedKeys::new(Echo(heard.clone()), "https://auth.example.com/jwks").unwrap();
+    let fetched = RemoteKeySet::new(Echo(heard.clone()), "https://auth.example.com/jwks").unwrap();
     heard.debug(&fetched);
     let fetching = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", fetched);
     let introspection =
         Introspection::new(Echo(heard.clone()), "https://auth.example.com/introspect", "https://mcp.example.com")
             .unwrap()
             .credentials("mcp", SECRET)
-            .bearer(&Token::parse(SECRET).unwrap());
+            .bearer(&AccessToken::parse(SECRET).unwrap());
     heard.debug(&jwt);
     heard.debug(&fetching);
     heard.debug(&introspection);
     let listener = heard.clone();
-    let open = verify_with(move |token: Token| {
+    let open = verify_with(move |token: AccessToken| {
         listener.debug(&token);
         std::future::ready(Ok(Principal::new("alice")))
     });
-    let closed = verify_with(async |_: Token| Err(TokenRejection::Invalid("unknown token")));
+    let closed = verify_with(async |_: AccessToken| Err(TokenRejection::Invalid("unknown token")));
     vec![Arc::new(jwt), Arc::new(fetching), Arc::new(introspection), Arc::new(open), Arc::new(closed)]
 }
 
@@ -124,7 +124,7 @@ async fn no_token_is_printed_logged_answered_or_passed_on() {
     let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"]).unwrap();
     for verifier in verifiers(&heard) {
         let layer = BearerLayer::new(verifier, &metadata).scopes("read".parse().unwrap()).implied_by(|_, _| true);
-        let open = BearerLayer::new(verify_with(async |_: Token| Ok(Principal::new("alice"))), &metadata);
+        let open = BearerLayer::new(verify_with(async |_: AccessToken| Ok(Principal::new("alice"))), &metadata);
         for layer in [layer, open] {
             heard.debug(&layer);
             for request in requests() {
@@ -152,7 +152,7 @@ async fn no_token_is_printed_logged_answered_or_passed_on() {
 struct FailingHttpClient;
 
 impl HttpClient for FailingHttpClient {
-    fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
         Box::pin(async { Err(HttpError::new("nobody is there")) })
     }
 }
@@ -168,14 +168,14 @@ async fn what_people_hide_in_the_url_of_an_endpoint_is_not_printed_or_logged() {
     let _guard = tracing::dispatcher::set_default(&listening);
 
     let url = format!("https://me:{SECRET}@auth.example.com/keys?key={SECRET}");
-    let keys = FetchedKeys::new(FailingHttpClient, &url).unwrap();
+    let keys = RemoteKeySet::new(FailingHttpClient, &url).unwrap();
     heard.debug(&keys);
     let introspection = Introspection::new(FailingHttpClient, &url, "https://mcp.example.com").unwrap();
     heard.debug(&introspection);
     let jwt = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", keys);
     let token = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ.e30.AA";
     for verifier in [Arc::new(jwt) as Arc<dyn Verifier>, Arc::new(introspection)] {
-        assert!(verifier.verify(&Token::parse(token).unwrap()).await.is_err());
+        assert!(verifier.verify(&AccessToken::parse(token).unwrap()).await.is_err());
     }
 
     let heard = heard.text();

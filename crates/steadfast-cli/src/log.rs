@@ -19,22 +19,22 @@ const QUEUE_LENGTH: usize = 1024;
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An entry in the queue of the log thread.
-enum Entry {
+enum LogQueueEntry {
     Line(Vec<u8>),
     /// Dropped by the thread once all earlier lines are written.
     Flush(#[allow(dead_code, reason = "its drop is the message")] SyncSender<()>),
 }
 
-static LINES: OnceLock<SyncSender<Entry>> = OnceLock::new();
+static LINES: OnceLock<SyncSender<LogQueueEntry>> = OnceLock::new();
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Starts logging with the filter in `RUST_LOG`, or from this level up if it is not set.
 pub(crate) fn start(level: &str) {
-    let (lines, waiting) = sync_channel::<Entry>(QUEUE_LENGTH);
+    let (lines, waiting) = sync_channel::<LogQueueEntry>(QUEUE_LENGTH);
     let thread = std::thread::Builder::new().name("log".to_owned());
     let started = thread.spawn(move || {
         for entry in waiting {
-            if let Entry::Line(line) = entry {
+            if let LogQueueEntry::Line(line) = entry {
                 // There is nowhere left to report a failure of standard error.
                 let _ = io::stderr().write_all(&line);
                 WRITTEN.fetch_add(1, Ordering::Relaxed);
@@ -45,7 +45,7 @@ pub(crate) fn start(level: &str) {
         return;
     }
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(LineWriter(lines)).with_ansi(false).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(LogLineWriter(lines)).with_ansi(false).init();
     // Panics of tools are logged too: the default hook writes to standard error directly, and could block.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -61,7 +61,7 @@ pub(crate) fn start(level: &str) {
 pub(crate) fn finish() {
     let Some(lines) = LINES.get() else { return };
     let (done, written) = sync_channel(0);
-    if lines.try_send(Entry::Flush(done)).is_err() {
+    if lines.try_send(LogQueueEntry::Flush(done)).is_err() {
         // The queue is full: the thread is blocked.
         return;
     }
@@ -76,23 +76,23 @@ pub(crate) fn finish() {
     }
 }
 
-struct LineWriter(SyncSender<Entry>);
+struct LogLineWriter(SyncSender<LogQueueEntry>);
 
-impl<'a> MakeWriter<'a> for LineWriter {
-    type Writer = LineBuffer<'a>;
+impl<'a> MakeWriter<'a> for LogLineWriter {
+    type Writer = LogLineBuffer<'a>;
 
-    fn make_writer(&'a self) -> LineBuffer<'a> {
-        LineBuffer { lines: &self.0, line: Vec::new() }
+    fn make_writer(&'a self) -> LogLineBuffer<'a> {
+        LogLineBuffer { lines: &self.0, line: Vec::new() }
     }
 }
 
 /// The line of one event, queued when it is dropped.
-struct LineBuffer<'a> {
-    lines: &'a SyncSender<Entry>,
+struct LogLineBuffer<'a> {
+    lines: &'a SyncSender<LogQueueEntry>,
     line: Vec<u8>,
 }
 
-impl Write for LineBuffer<'_> {
+impl Write for LogLineBuffer<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.line.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -103,9 +103,9 @@ impl Write for LineBuffer<'_> {
     }
 }
 
-impl Drop for LineBuffer<'_> {
+impl Drop for LogLineBuffer<'_> {
     fn drop(&mut self) {
         // If the queue is full the line is dropped: see the module docs.
-        let _ = self.lines.try_send(Entry::Line(std::mem::take(&mut self.line)));
+        let _ = self.lines.try_send(LogQueueEntry::Line(std::mem::take(&mut self.line)));
     }
 }

@@ -12,33 +12,33 @@ mod welcome;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use client::{ExitStatus, Failure};
+use client::{CommandFailure, ExitStatus};
 
 /// Model Context Protocol servers and clients that keep their promises when connections do not.
 #[derive(Parser)]
 #[command(version, about, after_help = client::help("steadfast list './steadfast serve'"))]
-struct Arguments {
+struct CliArgs {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     /// Serves the bundled reference server: on standard input and output, or on a socket.
-    Serve(serve::Options),
+    Serve(serve::ServeArgs),
     /// Lists the tools, resources, resource templates and prompts of a server.
-    List(client::commands::list::Options),
+    List(client::commands::list::ListArgs),
     /// Calls a tool of a server.
-    Call(client::commands::call::Options),
+    Call(client::commands::call::CallArgs),
     /// Reads a resource of a server.
-    Read(client::commands::read::Options),
+    Read(client::commands::read::ReadArgs),
     /// Gets a prompt of a server, with its arguments filled in.
-    Prompt(client::commands::prompt::Options),
+    Prompt(client::commands::prompt::PromptArgs),
     /// Deletes the stored tokens of a server and revokes them if possible.
-    Logout(client::commands::logout::Options),
+    Logout(client::commands::logout::LogoutArgs),
 }
 
-impl Command {
+impl CliCommand {
     /// The log level unless `RUST_LOG` sets one. Users of a server cannot fix it, so warnings about it need `--verbose`.
     fn log_level(&self) -> &'static str {
         let verbose = match self {
@@ -53,7 +53,7 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = CliArgs::parse();
     log::start(arguments.command.log_level());
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -69,14 +69,16 @@ fn main() -> ExitCode {
     code
 }
 
-async fn run(arguments: Arguments) -> ExitCode {
+async fn run(arguments: CliArgs) -> ExitCode {
     let result = match arguments.command {
-        Command::Serve(options) => serve::run(options).await.map(|()| ExitStatus::Success).map_err(Failure::from),
-        Command::List(options) => client::commands::list::run(options).await,
-        Command::Call(options) => client::commands::call::run(options).await,
-        Command::Read(options) => client::commands::read::run(options).await,
-        Command::Prompt(options) => client::commands::prompt::run(options).await,
-        Command::Logout(options) => client::commands::logout::run(options).await,
+        CliCommand::Serve(options) => {
+            serve::run(options).await.map(|()| ExitStatus::Success).map_err(CommandFailure::from)
+        }
+        CliCommand::List(options) => client::commands::list::run(options).await,
+        CliCommand::Call(options) => client::commands::call::run(options).await,
+        CliCommand::Read(options) => client::commands::read::run(options).await,
+        CliCommand::Prompt(options) => client::commands::prompt::run(options).await,
+        CliCommand::Logout(options) => client::commands::logout::run(options).await,
     };
     match result {
         Ok(status) => status.into(),
@@ -95,6 +97,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Arguments::command().debug_assert();
+        CliArgs::command().debug_assert();
     }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use clap::Args;
 use steadfast::prelude::*;
 use steadfast::transport::Transport;
-use steadfast::transport::http::HttpOptions;
+use steadfast::transport::http::HttpServerOptions;
 use steadfast::transport::stream::StreamTransport;
 use steadfast::{Error, Limits, Outcome};
 
 use crate::output::eprint_line;
-use crate::reference::Reference;
+use crate::reference::CliReferenceServer;
 use crate::{conformance, welcome};
 
 const HELP: &str = "Example:
@@ -25,7 +25,7 @@ Exit codes:
 
 #[derive(Args)]
 #[command(after_help = HELP)]
-pub(crate) struct Options {
+pub(crate) struct ServeArgs {
     /// Listen on a Unix socket at this path instead of standard input and output.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["tcp", "http"])]
     unix: Option<PathBuf>,
@@ -59,7 +59,7 @@ pub(crate) struct Options {
     conformance: bool,
 }
 
-impl Options {
+impl ServeArgs {
     fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         let rest = limits.drain_deadline.saturating_sub(limits.drain_window);
@@ -73,15 +73,17 @@ impl Options {
 }
 
 /// Serves until the client closes the connection or a signal arrives. `main` exits the process, after it flushed the log.
-pub(crate) async fn run(options: Options) -> Result<(), Error> {
+pub(crate) async fn run(options: ServeArgs) -> Result<(), Error> {
     let limits = options.limits();
-    let server = if options.conformance { conformance::server() } else { Reference::default().into_server() };
+    let server = if options.conformance { conformance::server() } else { CliReferenceServer::default().into_server() };
     match (options.unix, options.tcp, options.http) {
         (Some(path), _, _) => serve_unix(server, limits, path).await,
         (None, Some(address), _) => serve_tcp(server, limits, address).await,
         (None, None, Some(address)) => {
-            let mut http = HttpOptions::new().limits(limits);
-            http.session_idle = options.session_idle.map_or(http.session_idle, Duration::from_millis);
+            let mut http = HttpServerOptions::new().limits(limits);
+            if let Some(milliseconds) = options.session_idle {
+                http = http.session_idle_timeout(Duration::from_millis(milliseconds));
+            }
             serve_http_at(server, http, address, options.legacy_sse).await
         }
         (None, None, None) => {
@@ -96,7 +98,7 @@ const LEGACY_SSE: &str = "/sse";
 
 async fn serve_http_at(
     server: Server,
-    options: HttpOptions,
+    options: HttpServerOptions,
     address: SocketAddr,
     legacy_sse: bool,
 ) -> Result<(), Error> {

@@ -4,22 +4,22 @@ use proc_macro2::{Span, TokenStream};
 use syn::{Error, Ident, LitStr, Result};
 
 use crate::emit::{self, Callee};
-use crate::options::{PromptOptions, ResourceOptions, ToolOptions};
-use crate::signature::{Function, Kind, Problems};
+use crate::options::{PromptMacroOptions, ResourceMacroOptions, ToolMacroOptions};
+use crate::signature::{DefinitionKind, ErrorCollector, Function};
 
 /// A tool, prompt or resource, with its options.
-pub(crate) enum Definition {
-    Tool(ToolOptions),
-    Prompt(PromptOptions),
-    Resource(ResourceOptions),
+pub(crate) enum ItemDefinition {
+    Tool(ToolMacroOptions),
+    Prompt(PromptMacroOptions),
+    Resource(ResourceMacroOptions),
 }
 
-impl Definition {
-    pub(crate) fn parse(kind: Kind, options: TokenStream) -> Result<Self> {
+impl ItemDefinition {
+    pub(crate) fn parse(kind: DefinitionKind, options: TokenStream) -> Result<Self> {
         match kind {
-            Kind::Tool => ToolOptions::parse(options).map(Self::Tool),
-            Kind::Prompt => PromptOptions::parse(options).map(Self::Prompt),
-            Kind::Resource => ResourceOptions::parse(options).map(Self::Resource),
+            DefinitionKind::Tool => ToolMacroOptions::parse(options).map(Self::Tool),
+            DefinitionKind::Prompt => PromptMacroOptions::parse(options).map(Self::Prompt),
+            DefinitionKind::Resource => ResourceMacroOptions::parse(options).map(Self::Resource),
         }
     }
 
@@ -79,9 +79,9 @@ fn check_completion(function: &Function) -> Result<()> {
 }
 
 /// Each variable of the URI is a parameter, and each parameter a variable.
-fn check_variables(function: &Function, options: &ResourceOptions) -> Result<()> {
+fn check_variables(function: &Function, options: &ResourceMacroOptions) -> Result<()> {
     let uri = &options.uri;
-    let mut problems = Problems::default();
+    let mut problems = ErrorCollector::default();
     for argument in function.arguments() {
         let name = argument.name.value();
         if uri.variables.contains(&name) {

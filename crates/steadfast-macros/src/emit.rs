@@ -7,9 +7,9 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Type};
 
-use crate::options::{CommonOptions, DefaultValue, PromptOptions, ResourceOptions, ToolOptions};
-use crate::parameter::{Argument, Parameter};
-use crate::signature::{Function, Kind};
+use crate::options::{ArgumentDefault, DefinitionOptions, PromptMacroOptions, ResourceMacroOptions, ToolMacroOptions};
+use crate::parameter::{HandlerParameter, RequestArgument};
+use crate::signature::{DefinitionKind, Function};
 
 /// How the function is called.
 pub(crate) struct Callee {
@@ -22,7 +22,7 @@ pub(crate) struct Callee {
 }
 
 /// The expression that builds the tool.
-pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, callee: &Callee) -> TokenStream {
+pub(crate) fn tool(function: &Function, options: &ToolMacroOptions, docs: &str, callee: &Callee) -> TokenStream {
     let builder =
         builder_with_common_options(&quote! { ::steadfast::ServerTool::new }, None, function, &options.common, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
@@ -47,12 +47,12 @@ pub(crate) fn tool(function: &Function, options: &ToolOptions, docs: &str, calle
 }
 
 /// The expression that builds the prompt.
-pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, callee: &Callee) -> TokenStream {
+pub(crate) fn prompt(function: &Function, options: &PromptMacroOptions, docs: &str, callee: &Callee) -> TokenStream {
     let builder =
         builder_with_common_options(&quote! { ::steadfast::ServerPrompt::new }, None, function, &options.common, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let arguments = function.arguments().map(|argument| {
-        let Argument { name, kind, description, complete, .. } = argument;
+        let RequestArgument { name, kind, description, complete, .. } = argument;
         let required = if argument.default.is_none() {
             quote! { ::steadfast::__private::is_required::<#kind>() }
         } else {
@@ -67,7 +67,12 @@ pub(crate) fn prompt(function: &Function, options: &PromptOptions, docs: &str, c
 }
 
 /// The expression that builds the resource or resource template.
-pub(crate) fn resource(function: &Function, options: &ResourceOptions, docs: &str, callee: &Callee) -> TokenStream {
+pub(crate) fn resource(
+    function: &Function,
+    options: &ResourceMacroOptions,
+    docs: &str,
+    callee: &Callee,
+) -> TokenStream {
     let fixed = options.uri.variables.is_empty();
     let begin = if fixed {
         quote! { ::steadfast::ServerResource::new }
@@ -135,7 +140,7 @@ fn run(function: &Function, callee: &Callee, run: &str, given: &TokenStream) -> 
 }
 
 fn needs(needs: &[Ident]) -> TokenStream {
-    quote! { #(.needs(::steadfast::__private::Need::#needs))* }
+    quote! { #(.needs(::steadfast::__private::RequiredCapability::#needs))* }
 }
 
 /// A builder with the common options set.
@@ -143,7 +148,7 @@ fn builder_with_common_options(
     begin: &TokenStream,
     uri: Option<&LitStr>,
     function: &Function,
-    options: &CommonOptions,
+    options: &DefinitionOptions,
     docs: &str,
 ) -> TokenStream {
     let uri = uri.into_iter();
@@ -162,15 +167,15 @@ fn builder_with_common_options(
 
 fn properties(function: &Function) -> TokenStream {
     let properties = function.arguments().map(|argument| {
-        let Argument { name, kind, description, .. } = argument;
+        let RequestArgument { name, kind, description, .. } = argument;
         match default(argument) {
             None => quote! { .argument::<#kind>(#name, #description) },
             Some(default) => quote! {
                 .argument_or::<#kind>(#name, #description, {
                     #[allow(unused_imports)]
-                    use ::steadfast::__private::DefaultWithoutJson as _;
+                    use ::steadfast::__private::DefaultJsonFallback as _;
                     let value: #kind = #default;
-                    ::steadfast::__private::DefaultValue(&value).json()
+                    ::steadfast::__private::DefaultJson(&value).json()
                 })
             },
         }
@@ -179,7 +184,7 @@ fn properties(function: &Function) -> TokenStream {
 }
 
 /// The type that an argument is deserialized to: an `Option` if it has a default.
-fn deserialized_type(argument: &Argument) -> TokenStream {
+fn deserialized_type(argument: &RequestArgument) -> TokenStream {
     let kind = &argument.kind;
     if argument.default.is_some() {
         quote! { ::core::option::Option<#kind> }
@@ -189,17 +194,17 @@ fn deserialized_type(argument: &Argument) -> TokenStream {
 }
 
 /// The variable of an argument in the generated code. Not the user's name, since `_unused` must not be used.
-fn variable(argument: &Argument) -> Ident {
+fn variable(argument: &RequestArgument) -> Ident {
     format_ident!("argument_{}", argument.variable.unraw(), span = Span::mixed_site())
 }
 
 /// The expression that is passed to the function for a parameter.
-fn passed(parameter: &Parameter, context: &Ident) -> TokenStream {
+fn passed(parameter: &HandlerParameter, context: &Ident) -> TokenStream {
     match parameter {
-        Parameter::Context { by_reference: false } => quote! { #context },
-        Parameter::Context { by_reference: true } => quote! { &#context },
-        Parameter::State { name, .. } => quote! { #name },
-        Parameter::Argument(argument) => {
+        HandlerParameter::Context { by_reference: false } => quote! { #context },
+        HandlerParameter::Context { by_reference: true } => quote! { &#context },
+        HandlerParameter::State { name, .. } => quote! { #name },
+        HandlerParameter::Argument(argument) => {
             let (variable, kind) = (variable(argument), &argument.kind);
             match default(argument) {
                 None => quote! { #variable },
@@ -210,10 +215,10 @@ fn passed(parameter: &Parameter, context: &Ident) -> TokenStream {
 }
 
 /// The expression of a default value. A string literal is converted for a `String`.
-fn default(argument: &Argument) -> Option<TokenStream> {
+fn default(argument: &RequestArgument) -> Option<TokenStream> {
     match argument.default.as_ref()? {
-        DefaultValue::OfType(place) => Some(quote_spanned! {*place=> ::core::default::Default::default() }),
-        DefaultValue::Value(value) => match &**value {
+        ArgumentDefault::OfType(place) => Some(quote_spanned! {*place=> ::core::default::Default::default() }),
+        ArgumentDefault::Value(value) => match &**value {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if is_string(&argument.kind) => {
                 Some(quote_spanned! {text.span()=> ::std::string::String::from(#text) })
             }
@@ -232,9 +237,9 @@ fn checks(function: &Function) -> TokenStream {
         let kind = &argument.kind;
         let place = kind.span();
         let assert = match function.kind {
-            Kind::Tool => quote_spanned! {place=> assert_parameter },
-            Kind::Prompt => quote_spanned! {place=> assert_prompt_parameter },
-            Kind::Resource => quote_spanned! {place=> assert_resource_parameter },
+            DefinitionKind::Tool => quote_spanned! {place=> assert_parameter },
+            DefinitionKind::Prompt => quote_spanned! {place=> assert_prompt_parameter },
+            DefinitionKind::Resource => quote_spanned! {place=> assert_resource_parameter },
         };
         quote_spanned! {place=> let _ = ::steadfast::__private::#assert::<#kind>; }
     });

@@ -5,13 +5,13 @@ use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{Attribute, Error, GenericParam, Generics, Ident, ItemFn, Result};
 
-use crate::definition::Definition;
+use crate::definition::ItemDefinition;
 use crate::docs;
 use crate::emit::Callee;
-use crate::parameter::{self, Parameter};
-use crate::signature::{Function, Kind, allowed_lints};
+use crate::parameter::{self, HandlerParameter};
+use crate::signature::{DefinitionKind, Function, allowed_lints};
 
-pub(crate) fn expand(kind: Kind, options: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn expand(kind: DefinitionKind, options: TokenStream, item: TokenStream) -> TokenStream {
     let Ok(mut function) = syn::parse2::<ItemFn>(item.clone()) else {
         let message = format!("`#[{}]` goes on a function, or on a method in a `#[server]` block", kind.noun());
         return Error::new_spanned(&item, message).into_compile_error();
@@ -27,20 +27,20 @@ pub(crate) fn expand(kind: Kind, options: TokenStream, item: TokenStream) -> Tok
     }
 }
 
-fn try_expand(kind: Kind, options: TokenStream, function: &mut ItemFn) -> Result<TokenStream> {
+fn try_expand(kind: DefinitionKind, options: TokenStream, function: &mut ItemFn) -> Result<TokenStream> {
     if let Some(receiver) = function.sig.receiver() {
         let noun = kind.noun();
         let message = format!("a method is a {noun} only in a block with `#[server]`: put `#[server]` on the `impl`");
         return Err(Error::new_spanned(receiver, message));
     }
     let docs = docs::text(&function.attrs);
-    let definition = Definition::parse(kind, options)?;
+    let definition = ItemDefinition::parse(kind, options)?;
     let mut function_info = Function::parse(kind, &mut function.sig)?;
 
     let name = &function.sig.ident;
     for parameter in &mut function_info.parameters {
         // A state parameter with the name of the function would shadow it.
-        if let Parameter::State { name: state, .. } = parameter
+        if let HandlerParameter::State { name: state, .. } = parameter
             && state == name
         {
             *state = format_ident!("{}_state", name.unraw(), span = Span::mixed_site());
@@ -74,9 +74,9 @@ fn try_expand(kind: Kind, options: TokenStream, function: &mut ItemFn) -> Result
     })
 }
 
-fn state(parameter: &Parameter) -> Option<(&Ident, &syn::Type)> {
+fn state(parameter: &HandlerParameter) -> Option<(&Ident, &syn::Type)> {
     match parameter {
-        Parameter::State { name, kind } => Some((name, kind)),
+        HandlerParameter::State { name, kind } => Some((name, kind)),
         _ => None,
     }
 }

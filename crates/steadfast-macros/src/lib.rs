@@ -17,7 +17,7 @@ mod uri;
 
 use proc_macro::TokenStream;
 
-use signature::Kind;
+use signature::DefinitionKind;
 
 /// Turns an `impl` block into a server: each method with `#[tool]` is a tool, each with `#[prompt]` a prompt, and each with
 /// `#[resource]` a resource.
@@ -138,7 +138,7 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - `icon = "https://.."`: may be repeated.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
-    function::expand(Kind::Tool, options.into(), item.into()).into()
+    function::expand(DefinitionKind::Tool, options.into(), item.into()).into()
 }
 
 /// Turns a function into a prompt: `async fn review(code: String) -> String` becomes `fn review() -> ServerPrompt`. On a method of
@@ -194,7 +194,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - `needs = sampling`, `cancel = cooperative`, `icon = "https://.."`: as for [`macro@tool`].
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
-    function::expand(Kind::Prompt, options.into(), item.into()).into()
+    function::expand(DefinitionKind::Prompt, options.into(), item.into()).into()
 }
 
 /// Turns a function, or a method of an `impl` block with `#[server]`, into a resource. The URI comes first; with variables
@@ -249,10 +249,10 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - `needs = roots`, `cancel = cooperative`, `icon = "https://.."`: as for [`macro@tool`].
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
-    function::expand(Kind::Resource, options.into(), item.into()).into()
+    function::expand(DefinitionKind::Resource, options.into(), item.into()).into()
 }
 
 /// The example of the README, compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+struct ReadmeDoctests;

@@ -4,12 +4,12 @@ use quote::quote;
 use syn::{Attribute, Error, Expr, FnArg, GenericArgument, Ident, LitStr, Pat, PatType, PathArguments, Result, Type};
 
 use crate::docs;
-use crate::options::{ArgumentOptions, DefaultValue};
+use crate::options::{ArgumentDefault, ArgumentOptions};
 
 /// Where the value of a parameter comes from.
-pub(crate) enum Parameter {
+pub(crate) enum HandlerParameter {
     /// An argument of the request.
-    Argument(Box<Argument>),
+    Argument(Box<RequestArgument>),
     /// The context of the request: by value, or by reference.
     Context { by_reference: bool },
     /// State that was passed when the definition was built.
@@ -17,18 +17,18 @@ pub(crate) enum Parameter {
 }
 
 /// A parameter that is an argument of the request.
-pub(crate) struct Argument {
+pub(crate) struct RequestArgument {
     pub(crate) variable: Ident,
     pub(crate) name: LitStr,
     pub(crate) kind: Type,
     pub(crate) description: String,
-    pub(crate) default: Option<DefaultValue>,
+    pub(crate) default: Option<ArgumentDefault>,
     /// The values or the function for its completion.
     pub(crate) complete: Option<Expr>,
 }
 
 /// Parses a parameter, and removes our attributes from it.
-pub(crate) fn parse(parameter: &mut PatType) -> Result<Parameter> {
+pub(crate) fn parse(parameter: &mut PatType) -> Result<HandlerParameter> {
     let attributes = std::mem::take(&mut parameter.attrs);
     let (ours, others): (Vec<_>, Vec<_>) = attributes.into_iter().partition(is_ours);
     parameter.attrs = others;
@@ -39,7 +39,7 @@ pub(crate) fn parse(parameter: &mut PatType) -> Result<Parameter> {
         (Some(_), Some(argument)) => Err(Error::new_spanned(argument, "state is not an argument: remove `#[arg]`")),
         (Some(_), None) => state(parameter),
         (None, None) if is_context(&parameter.ty) => {
-            Ok(Parameter::Context { by_reference: matches!(&*parameter.ty, Type::Reference(_)) })
+            Ok(HandlerParameter::Context { by_reference: matches!(&*parameter.ty, Type::Reference(_)) })
         }
         (None, _) => argument(parameter, &ours),
     }
@@ -61,17 +61,17 @@ fn is_context(kind: &Type) -> bool {
     }
 }
 
-fn state(parameter: &PatType) -> Result<Parameter> {
+fn state(parameter: &PatType) -> Result<HandlerParameter> {
     let name = variable(parameter)?;
     if let Type::Reference(reference) = &*parameter.ty {
         let inner = &reference.elem;
         let message = format!("state is cloned for each call: write `Arc<{}>`", source_text(inner));
         return Err(Error::new_spanned(&parameter.ty, message));
     }
-    Ok(Parameter::State { name, kind: parameter.ty.clone() })
+    Ok(HandlerParameter::State { name, kind: parameter.ty.clone() })
 }
 
-fn argument(parameter: &PatType, attributes: &[Attribute]) -> Result<Parameter> {
+fn argument(parameter: &PatType, attributes: &[Attribute]) -> Result<HandlerParameter> {
     let variable = variable(parameter)?;
     check_type(&parameter.ty)?;
     let mut options = ArgumentOptions::default();
@@ -80,8 +80,8 @@ fn argument(parameter: &PatType, attributes: &[Attribute]) -> Result<Parameter> 
     }
     if let (Some(default), Some(inner)) = (&options.default, inside_option(&parameter.ty)) {
         let message = match default {
-            DefaultValue::OfType(_) => "an `Option` may be omitted anyway: remove `#[arg(default)]`".to_owned(),
-            DefaultValue::Value(_) => {
+            ArgumentDefault::OfType(_) => "an `Option` may be omitted anyway: remove `#[arg(default)]`".to_owned(),
+            ArgumentDefault::Value(_) => {
                 format!("an argument with a default always has a value: write `{}`", source_text(inner))
             }
         };
@@ -95,7 +95,7 @@ fn argument(parameter: &PatType, attributes: &[Attribute]) -> Result<Parameter> 
     let description = options.description.map_or_else(|| docs::text(attributes), |text| text.value());
     let kind = (*parameter.ty).clone();
     let ArgumentOptions { default, complete, .. } = options;
-    Ok(Parameter::Argument(Box::new(Argument { variable, name, kind, description, default, complete })))
+    Ok(HandlerParameter::Argument(Box::new(RequestArgument { variable, name, kind, description, default, complete })))
 }
 
 fn variable(parameter: &PatType) -> Result<Ident> {

@@ -8,12 +8,12 @@ use syn::{
     TypeReference,
 };
 
-use crate::definition::Definition;
+use crate::definition::ItemDefinition;
 use crate::docs;
 use crate::emit::Callee;
-use crate::options::ServerOptions;
-use crate::parameter::{self, Parameter};
-use crate::signature::{Function, Kind, Problems, allowed_lints};
+use crate::options::ServerMacroOptions;
+use crate::parameter::{self, HandlerParameter};
+use crate::signature::{DefinitionKind, ErrorCollector, Function, allowed_lints};
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else {
@@ -27,13 +27,13 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// The code that is added after the block. Our attributes are removed from the block, also if there is an error.
 fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream> {
-    let mut problems = Problems::default();
-    let options = problems.note(ServerOptions::parse(options));
+    let mut problems = ErrorCollector::default();
+    let options = problems.note(ServerMacroOptions::parse(options));
     if let Some((implemented, _)) = &block.trait_ {
         let message = "`#[server]` goes on an `impl` block of the type itself, not of a trait";
         problems.add(Error::new_spanned(implemented, message));
     }
-    let mut items: Vec<ServerItem> = Vec::new();
+    let mut items: Vec<ServerItemMethod> = Vec::new();
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
         let Some((kind, attribute)) = take_attribute(&mut method.attrs) else { continue };
@@ -45,14 +45,16 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
         method.sig.inputs.iter_mut().for_each(parameter::strip);
         method.attrs.push(allowed_lints());
         let Some(item) = item else { continue };
-        let same = |other: &&ServerItem| other.kind == kind && other.key.value() == item.key.value();
+        let same = |other: &&ServerItemMethod| other.kind == kind && other.key.value() == item.key.value();
         if let Some(twin) = items.iter().filter(same).find(|other| !other.conditional) {
             let (noun, key) = (kind.noun(), twin.key.value());
             let message = match kind {
-                Kind::Tool | Kind::Prompt => {
+                DefinitionKind::Tool | DefinitionKind::Prompt => {
                     format!("there is a {noun} named `{key}` already: give this one another `name`")
                 }
-                Kind::Resource => format!("there is a resource at `{key}` already: give this one another URI"),
+                DefinitionKind::Resource => {
+                    format!("there is a resource at `{key}` already: give this one another URI")
+                }
             };
             problems.add(Error::new(item.key.span(), message));
         }
@@ -70,8 +72,8 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
 }
 
 /// A method that is a tool, a prompt or a resource.
-struct ServerItem {
-    kind: Kind,
+struct ServerItemMethod {
+    kind: DefinitionKind,
     /// What identifies it among others of its kind: its name, or its URI.
     key: LitStr,
     /// Whether it has a `#[cfg]`.
@@ -80,13 +82,16 @@ struct ServerItem {
     add: TokenStream,
 }
 
-fn take_attribute(attributes: &mut Vec<Attribute>) -> Option<(Kind, Attribute)> {
-    let found = attributes.iter().enumerate().find_map(|(position, attribute)| Some((position, Kind::of(attribute)?)));
+fn take_attribute(attributes: &mut Vec<Attribute>) -> Option<(DefinitionKind, Attribute)> {
+    let found = attributes
+        .iter()
+        .enumerate()
+        .find_map(|(position, attribute)| Some((position, DefinitionKind::of(attribute)?)));
     let (position, kind) = found?;
     Some((kind, attributes.remove(position)))
 }
 
-fn server_item(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<ServerItem> {
+fn server_item(kind: DefinitionKind, attribute: &Attribute, method: &mut ImplItemFn) -> Result<ServerItemMethod> {
     let noun = kind.noun();
     let options = match &attribute.meta {
         Meta::Path(_) => TokenStream::new(),
@@ -95,7 +100,7 @@ fn server_item(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Re
             return Err(Error::new_spanned(pair, format!("write `#[{noun}]` or `#[{noun}(..)]`")));
         }
     };
-    let definition = Definition::parse(kind, options)?;
+    let definition = ItemDefinition::parse(kind, options)?;
     if let Some(parameter) = method.sig.generics.params.first() {
         let message = format!(
             "a {noun} is called with JSON, which has no type parameters: name the types, or put the parameter on the \
@@ -105,8 +110,8 @@ fn server_item(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Re
     }
     let function = Function::parse(kind, &mut method.sig)?;
     definition.check(&function)?;
-    if let Some(Parameter::State { name, .. }) =
-        function.parameters.iter().find(|parameter| matches!(parameter, Parameter::State { .. }))
+    if let Some(HandlerParameter::State { name, .. }) =
+        function.parameters.iter().find(|parameter| matches!(parameter, HandlerParameter::State { .. }))
     {
         let message =
             format!("a method has its state in `self`: keep this in a field, or write a function with `#[{noun}]`");
@@ -119,7 +124,7 @@ fn server_item(kind: Kind, attribute: &Attribute, method: &mut ImplItemFn) -> Re
     let expression = definition.emit(&function, &docs::text(&method.attrs), &callee);
     let adder = definition.adder();
     let conditions: Vec<&Attribute> = method.attrs.iter().filter(|a| a.path().is_ident("cfg")).collect();
-    Ok(ServerItem {
+    Ok(ServerItemMethod {
         kind,
         conditional: !conditions.is_empty(),
         add: quote! { #(#conditions)* let __server = __server.#adder(#expression); },
@@ -139,18 +144,18 @@ fn receiver(function: &Function, method: &ImplItemFn, this: &Ident) -> Result<To
     };
     let shared = format!("calls run concurrently and share the server, so a {} takes `&self`", function.kind.noun());
     match shape(receiver) {
-        Shape::Reference => Ok(quote! { &*#this }),
-        Shape::ArcReference => Ok(quote! { &#this }),
-        Shape::Arc => Ok(quote! { #this }),
-        Shape::Exclusive => {
+        SelfParameterKind::Reference => Ok(quote! { &*#this }),
+        SelfParameterKind::ArcReference => Ok(quote! { &#this }),
+        SelfParameterKind::Arc => Ok(quote! { #this }),
+        SelfParameterKind::Exclusive => {
             let message = format!("{shared}: put mutable state into a `Mutex` or an atomic");
             Err(Error::new_spanned(receiver, message))
         }
-        Shape::Other => Err(Error::new_spanned(receiver, format!("{shared} (or `self: Arc<Self>`)"))),
+        SelfParameterKind::Other => Err(Error::new_spanned(receiver, format!("{shared} (or `self: Arc<Self>`)"))),
     }
 }
 
-enum Shape {
+enum SelfParameterKind {
     /// `&self`
     Reference,
     /// `self: &Arc<Self>`
@@ -162,19 +167,19 @@ enum Shape {
     Other,
 }
 
-fn shape(receiver: &Receiver) -> Shape {
+fn shape(receiver: &Receiver) -> SelfParameterKind {
     let kind = match &receiver.kind {
-        ReceiverKind::Reference(_, _, Some(_)) => return Shape::Exclusive,
-        ReceiverKind::Reference(..) => return Shape::Reference,
+        ReceiverKind::Reference(_, _, Some(_)) => return SelfParameterKind::Exclusive,
+        ReceiverKind::Reference(..) => return SelfParameterKind::Reference,
         ReceiverKind::Typed(_, kind) => kind,
-        _ => return Shape::Other,
+        _ => return SelfParameterKind::Other,
     };
     match &**kind {
-        Type::Reference(TypeReference { mutability: Some(_), .. }) => Shape::Exclusive,
-        Type::Reference(TypeReference { elem, .. }) if is_arc(elem) => Shape::ArcReference,
-        Type::Reference(_) => Shape::Reference,
-        kind if is_arc(kind) => Shape::Arc,
-        _ => Shape::Other,
+        Type::Reference(TypeReference { mutability: Some(_), .. }) => SelfParameterKind::Exclusive,
+        Type::Reference(TypeReference { elem, .. }) if is_arc(elem) => SelfParameterKind::ArcReference,
+        Type::Reference(_) => SelfParameterKind::Reference,
+        kind if is_arc(kind) => SelfParameterKind::Arc,
+        _ => SelfParameterKind::Other,
     }
 }
 
@@ -213,7 +218,7 @@ fn list_function<'a>(block: &ItemImpl, name: &Ident, added: impl Iterator<Item =
 }
 
 /// The implementation of `IntoServer`.
-fn server_type(block: &ItemImpl, options: &ServerOptions, main: &Ident) -> TokenStream {
+fn server_type(block: &ItemImpl, options: &ServerMacroOptions, main: &Ident) -> TokenStream {
     let (generics, _, bounds) = block.generics.split_for_impl();
     let kind = &block.self_ty;
     let conditions = conditions(block);

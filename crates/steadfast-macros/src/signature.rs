@@ -3,20 +3,20 @@
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, LitStr, Receiver, Result, ReturnType, Safety, Signature, Type, parse_quote};
 
-use crate::parameter::{self, Argument, Parameter};
+use crate::parameter::{self, HandlerParameter, RequestArgument};
 
 /// Limit of the arguments: the longest tuple that arguments can be deserialized to.
 const MAX_ARGUMENTS: usize = 16;
 
 /// The kind of definition that a function becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DefinitionKind {
     Tool,
     Prompt,
     Resource,
 }
 
-impl Kind {
+impl DefinitionKind {
     const ALL: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
 
     /// The kind of an attribute, by the last segment of its path.
@@ -37,9 +37,9 @@ impl Kind {
 
 /// A parsed function.
 pub(crate) struct Function {
-    pub(crate) kind: Kind,
+    pub(crate) kind: DefinitionKind,
     pub(crate) receiver: Option<Receiver>,
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameters: Vec<HandlerParameter>,
     pub(crate) is_async: bool,
     pub(crate) default_name: LitStr,
     pub(crate) output: ReturnType,
@@ -47,8 +47,8 @@ pub(crate) struct Function {
 
 impl Function {
     /// Parses a signature, and removes our attributes from its parameters.
-    pub(crate) fn parse(kind: Kind, signature: &mut Signature) -> Result<Self> {
-        let mut problems = Problems::default();
+    pub(crate) fn parse(kind: DefinitionKind, signature: &mut Signature) -> Result<Self> {
+        let mut problems = ErrorCollector::default();
         problems.note(check_qualifiers(kind, signature));
         let mut receiver = None;
         let mut parameters = Vec::new();
@@ -64,12 +64,12 @@ impl Function {
             }
             parameter::strip(input);
         }
-        let contexts = parameters.iter().filter(|(parameter, _)| matches!(parameter, Parameter::Context { .. }));
+        let contexts = parameters.iter().filter(|(parameter, _)| matches!(parameter, HandlerParameter::Context { .. }));
         if let Some((_, span)) = contexts.clone().nth(1) {
             problems.add(Error::new(*span, "a call has one context: remove this parameter"));
         }
-        let parameters: Vec<Parameter> = parameters.into_iter().map(|(parameter, _)| parameter).collect();
-        let arguments: Vec<&Argument> = arguments(&parameters).collect();
+        let parameters: Vec<HandlerParameter> = parameters.into_iter().map(|(parameter, _)| parameter).collect();
+        let arguments: Vec<&RequestArgument> = arguments(&parameters).collect();
         if let Some(beyond) = arguments.get(MAX_ARGUMENTS) {
             let message = format!("more than {MAX_ARGUMENTS} arguments: group some of them in a struct");
             problems.add(Error::new(beyond.variable.span(), message));
@@ -88,7 +88,7 @@ impl Function {
     }
 
     /// The parameters that are arguments of the request.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = &Argument> {
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &RequestArgument> {
         arguments(&self.parameters)
     }
 
@@ -114,14 +114,14 @@ pub(crate) fn allowed_lints() -> Attribute {
     }
 }
 
-fn arguments(parameters: &[Parameter]) -> impl Iterator<Item = &Argument> {
+fn arguments(parameters: &[HandlerParameter]) -> impl Iterator<Item = &RequestArgument> {
     parameters.iter().filter_map(|parameter| match parameter {
-        Parameter::Argument(argument) => Some(&**argument),
+        HandlerParameter::Argument(argument) => Some(&**argument),
         _ => None,
     })
 }
 
-fn check_qualifiers(kind: Kind, signature: &Signature) -> Result<()> {
+fn check_qualifiers(kind: DefinitionKind, signature: &Signature) -> Result<()> {
     let noun = kind.noun();
     if let Safety::Unsafe(token) = &signature.safety {
         return Err(Error::new(token.span(), format!("a {noun} is called by clients: it cannot be `unsafe`")));
@@ -134,9 +134,9 @@ fn check_qualifiers(kind: Kind, signature: &Signature) -> Result<()> {
 
 /// Collects errors, so that all mistakes are reported at once.
 #[derive(Default)]
-pub(crate) struct Problems(Option<Error>);
+pub(crate) struct ErrorCollector(Option<Error>);
 
-impl Problems {
+impl ErrorCollector {
     pub(crate) fn add(&mut self, error: Error) {
         match &mut self.0 {
             Some(errors) => errors.combine(error),

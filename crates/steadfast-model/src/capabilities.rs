@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::{Extra, JsonObject};
+use crate::json::{ExtraMembers, JsonObject};
 use crate::method::Capability;
 use crate::setters::setters;
 
@@ -44,7 +44,7 @@ pub struct ClientCapabilities {
     pub tasks: Option<TasksCapability>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl ClientCapabilities {
@@ -152,7 +152,7 @@ pub struct ServerCapabilities {
     pub tasks: Option<TasksCapability>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl ServerCapabilities {
@@ -267,7 +267,7 @@ pub struct SamplingCapability {
     pub tools: Option<JsonObject>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 /// The client's `elicitation` capability. An empty one means form mode.
@@ -282,7 +282,7 @@ pub struct ElicitationCapability {
     pub url: Option<JsonObject>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl ElicitationCapability {

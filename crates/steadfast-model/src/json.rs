@@ -14,17 +14,17 @@ pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 /// the sender wrote. Usually there are none, and then this is one null pointer.
 ///
 /// ```
-/// use steadfast_model::{Content, Extra};
+/// use steadfast_model::{Content, ExtraMembers};
 /// let content: Content = serde_json::from_str(r#"{"type":"text","text":"hi","x-vendor":1}"#).unwrap();
 /// let Content::Text(text) = &content else { panic!() };
 /// assert_eq!(text.extra.as_object().unwrap()["x-vendor"], 1);
 /// assert!(serde_json::to_string(&content).unwrap().contains("x-vendor"));
-/// assert!(Extra::default().as_object().is_none());
+/// assert!(ExtraMembers::default().as_object().is_none());
 /// ```
 #[derive(Clone, Default, PartialEq)]
-pub struct Extra(Option<Box<JsonObject>>);
+pub struct ExtraMembers(Option<Box<JsonObject>>);
 
-impl Extra {
+impl ExtraMembers {
     /// The members, if there are any.
     pub fn as_object(&self) -> Option<&JsonObject> {
         self.0.as_deref()
@@ -41,25 +41,25 @@ impl Extra {
     }
 }
 
-impl From<JsonObject> for Extra {
+impl From<JsonObject> for ExtraMembers {
     fn from(object: JsonObject) -> Self {
         Self((!object.is_empty()).then(|| Box::new(object)))
     }
 }
 
-impl fmt::Debug for Extra {
+impl fmt::Debug for ExtraMembers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_map().entries(self.as_object().into_iter().flatten()).finish()
     }
 }
 
-impl Serialize for Extra {
+impl Serialize for ExtraMembers {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.as_object().into_iter().flatten())
     }
 }
 
-impl<'de> Deserialize<'de> for Extra {
+impl<'de> Deserialize<'de> for ExtraMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         JsonObject::deserialize(deserializer).map(Self::from)
     }

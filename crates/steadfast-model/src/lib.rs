@@ -55,7 +55,7 @@ pub use feature::content::{
 pub use feature::elicit::{
     ElicitAction, ElicitFormParams, ElicitParams, ElicitResult, ElicitUrlParams, ElicitationCompleteParams,
 };
-pub use feature::form::{FormField, FormKind, FormOption, FormSchema};
+pub use feature::form::{FormField, FormFieldKind, FormOption, FormSchema};
 pub use feature::logging::{LoggingLevel, LoggingMessageParams, SetLevelParams};
 pub use feature::prompt::{GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage};
 pub use feature::resource::{
@@ -77,14 +77,14 @@ pub use feature::tool::{
     ToolExecution,
 };
 pub use implementation::{Icon, IconTheme, Implementation};
-pub use json::{Extra, JsonObject};
+pub use json::{ExtraMembers, JsonObject};
 pub use message::cache::{CacheHints, CacheScope};
 pub use message::cancel::CancelledParams;
 pub use message::discover::DiscoverResult;
 pub use message::error::{ErrorObject, code};
 pub use message::id::RequestId;
 pub use message::initialize::{InitializeParams, InitializeResult};
-pub use message::input::{AnyResult, InputRequest, InputRequests, InputRequiredResult, InputResponses};
+pub use message::input::{DeferrableResult, InputRequest, InputRequests, InputRequiredResult, InputResponses};
 pub use message::meta::{Meta, ProgressToken, RequestMeta};
 pub use message::notification::Notification;
 pub use message::page::{EmptyParams, EmptyResult, PaginatedParams};
@@ -92,11 +92,11 @@ pub use message::progress::ProgressParams;
 pub use message::request::Request;
 pub use message::subscription::{ListenResult, SubscriptionFilter, SubscriptionParams};
 pub use message::{error, meta, notification, request};
-pub use method::{Capability, Method, MethodForm, SentBy};
+pub use method::{Capability, Method, MethodKind, SentBy};
 pub use revision::Revision;
 pub use vendor_method::VendorMethod;
 
 /// The example of the README, compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+struct ReadmeDoctests;

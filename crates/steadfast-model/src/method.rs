@@ -35,7 +35,7 @@ impl SentBy {
 
 /// How a method is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MethodForm {
+pub enum MethodKind {
     /// As a message.
     Message,
     /// In the `inputRequests` of a result (since 2026-07-28).
@@ -44,9 +44,9 @@ pub enum MethodForm {
 
 /// Who may send a method in one revision, and how.
 #[derive(Clone, Copy)]
-struct Availability {
+struct MethodAvailability {
     sender: SentBy,
-    delivery: MethodForm,
+    delivery: MethodKind,
 }
 
 /// A capability that a receiver has to declare before a method may be sent to it.
@@ -103,19 +103,23 @@ struct MethodInfo {
     /// The capability that its receiver has to declare.
     capability: Option<Capability>,
     /// By revision, in the order of [`Revision::ALL`].
-    availability: [Option<Availability>; Revision::ALL.len()],
+    availability: [Option<MethodAvailability>; Revision::ALL.len()],
 }
 
-const CLIENT: Option<Availability> = Some(Availability { sender: SentBy::Client, delivery: MethodForm::Message });
-const SERVER: Option<Availability> = Some(Availability { sender: SentBy::Server, delivery: MethodForm::Message });
-const EITHER: Option<Availability> = Some(Availability { sender: SentBy::Both, delivery: MethodForm::Message });
-const INPUT: Option<Availability> = Some(Availability { sender: SentBy::Server, delivery: MethodForm::InputRequest });
-const ABSENT: Option<Availability> = None;
+const CLIENT: Option<MethodAvailability> =
+    Some(MethodAvailability { sender: SentBy::Client, delivery: MethodKind::Message });
+const SERVER: Option<MethodAvailability> =
+    Some(MethodAvailability { sender: SentBy::Server, delivery: MethodKind::Message });
+const EITHER: Option<MethodAvailability> =
+    Some(MethodAvailability { sender: SentBy::Both, delivery: MethodKind::Message });
+const INPUT: Option<MethodAvailability> =
+    Some(MethodAvailability { sender: SentBy::Server, delivery: MethodKind::InputRequest });
+const ABSENT: Option<MethodAvailability> = None;
 
 /// A row for every revision: those after the last column that is written repeat it.
 const fn columns<const WRITTEN: usize>(
-    written: [Option<Availability>; WRITTEN],
-) -> [Option<Availability>; Revision::ALL.len()] {
+    written: [Option<MethodAvailability>; WRITTEN],
+) -> [Option<MethodAvailability>; Revision::ALL.len()] {
     let mut all = [ABSENT; Revision::ALL.len()];
     let mut column = 0;
     while column < all.len() {
@@ -333,15 +337,15 @@ impl Method {
     /// Who may send it as a message in that revision; `None`: there is no such message.
     pub fn sender_in(self, revision: Revision) -> Option<SentBy> {
         let availability = self.availability_in(revision)?;
-        (availability.delivery == MethodForm::Message).then_some(availability.sender)
+        (availability.delivery == MethodKind::Message).then_some(availability.sender)
     }
 
     /// How it is sent in that revision; `None`: it does not exist there.
-    pub fn delivery_in(self, revision: Revision) -> Option<MethodForm> {
+    pub fn delivery_in(self, revision: Revision) -> Option<MethodKind> {
         self.availability_in(revision).map(|availability| availability.delivery)
     }
 
-    fn availability_in(self, revision: Revision) -> Option<Availability> {
+    fn availability_in(self, revision: Revision) -> Option<MethodAvailability> {
         match self.info() {
             Some(info) => info.availability[revision.index()],
             // In stateless revisions servers send no requests.
@@ -430,7 +434,7 @@ mod tests {
         assert!(names(Revision::V2026_07_28, SentBy::is_server, false).is_empty());
         assert_eq!(names(Revision::V2026_07_28, SentBy::is_client, true), ["notifications/cancelled"]);
         for method in [Method::ListRoots, Method::CreateMessage, Method::Elicit] {
-            assert_eq!(method.delivery_in(Revision::V2026_07_28), Some(MethodForm::InputRequest));
+            assert_eq!(method.delivery_in(Revision::V2026_07_28), Some(MethodKind::InputRequest));
         }
     }
 

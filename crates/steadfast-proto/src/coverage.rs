@@ -4,8 +4,8 @@
 //! their effects: every kind of event, of refusal and of ending. [`take`] returns the counts and resets them. Without the feature
 //! nothing is counted, and none of this is in the build.
 
-use crate::connection::{CallEnd, CancelReason, CloseCause, Event, NotSentReason, ProtocolWarning};
-use crate::envelope::RefusalKind;
+use crate::connection::{CallEnd, CancelReason, CloseCause, ConnectionEvent, NotSentReason, ProtocolWarning};
+use crate::envelope::MalformedMessageKind;
 
 /// Defines an enum with a name for each variant.
 macro_rules! named {
@@ -118,23 +118,23 @@ named! {
     }
 }
 
-impl From<&Event> for Effect {
-    fn from(event: &Event) -> Self {
+impl From<&ConnectionEvent> for Effect {
+    fn from(event: &ConnectionEvent) -> Self {
         match event {
-            Event::Start(_) => Self::Start,
-            Event::Stop { reason: CancelReason::Peer, .. } => Self::StopPeer,
-            Event::Stop { reason: CancelReason::ConnectionClosed, .. } => Self::StopClosed,
-            Event::Stop { reason: CancelReason::Deadline, .. } => Self::StopDeadline,
-            Event::Stop { reason: CancelReason::Shutdown, .. } => Self::StopShutdown,
-            Event::CallEnded { outcome, .. } => outcome.into(),
-            Event::LateResult(_) => Self::LateResult,
-            Event::CallProgress { .. } => Self::CallProgress,
-            Event::Notification { .. } => Self::Notification,
-            Event::Opened(_) => Self::Opened,
-            Event::Warning(warning) => warning.into(),
-            Event::Closed(CloseCause::PeerClosed) => Self::ClosedByPeer,
-            Event::Closed(CloseCause::OutputFailed) => Self::ClosedByOutput,
-            Event::Closed(CloseCause::Shutdown) => Self::ClosedByShutdown,
+            ConnectionEvent::Start(_) => Self::Start,
+            ConnectionEvent::Stop { reason: CancelReason::Peer, .. } => Self::StopPeer,
+            ConnectionEvent::Stop { reason: CancelReason::ConnectionClosed, .. } => Self::StopClosed,
+            ConnectionEvent::Stop { reason: CancelReason::Deadline, .. } => Self::StopDeadline,
+            ConnectionEvent::Stop { reason: CancelReason::Shutdown, .. } => Self::StopShutdown,
+            ConnectionEvent::CallEnded { outcome, .. } => outcome.into(),
+            ConnectionEvent::LateResult(_) => Self::LateResult,
+            ConnectionEvent::CallProgress { .. } => Self::CallProgress,
+            ConnectionEvent::Notification { .. } => Self::Notification,
+            ConnectionEvent::Opened(_) => Self::Opened,
+            ConnectionEvent::Warning(warning) => warning.into(),
+            ConnectionEvent::Closed(CloseCause::PeerClosed) => Self::ClosedByPeer,
+            ConnectionEvent::Closed(CloseCause::OutputFailed) => Self::ClosedByOutput,
+            ConnectionEvent::Closed(CloseCause::Shutdown) => Self::ClosedByShutdown,
         }
     }
 }
@@ -186,15 +186,15 @@ impl From<&NotSentReason> for Effect {
     }
 }
 
-impl From<&RefusalKind> for Effect {
-    fn from(kind: &RefusalKind) -> Self {
+impl From<&MalformedMessageKind> for Effect {
+    fn from(kind: &MalformedMessageKind) -> Self {
         match kind {
-            RefusalKind::NotUtf8(_) => Self::NotUtf8,
-            RefusalKind::NotJson(_) => Self::NotJson,
-            RefusalKind::TooDeep(_) => Self::TooDeep,
-            RefusalKind::TooLong(_) => Self::TooLong,
-            RefusalKind::NotAMessage(_) => Self::NotAMessage,
-            RefusalKind::BadParams => Self::BadParams,
+            MalformedMessageKind::NotUtf8(_) => Self::NotUtf8,
+            MalformedMessageKind::NotJson(_) => Self::NotJson,
+            MalformedMessageKind::TooDeep(_) => Self::TooDeep,
+            MalformedMessageKind::TooLong(_) => Self::TooLong,
+            MalformedMessageKind::NotAMessage(_) => Self::NotAMessage,
+            MalformedMessageKind::BadParams => Self::BadParams,
         }
     }
 }

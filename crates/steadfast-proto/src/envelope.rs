@@ -15,8 +15,8 @@ use steadfast_model::{ErrorObject, RequestId};
 pub use owned::Envelope;
 pub use params::{OwnedParams, Params};
 
-use crate::json::{self, Fault, Walker};
-use crate::salvage::{LONGEST_ID, SalvagedFields, Shape};
+use crate::json::{self, JsonError, JsonScanner};
+use crate::salvage::{LONGEST_ID, MessageShape, SalvagedFields};
 
 /// One message, borrowed from its bytes.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl<'a> Batch<'a> {
 
     /// Calls `member` with the text of each message, in order.
     pub fn each(&self, mut member: impl FnMut(&'a str)) {
-        let mut walker = Walker::new(self.text, json::DEEPEST);
+        let mut walker = JsonScanner::new(self.text, json::DEEPEST);
         // There can be no fault: the grammar has been checked.
         let _ = walker.elements(|walker| {
             let range = walker.value(1)?;
@@ -93,7 +93,7 @@ impl<'a> Batch<'a> {
 
 /// Why a message was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RefusalKind {
+pub enum MalformedMessageKind {
     /// The bytes are not UTF-8, from this offset.
     NotUtf8(usize),
     /// Not JSON, from this offset.
@@ -112,7 +112,7 @@ pub enum RefusalKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedMessage {
     /// Why.
-    pub kind: RefusalKind,
+    pub kind: MalformedMessageKind,
     /// What could be read.
     pub salvaged: SalvagedFields,
 }
@@ -121,16 +121,20 @@ impl MalformedMessage {
     /// The error to answer with.
     pub fn error(&self) -> ErrorObject {
         match &self.kind {
-            RefusalKind::NotUtf8(at) => ErrorObject::parse_error(format!("the message is not UTF-8, from byte {at}")),
-            RefusalKind::NotJson(at) => ErrorObject::parse_error(format!("the message is not JSON, from byte {at}")),
-            RefusalKind::TooDeep(limit) => {
+            MalformedMessageKind::NotUtf8(at) => {
+                ErrorObject::parse_error(format!("the message is not UTF-8, from byte {at}"))
+            }
+            MalformedMessageKind::NotJson(at) => {
+                ErrorObject::parse_error(format!("the message is not JSON, from byte {at}"))
+            }
+            MalformedMessageKind::TooDeep(limit) => {
                 ErrorObject::invalid_request(format!("the message is nested deeper than the limit of {limit} levels"))
             }
-            RefusalKind::TooLong(limit) => {
+            MalformedMessageKind::TooLong(limit) => {
                 ErrorObject::invalid_request(format!("the message is longer than the limit of {limit} bytes"))
             }
-            RefusalKind::NotAMessage(why) => ErrorObject::invalid_request(*why),
-            RefusalKind::BadParams => ErrorObject::invalid_params("params must be an object"),
+            MalformedMessageKind::NotAMessage(why) => ErrorObject::invalid_request(*why),
+            MalformedMessageKind::BadParams => ErrorObject::invalid_params("params must be an object"),
         }
     }
 }
@@ -147,7 +151,7 @@ impl MalformedMessage {
 pub fn read(bytes: &[u8], deepest: usize) -> Result<Message<'_>, MalformedMessage> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
-        Err(error) => return Err(salvaging(bytes, RefusalKind::NotUtf8(error.valid_up_to()))),
+        Err(error) => return Err(salvaging(bytes, MalformedMessageKind::NotUtf8(error.valid_up_to()))),
     };
     read_text(text, deepest)
 }
@@ -163,9 +167,9 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, MalformedMes
     clippy::large_enum_variant,
     reason = "nearly every message is an object, and a box would be an allocation each"
 )]
-enum Layout {
+enum MessageLayout {
     /// An object with these members.
-    Object(Members),
+    Object(MessageMembers),
     /// An array of this length.
     Array(usize),
     /// Another JSON value.
@@ -173,17 +177,17 @@ enum Layout {
 }
 
 /// The one pass over the text: checks the grammar and the nesting, and finds the members.
-fn scan(text: &str, deepest: usize) -> Result<Layout, MalformedMessage> {
+fn scan(text: &str, deepest: usize) -> Result<MessageLayout, MalformedMessage> {
     let fault = |fault| {
         let kind = match fault {
-            Fault::Syntax(at) => RefusalKind::NotJson(at),
-            Fault::TooDeep => RefusalKind::TooDeep(deepest),
+            JsonError::Syntax(at) => MalformedMessageKind::NotJson(at),
+            JsonError::TooDeep => MalformedMessageKind::TooDeep(deepest),
         };
         salvaging(text.as_bytes(), kind)
     };
-    let mut walker = Walker::new(text, deepest);
+    let mut walker = JsonScanner::new(text, deepest);
     match walker.peek() {
-        Some(b'{') => Members::walk(&mut walker, text).map(Layout::Object).map_err(fault),
+        Some(b'{') => MessageMembers::walk(&mut walker, text).map(MessageLayout::Object).map_err(fault),
         Some(b'[') => {
             let mut length = 0;
             let whole = walker.elements(|walker| {
@@ -191,40 +195,40 @@ fn scan(text: &str, deepest: usize) -> Result<Layout, MalformedMessage> {
                 walker.value(1).map(drop)
             });
             whole.and_then(|()| walker.end()).map_err(fault)?;
-            Ok(Layout::Array(length))
+            Ok(MessageLayout::Array(length))
         }
         _ => {
             walker.value(0).and_then(|_| walker.end()).map_err(fault)?;
-            Ok(Layout::Scalar)
+            Ok(MessageLayout::Scalar)
         }
     }
 }
 
-impl Layout {
+impl MessageLayout {
     /// The message in this text, which is the one that was scanned.
     fn classify(self, text: &str) -> Result<Message<'_>, MalformedMessage> {
         match self {
             Self::Object(members) => members.classify(text),
             Self::Array(length) => Ok(Message::Batch(Batch { text, length })),
             Self::Scalar => {
-                let kind = RefusalKind::NotAMessage("a message must be a JSON object");
+                let kind = MalformedMessageKind::NotAMessage("a message must be a JSON object");
                 Err(MalformedMessage { kind, salvaged: SalvagedFields::default() })
             }
         }
     }
 }
 
-fn salvaging(bytes: &[u8], kind: RefusalKind) -> MalformedMessage {
+fn salvaging(bytes: &[u8], kind: MalformedMessageKind) -> MalformedMessage {
     MalformedMessage { kind, salvaged: SalvagedFields::from_bytes(bytes) }
 }
 
 /// The members of a message's object, as ranges of its text.
 #[derive(Debug, Clone, Default)]
-struct Members {
+struct MessageMembers {
     version: Option<Range<usize>>,
     id: Option<Range<usize>>,
     method: Option<Range<usize>>,
-    params: Option<(Range<usize>, Option<params::Index>)>,
+    params: Option<(Range<usize>, Option<params::MemberIndex>)>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
     /// A member occurs twice.
@@ -233,8 +237,8 @@ struct Members {
     id_twice: bool,
 }
 
-impl Members {
-    fn walk(walker: &mut Walker<'_>, text: &str) -> Result<Self, Fault> {
+impl MessageMembers {
+    fn walk(walker: &mut JsonScanner<'_>, text: &str) -> Result<Self, JsonError> {
         let mut members = Self::default();
         walker.members(|walker, key| {
             let key = text.get(key).unwrap_or_default();
@@ -265,57 +269,61 @@ impl Members {
     fn classify(self, text: &str) -> Result<Message<'_>, MalformedMessage> {
         let slice = |range: &Option<Range<usize>>| range.clone().and_then(|range| text.get(range));
         let id = match slice(&self.id) {
-            None => Id::Absent,
-            Some("null") => Id::Null,
-            Some(json) if json.len() <= LONGEST_ID => RequestId::parse(json).map_or(Id::Wrong, Id::Some),
-            Some(_) => Id::Wrong,
+            None => IdMember::Absent,
+            Some("null") => IdMember::Null,
+            Some(json) if json.len() <= LONGEST_ID => RequestId::parse(json).map_or(IdMember::Wrong, IdMember::Some),
+            Some(_) => IdMember::Wrong,
         };
         let method = slice(&self.method);
         let answers = self.result.is_some() || self.error.is_some();
-        let shape = Shape::of(method.is_some(), answers);
-        let refuse = |kind, id: &Id| {
-            let id = if let Id::Some(id) = id { Some(id.clone()) } else { None };
+        let shape = MessageShape::of(method.is_some(), answers);
+        let refuse = |kind, id: &IdMember| {
+            let id = if let IdMember::Some(id) = id { Some(id.clone()) } else { None };
             Err(MalformedMessage { kind, salvaged: SalvagedFields { id, shape } })
         };
         if self.twice {
             // Which of the two is meant cannot be known. A response with one id still ends its call.
-            let id = if shape == Shape::Response && !self.id_twice { id } else { Id::Absent };
-            return refuse(RefusalKind::NotAMessage("a member of the message occurs twice"), &id);
+            let id = if shape == MessageShape::Response && !self.id_twice { id } else { IdMember::Absent };
+            return refuse(MalformedMessageKind::NotAMessage("a member of the message occurs twice"), &id);
         }
         if slice(&self.version) != Some("\"2.0\"") {
-            return refuse(RefusalKind::NotAMessage("jsonrpc must be \"2.0\""), &id);
+            return refuse(MalformedMessageKind::NotAMessage("jsonrpc must be \"2.0\""), &id);
         }
         let Some(method) = method else {
             return match (id, answers) {
-                (Id::Some(id), true) => Ok(Message::Response { id: Some(id), body: self.body(text) }),
-                (Id::Absent | Id::Null, true) => Ok(Message::Response { id: None, body: self.body(text) }),
-                (id, true) => {
-                    refuse(RefusalKind::NotAMessage("the id of a response must be a string or an integer"), &id)
-                }
+                (IdMember::Some(id), true) => Ok(Message::Response { id: Some(id), body: self.body(text) }),
+                (IdMember::Absent | IdMember::Null, true) => Ok(Message::Response { id: None, body: self.body(text) }),
+                (id, true) => refuse(
+                    MalformedMessageKind::NotAMessage("the id of a response must be a string or an integer"),
+                    &id,
+                ),
                 (id, false) => {
-                    refuse(RefusalKind::NotAMessage("a message must have a method, a result or an error"), &id)
+                    refuse(MalformedMessageKind::NotAMessage("a message must have a method, a result or an error"), &id)
                 }
             };
         };
         if [&self.result, &self.error].into_iter().any(|member| slice(member).is_some_and(|text| text != "null")) {
-            return refuse(RefusalKind::NotAMessage("a message must not be both a request and a response"), &id);
+            return refuse(
+                MalformedMessageKind::NotAMessage("a message must not be both a request and a response"),
+                &id,
+            );
         }
         let name = method.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape);
         let Some(name) = name else {
-            return refuse(RefusalKind::NotAMessage("method must be a string"), &id);
+            return refuse(MalformedMessageKind::NotAMessage("method must be a string"), &id);
         };
-        if matches!(id, Id::Null | Id::Wrong) {
+        if matches!(id, IdMember::Null | IdMember::Wrong) {
             let why = "the id of a request must be a string of at most 4096 bytes or an integer";
-            return refuse(RefusalKind::NotAMessage(why), &id);
+            return refuse(MalformedMessageKind::NotAMessage(why), &id);
         }
         let params = match self.params {
             None => Params::absent(),
             Some((range, Some(index))) => Params::new(text.get(range).unwrap_or_default(), index),
             Some((range, None)) if text.get(range.clone()) == Some("null") => Params::absent(),
-            Some(_) => return refuse(RefusalKind::BadParams, &id),
+            Some(_) => return refuse(MalformedMessageKind::BadParams, &id),
         };
         match id {
-            Id::Some(id) => Ok(Message::Request { id, method: name, params }),
+            IdMember::Some(id) => Ok(Message::Request { id, method: name, params }),
             _ => Ok(Message::Notification { method: name, params }),
         }
     }
@@ -330,7 +338,7 @@ impl Members {
     }
 }
 
-enum Id {
+enum IdMember {
     Absent,
     Null,
     Wrong,

@@ -11,7 +11,7 @@ pub(crate) const DEEPEST: usize = 1024;
 
 /// Why a text is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum JsonError {
     /// Not JSON; the byte offset of the first byte that does not fit.
     Syntax(usize),
     /// Nested deeper than the limit.
@@ -19,18 +19,18 @@ pub(crate) enum Fault {
 }
 
 /// A cursor over JSON text.
-pub(crate) struct Walker<'a> {
+pub(crate) struct JsonScanner<'a> {
     text: &'a str,
     at: usize,
     deepest: usize,
 }
 
-impl<'a> Walker<'a> {
+impl<'a> JsonScanner<'a> {
     pub(crate) fn new(text: &'a str, deepest: usize) -> Self {
         Self { text, at: 0, deepest: deepest.min(DEEPEST) }
     }
 
-    /// Where the walker is; after [`Walker::peek`], where the next value begins.
+    /// Where the walker is; after [`JsonScanner::peek`], where the next value begins.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
@@ -47,27 +47,27 @@ impl<'a> Walker<'a> {
     }
 
     /// Consumes `wanted`, after white space.
-    pub(crate) fn take(&mut self, wanted: u8) -> Result<(), Fault> {
+    pub(crate) fn take(&mut self, wanted: u8) -> Result<(), JsonError> {
         if self.peek() == Some(wanted) {
             self.at += 1;
             return Ok(());
         }
-        Err(Fault::Syntax(self.at))
+        Err(JsonError::Syntax(self.at))
     }
 
     /// Nothing but white space may be left.
-    pub(crate) fn end(&mut self) -> Result<(), Fault> {
+    pub(crate) fn end(&mut self) -> Result<(), JsonError> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(Fault::Syntax(self.at)),
+            Some(_) => Err(JsonError::Syntax(self.at)),
         }
     }
 
     /// Walks an object's members, calling `member(self, key)` with the walker before each value. The callback consumes the value.
     pub(crate) fn members(
         &mut self,
-        mut member: impl FnMut(&mut Self, Range<usize>) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        mut member: impl FnMut(&mut Self, Range<usize>) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
         self.take(b'{')?;
         if self.peek() == Some(b'}') {
             self.at += 1;
@@ -83,13 +83,16 @@ impl<'a> Walker<'a> {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => return Err(Fault::Syntax(self.at)),
+                _ => return Err(JsonError::Syntax(self.at)),
             }
         }
     }
 
     /// Walks an array's elements; the callback consumes each value.
-    pub(crate) fn elements(&mut self, mut element: impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+    pub(crate) fn elements(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
         self.take(b'[')?;
         if self.peek() == Some(b']') {
             self.at += 1;
@@ -103,13 +106,13 @@ impl<'a> Walker<'a> {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => return Err(Fault::Syntax(self.at)),
+                _ => return Err(JsonError::Syntax(self.at)),
             }
         }
     }
 
     /// Consumes one value of any kind that is nested `depth` levels deep, and returns its range.
-    pub(crate) fn value(&mut self, depth: usize) -> Result<Range<usize>, Fault> {
+    pub(crate) fn value(&mut self, depth: usize) -> Result<Range<usize>, JsonError> {
         let limit = self.deepest.saturating_sub(depth);
         let first = self.peek();
         let start = self.at;
@@ -121,7 +124,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Consumes a string with its quotes; returns the range between them.
-    pub(crate) fn string(&mut self) -> Result<Range<usize>, Fault> {
+    pub(crate) fn string(&mut self) -> Result<Range<usize>, JsonError> {
         self.take(b'"')?;
         let start = self.at;
         let bytes = self.text.as_bytes();
@@ -134,28 +137,28 @@ impl<'a> Walker<'a> {
                     return Ok(start..end);
                 }
                 Some(b'\\') => self.escape()?,
-                _ => return Err(Fault::Syntax(self.at)),
+                _ => return Err(JsonError::Syntax(self.at)),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), Fault> {
+    fn escape(&mut self) -> Result<(), JsonError> {
         let bytes = self.text.as_bytes();
         match bytes.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
             Some(b'u') => {
                 let digits = bytes.get(self.at + 2..self.at + 6).unwrap_or_default();
                 if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
-                    return Err(Fault::Syntax(self.at));
+                    return Err(JsonError::Syntax(self.at));
                 }
                 self.at += 6;
             }
-            _ => return Err(Fault::Syntax(self.at)),
+            _ => return Err(JsonError::Syntax(self.at)),
         }
         Ok(())
     }
 
-    fn container(&mut self, limit: usize) -> Result<(), Fault> {
+    fn container(&mut self, limit: usize) -> Result<(), JsonError> {
         let mut open = Nesting::default();
         loop {
             // Before a value.
@@ -196,33 +199,33 @@ impl<'a> Walker<'a> {
                         self.at += 1;
                         open.pop();
                     }
-                    _ => return Err(Fault::Syntax(self.at)),
+                    _ => return Err(JsonError::Syntax(self.at)),
                 }
             }
         }
     }
 
-    fn scalar(&mut self) -> Result<(), Fault> {
+    fn scalar(&mut self) -> Result<(), JsonError> {
         match self.peek() {
             Some(b'"') => self.string().map(drop),
             Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b't') => self.word("true"),
             Some(b'f') => self.word("false"),
             Some(b'n') => self.word("null"),
-            _ => Err(Fault::Syntax(self.at)),
+            _ => Err(JsonError::Syntax(self.at)),
         }
     }
 
-    fn word(&mut self, word: &str) -> Result<(), Fault> {
+    fn word(&mut self, word: &str) -> Result<(), JsonError> {
         let found = self.text.as_bytes().get(self.at..self.at + word.len());
         if found != Some(word.as_bytes()) {
-            return Err(Fault::Syntax(self.at));
+            return Err(JsonError::Syntax(self.at));
         }
         self.at += word.len();
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Fault> {
+    fn number(&mut self) -> Result<(), JsonError> {
         if self.byte() == Some(b'-') {
             self.at += 1;
         }
@@ -244,12 +247,12 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Fault> {
+    fn digits(&mut self) -> Result<(), JsonError> {
         let start = self.at;
         while matches!(self.byte(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
-        if self.at == start { Err(Fault::Syntax(start)) } else { Ok(()) }
+        if self.at == start { Err(JsonError::Syntax(start)) } else { Ok(()) }
     }
 
     fn byte(&self) -> Option<u8> {
@@ -294,9 +297,9 @@ impl Default for Nesting {
 }
 
 impl Nesting {
-    fn push(&mut self, object: bool, limit: usize) -> Result<(), Fault> {
+    fn push(&mut self, object: bool, limit: usize) -> Result<(), JsonError> {
         if self.depth >= limit {
-            return Err(Fault::TooDeep);
+            return Err(JsonError::TooDeep);
         }
         let bit = 1_u64 << (self.depth % 64);
         if let Some(word) = self.bits.get_mut(self.depth / 64) {
@@ -327,7 +330,7 @@ pub(crate) fn unescape(between_quotes: &str) -> Option<Cow<'_, str>> {
 
 /// Calls `member(key, value)` for each member of an object whose grammar was checked before. For other text there are no calls.
 pub(crate) fn each_member<'a>(object: &'a str, mut member: impl FnMut(Cow<'a, str>, &'a str)) {
-    let mut walker = Walker::new(object, DEEPEST);
+    let mut walker = JsonScanner::new(object, DEEPEST);
     // There can be no fault, because the text was checked before; if there were, the members so far are reported.
     let _ = walker.members(|walker, key| {
         let value = walker.value(1)?;
@@ -343,8 +346,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn walk(text: &str, deepest: usize) -> Result<(), Fault> {
-        let mut walker = Walker::new(text, deepest);
+    fn walk(text: &str, deepest: usize) -> Result<(), JsonError> {
+        let mut walker = JsonScanner::new(text, deepest);
         walker.value(0)?;
         walker.end()
     }
@@ -401,7 +404,7 @@ mod tests {
             "[1}",
             "NaN",
         ] {
-            assert!(matches!(walk(text, 64), Err(Fault::Syntax(_))), "{text}");
+            assert!(matches!(walk(text, 64), Err(JsonError::Syntax(_))), "{text}");
         }
     }
 
@@ -409,9 +412,9 @@ mod tests {
     fn nesting_is_bounded_without_recursion() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert_eq!(walk(&nested(64), 64), Ok(()));
-        assert_eq!(walk(&nested(65), 64), Err(Fault::TooDeep));
-        assert_eq!(walk(&nested(1_000_000), 512), Err(Fault::TooDeep));
-        assert_eq!(walk(&"[{\"a\":".repeat(100_000), 512), Err(Fault::TooDeep));
+        assert_eq!(walk(&nested(65), 64), Err(JsonError::TooDeep));
+        assert_eq!(walk(&nested(1_000_000), 512), Err(JsonError::TooDeep));
+        assert_eq!(walk(&"[{\"a\":".repeat(100_000), 512), Err(JsonError::TooDeep));
     }
 
     proptest! {

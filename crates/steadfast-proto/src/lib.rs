@@ -31,4 +31,4 @@ pub use moment::Moment;
 /// The example of the README, compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+struct ReadmeDoctests;

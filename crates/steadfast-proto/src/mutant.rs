@@ -200,14 +200,14 @@ mod switch {
 
     /// Runs `body` with a fault switched on for this thread.
     pub fn with<T>(mutant: Mutant, body: impl FnOnce() -> T) -> T {
-        struct Off;
-        impl Drop for Off {
+        struct MutantResetGuard;
+        impl Drop for MutantResetGuard {
             fn drop(&mut self) {
                 ACTIVE.set(None);
             }
         }
         ACTIVE.set(Some(mutant));
-        let _off = Off;
+        let _off = MutantResetGuard;
         body()
     }
 

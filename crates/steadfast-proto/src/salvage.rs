@@ -10,7 +10,7 @@ use crate::json;
 
 /// What a malformed message seems to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shape {
+pub enum MessageShape {
     /// Has a `method`, and neither a `result` nor an `error`.
     Call,
     /// Has a `result` or an `error`, and no `method`.
@@ -20,7 +20,7 @@ pub enum Shape {
     Unknown,
 }
 
-impl Shape {
+impl MessageShape {
     /// The shape of a message that has a `method`, or a `result` or an `error`.
     pub(crate) fn of(method: bool, answer: bool) -> Self {
         match (method, answer) {
@@ -37,7 +37,7 @@ pub struct SalvagedFields {
     /// Its id, if there is exactly one and it is a string or an integer.
     pub id: Option<RequestId>,
     /// What it seems to be.
-    pub shape: Shape,
+    pub shape: MessageShape,
 }
 
 impl SalvagedFields {
@@ -61,7 +61,7 @@ pub struct FieldScanner {
     depth: u64,
     in_string: bool,
     escaped: bool,
-    position: Position,
+    position: ScanPosition,
     /// The key, or the value of an id, that is being read.
     text: Vec<u8>,
     ids: u32,
@@ -74,7 +74,7 @@ pub struct FieldScanner {
 
 /// Where in the outermost object the scanner is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Position {
+enum ScanPosition {
     #[default]
     BeforeKey,
     RequestKey,
@@ -102,7 +102,7 @@ impl FieldScanner {
 
     /// The message has ended.
     pub fn finish(self) -> SalvagedFields {
-        let shape = Shape::of(self.method, self.answer);
+        let shape = MessageShape::of(self.method, self.answer);
         SalvagedFields { id: self.id.filter(|_| self.ids == 1), shape }
     }
 
@@ -114,8 +114,8 @@ impl FieldScanner {
         }
         self.in_string = false;
         match self.position {
-            Position::RequestKey => self.position = Position::AfterKey,
-            Position::Id => self.keep(byte),
+            ScanPosition::RequestKey => self.position = ScanPosition::AfterKey,
+            ScanPosition::Id => self.keep(byte),
             _ => {}
         }
     }
@@ -129,8 +129,8 @@ impl FieldScanner {
         match byte {
             b'"' => {
                 self.in_string = true;
-                if self.depth == 1 && self.position == Position::BeforeKey {
-                    self.position = Position::RequestKey;
+                if self.depth == 1 && self.position == ScanPosition::BeforeKey {
+                    self.position = ScanPosition::RequestKey;
                     self.text.clear();
                 } else {
                     self.keep(byte);
@@ -143,14 +143,14 @@ impl FieldScanner {
             }
             b'}' | b']' => {
                 if self.depth == 1 {
-                    self.after_id = (self.position == Position::Id).then_some(byte);
+                    self.after_id = (self.position == ScanPosition::Id).then_some(byte);
                     self.end_value();
                 }
                 self.depth = self.depth.saturating_sub(1);
             }
-            b':' if self.depth == 1 && self.position == Position::AfterKey => self.begin_value(),
+            b':' if self.depth == 1 && self.position == ScanPosition::AfterKey => self.begin_value(),
             b',' if self.depth == 1 => {
-                self.after_id = (self.position == Position::Id).then_some(byte);
+                self.after_id = (self.position == ScanPosition::Id).then_some(byte);
                 self.end_value();
             }
             b' ' | b'\t' | b'\r' | b'\n' => self.keep_space(),
@@ -159,11 +159,11 @@ impl FieldScanner {
     }
 
     fn begin_value(&mut self) {
-        self.position = Position::Value;
+        self.position = ScanPosition::Value;
         let key = std::str::from_utf8(&self.text).ok().and_then(json::unescape);
         match key.as_deref() {
             Some("id") => {
-                self.position = Position::Id;
+                self.position = ScanPosition::Id;
                 self.ids += 1;
             }
             Some("method") => self.method = true,
@@ -175,24 +175,24 @@ impl FieldScanner {
 
     fn end_value(&mut self) {
         let id = self.text.trim_ascii_end();
-        if self.position == Position::Id && id.len() <= LONGEST_ID {
+        if self.position == ScanPosition::Id && id.len() <= LONGEST_ID {
             self.id = std::str::from_utf8(id).ok().and_then(RequestId::parse);
         }
         self.text = Vec::new();
-        self.position = Position::BeforeKey;
+        self.position = ScanPosition::BeforeKey;
     }
 
     /// Keeps one space inside an id, so that `1 2` is not read as twelve.
     fn keep_space(&mut self) {
-        if self.position == Position::Id && self.text.last().is_some_and(|last| *last != b' ') {
+        if self.position == ScanPosition::Id && self.text.last().is_some_and(|last| *last != b' ') {
             self.keep(b' ');
         }
     }
 
     fn keep(&mut self, byte: u8) {
         let most = match self.position {
-            Position::RequestKey => LONGEST_KEY,
-            Position::Id => LONGEST_ID,
+            ScanPosition::RequestKey => LONGEST_KEY,
+            ScanPosition::Id => LONGEST_ID,
             _ => return,
         };
         // Two bytes more than the maximum, a space and the byte after it, so that a longer id is not cut to a valid one.
@@ -206,7 +206,7 @@ impl FieldScanner {
 mod tests {
     use super::*;
 
-    fn salvage(text: &[u8]) -> (Option<RequestId>, Shape) {
+    fn salvage(text: &[u8]) -> (Option<RequestId>, MessageShape) {
         let whole = SalvagedFields::from_bytes(text);
         let mut bytewise = FieldScanner::default();
         for byte in text {
@@ -218,19 +218,19 @@ mod tests {
 
     #[test]
     fn the_id_is_found_before_and_after_the_damage() {
-        assert_eq!(salvage(br#"{"id":7,"method":"m","params":{"#), (Some(7.into()), Shape::Call));
+        assert_eq!(salvage(br#"{"id":7,"method":"m","params":{"#), (Some(7.into()), MessageShape::Call));
         assert_eq!(
             salvage(b"{\"params\":{\"t\":\"\xff\xfe\"},\"method\":\"m\",\"id\":\"a\"}"),
-            (Some("a".into()), Shape::Call)
+            (Some("a".into()), MessageShape::Call)
         );
-        assert_eq!(salvage(br#"{"id" : -3 ,"result":{{{"#), (Some((-3).into()), Shape::Response));
+        assert_eq!(salvage(br#"{"id" : -3 ,"result":{{{"#), (Some((-3).into()), MessageShape::Response));
     }
 
     #[test]
     fn an_id_in_a_nested_value_is_not_salvaged() {
-        assert_eq!(salvage(br#"{"params":{"id":1},"method":"m""#), (None, Shape::Call));
-        assert_eq!(salvage(br#"{"a":"\"id\":1,","method":"m""#), (None, Shape::Call));
-        assert_eq!(salvage(br#"["id",7]"#), (None, Shape::Unknown));
+        assert_eq!(salvage(br#"{"params":{"id":1},"method":"m""#), (None, MessageShape::Call));
+        assert_eq!(salvage(br#"{"a":"\"id\":1,","method":"m""#), (None, MessageShape::Call));
+        assert_eq!(salvage(br#"["id",7]"#), (None, MessageShape::Unknown));
     }
 
     #[test]
@@ -261,16 +261,16 @@ mod tests {
 
     #[test]
     fn an_id_cut_by_a_comma_is_not_salvaged() {
-        assert_eq!(salvage(br#"{"id":2,17948,"method":"m","#), (None, Shape::Call));
+        assert_eq!(salvage(br#"{"id":2,17948,"method":"m","#), (None, MessageShape::Call));
         assert_eq!(salvage(br#"{"id":2,},"method":"m","#).0, None);
         assert_eq!(salvage(b"{\"id\":2,\xff\"method\":\"m\",").0, None);
-        assert_eq!(salvage(br#"{"id":2 , "method":"m","#), (Some(2.into()), Shape::Call));
-        assert_eq!(salvage(br#"{"method":"m","id":2,"#), (Some(2.into()), Shape::Call));
+        assert_eq!(salvage(br#"{"id":2 , "method":"m","#), (Some(2.into()), MessageShape::Call));
+        assert_eq!(salvage(br#"{"method":"m","id":2,"#), (Some(2.into()), MessageShape::Call));
     }
 
     #[test]
     fn keys_written_as_escapes_are_read() {
-        assert_eq!(salvage(br#"{"\u0069\u0064":7,"m\u0065thod":"m","params":{"#), (Some(7.into()), Shape::Call));
+        assert_eq!(salvage(br#"{"\u0069\u0064":7,"m\u0065thod":"m","params":{"#), (Some(7.into()), MessageShape::Call));
         assert_eq!(salvage(br#"{"id":7,"\u0069d":8,"method":"m","params":{"#).0, None);
     }
 
@@ -290,6 +290,6 @@ mod tests {
     fn nesting_costs_nothing() {
         let mut text = br#"{"id":5,"method":"m","params":"#.to_vec();
         text.extend(std::iter::repeat_n(b'[', 1_000_000));
-        assert_eq!(salvage(&text), (Some(5.into()), Shape::Call));
+        assert_eq!(salvage(&text), (Some(5.into()), MessageShape::Call));
     }
 }

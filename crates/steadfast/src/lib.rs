@@ -75,12 +75,12 @@ pub mod model {
         CompleteParams, CompleteResult, Completion, Content, CreateMessageParams, CreateMessageResult,
         CreateTaskResult, DetailedTask, DiscoverResult, ElicitAction, ElicitFormParams, ElicitParams, ElicitResult,
         ElicitUrlParams, ElicitationCapability, ElicitationCompleteParams, EmbeddedResource, EmptyParams, EmptyResult,
-        ErrorObject, Extra, FormField, FormKind, FormOption, FormSchema, GetPromptParams, GetPromptResult, Icon,
-        IconTheme, ImageContent, Implementation, IncludeContext, InitializeParams, InitializeResult, InputRequest,
-        InputRequests, InputRequiredResult, InputResponses, JsonObject, ListChangedCapability, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListRootsResult, ListTasksResult, ListToolsResult,
-        ListenResult, LoggingLevel, LoggingMessageParams, Meta, Method, ModelHint, ModelPreferences, Notification,
-        PaginatedParams, Principal, ProgressParams, ProgressToken, Prompt, PromptArgument, PromptMessage,
+        ErrorObject, ExtraMembers, FormField, FormFieldKind, FormOption, FormSchema, GetPromptParams, GetPromptResult,
+        Icon, IconTheme, ImageContent, Implementation, IncludeContext, InitializeParams, InitializeResult,
+        InputRequest, InputRequests, InputRequiredResult, InputResponses, JsonObject, ListChangedCapability,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListRootsResult, ListTasksResult,
+        ListToolsResult, ListenResult, LoggingLevel, LoggingMessageParams, Meta, Method, ModelHint, ModelPreferences,
+        Notification, PaginatedParams, Principal, ProgressParams, ProgressToken, Prompt, PromptArgument, PromptMessage,
         PromptReference, ReadResourceParams, ReadResourceResult, Reference, RelatedTask, Request, RequestId, Resource,
         ResourceContents, ResourceParams, ResourceReference, ResourceTemplate, ResourcesCapability, Revision, Role,
         Root, SamplingCapability, SamplingMessage, Scopes, SentBy, ServerCapabilities, SetLevelParams,
@@ -102,11 +102,11 @@ pub use steadfast_model::{
     ServerCapabilities, SubscriptionFilter,
 };
 pub use steadfast_proto::Moment;
-pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, Peer, ProgressReport};
+pub use steadfast_proto::connection::{CancelReason, CloseCause, Limits, PeerInfo, ProgressReport};
 
 #[cfg(feature = "client")]
 pub use crate::client::Client;
-pub use crate::error::{Error, ErrorKind, Fault, Outcome};
+pub use crate::error::{Error, ErrorKind, FaultParty, Outcome};
 #[cfg(feature = "server")]
 pub use crate::server::{
     Context, IntoPromptReply, IntoResourceReply, IntoServer, IntoToolReply, Serve, Server, ServerBuilder, ServerPrompt,
@@ -128,7 +128,7 @@ pub mod __private {
 /// The examples of the README, compiled.
 #[cfg(all(doctest, feature = "macros", feature = "client"))]
 #[doc = include_str!("../../../README.md")]
-struct Readme;
+struct ReadmeDoctests;
 
 /// The example of the README of this crate.
 #[cfg(all(doctest, feature = "macros"))]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast::client::{Change, Changes, ResponseCache};
+use steadfast::client::{Change, ChangeStream, ResponseCache};
 use steadfast::prelude::*;
 use steadfast::{CacheHints, CacheScope, Error, LoggingLevel, ResourceContents, SubscriptionFilter};
 use tokio::time::sleep;
@@ -89,7 +89,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-async fn print_change(changes: &mut Changes) -> Result<(), Error> {
+async fn print_change(changes: &mut ChangeStream) -> Result<(), Error> {
     match changes.next().await.transpose()? {
         Some(Change::Listening(_)) => println!("changes: listening"),
         Some(change) => println!("changes: {change:?}"),

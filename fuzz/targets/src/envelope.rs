@@ -10,8 +10,8 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use steadfast_proto::envelope::{Batch, Message, Params, MalformedMessage, RefusalKind, ResultOrError, read};
-use steadfast_proto::salvage::{FieldScanner, SalvagedFields, Shape};
+use steadfast_proto::envelope::{Batch, Message, Params, MalformedMessage, MalformedMessageKind, ResultOrError, read};
+use steadfast_proto::salvage::{FieldScanner, SalvagedFields, MessageShape};
 
 use crate::members::Members;
 
@@ -29,12 +29,12 @@ pub fn run(bytes: &[u8]) {
         assert_integer_stands_there(&refusal.salvaged, bytes);
     }
     let Ok(text) = std::str::from_utf8(bytes) else {
-        assert!(matches!(refusal(&outcome).kind, RefusalKind::NotUtf8(_)));
+        assert!(matches!(refusal(&outcome).kind, MalformedMessageKind::NotUtf8(_)));
         return;
     };
     if serde_json::from_str::<&RawValue>(text).is_err() {
         // A bomb may be found to be one before it is found to be no JSON.
-        assert!(matches!(refusal(&outcome).kind, RefusalKind::NotJson(_) | RefusalKind::TooDeep(_)), "{text}");
+        assert!(matches!(refusal(&outcome).kind, MalformedMessageKind::NotJson(_) | MalformedMessageKind::TooDeep(_)), "{text}");
         return;
     }
     let too_deep = nesting(text) > deepest;
@@ -44,7 +44,7 @@ pub fn run(bytes: &[u8]) {
             let said = Said::of(&members);
             if too_deep {
                 let refusal = refusal(&outcome);
-                assert_eq!(refusal.kind, RefusalKind::TooDeep(deepest));
+                assert_eq!(refusal.kind, MalformedMessageKind::TooDeep(deepest));
                 return said.assert_salvaged(&refusal.salvaged);
             }
             said.assert_read(&outcome);
@@ -56,8 +56,8 @@ pub fn run(bytes: &[u8]) {
             let Ok(Message::Batch(batch)) = outcome else { panic!("an array is a batch: {outcome:?}") };
             assert_members(&batch, text);
         }
-        _ if too_deep => assert_eq!(refusal(&outcome).kind, RefusalKind::TooDeep(deepest)),
-        _ => assert!(matches!(refusal(&outcome).kind, RefusalKind::NotAMessage(_))),
+        _ if too_deep => assert_eq!(refusal(&outcome).kind, MalformedMessageKind::TooDeep(deepest)),
+        _ => assert!(matches!(refusal(&outcome).kind, MalformedMessageKind::NotAMessage(_))),
     }
 }
 
@@ -114,11 +114,11 @@ impl<'a> Said<'a> {
         }
     }
 
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> MessageShape {
         match (self.method.is_empty(), self.result.is_empty() && self.error.is_empty()) {
-            (false, true) => Shape::Call,
-            (true, false) => Shape::Response,
-            _ => Shape::Unknown,
+            (false, true) => MessageShape::Call,
+            (true, false) => MessageShape::Response,
+            _ => MessageShape::Unknown,
         }
     }
 
@@ -149,14 +149,14 @@ impl<'a> Said<'a> {
         let proper = if let Id::Proper(id) = &id { Some(id.clone()) } else { None };
         if self.has_a_member_twice() {
             // Which of two was meant cannot be known. An answer that names one call ends it.
-            let named = proper.filter(|_| self.shape() == Shape::Response && self.id.len() == 1);
+            let named = proper.filter(|_| self.shape() == MessageShape::Response && self.id.len() == 1);
             assert_eq!(refusal(outcome).salvaged.id.as_ref().map(ToString::to_string), named);
             return;
         }
         let is_there = |all: &Vec<&RawValue>| all.first().is_some_and(|value| value.get() != "null");
         let is_both = !self.method.is_empty() && [&self.result, &self.error].into_iter().any(is_there);
         let versioned = !is_both && self.version.first().is_some_and(|version| version.get() == "\"2.0\"");
-        let answers = self.shape() == Shape::Response;
+        let answers = self.shape() == MessageShape::Response;
         match (versioned, self.method(), self.params(), id) {
             (true, Some(name), Some(text), Id::Proper(expected)) => {
                 let Ok(Message::Request { id, method, params }) = outcome else { panic!("a request: {outcome:?}") };
@@ -177,7 +177,7 @@ impl<'a> Said<'a> {
             }
             _ => {
                 let refusal = refusal(outcome);
-                assert!(matches!(refusal.kind, RefusalKind::NotAMessage(_) | RefusalKind::BadParams), "{refusal:?}");
+                assert!(matches!(refusal.kind, MalformedMessageKind::NotAMessage(_) | MalformedMessageKind::BadParams), "{refusal:?}");
                 assert_eq!(refusal.salvaged.id.as_ref().map(ToString::to_string), proper, "the id of what is refused");
             }
         }

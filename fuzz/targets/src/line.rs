@@ -3,7 +3,7 @@
 //!
 //! Input: a byte for the limit, a byte for the way to split, the stream.
 
-use steadfast_proto::frame::line::{Line, LineDecoder};
+use steadfast_proto::frame::line::{InputLine, LineDecoder};
 use steadfast_proto::salvage::SalvagedFields;
 
 use crate::pieces::Pieces;
@@ -34,11 +34,11 @@ enum Owned {
     TooLong(SalvagedFields),
 }
 
-impl From<Line<'_>> for Owned {
-    fn from(line: Line<'_>) -> Self {
+impl From<InputLine<'_>> for Owned {
+    fn from(line: InputLine<'_>) -> Self {
         match line {
-            Line::Message(bytes) => Self::Message(bytes.to_vec()),
-            Line::TooLong(salvaged) => Self::TooLong(salvaged),
+            InputLine::Message(bytes) => Self::Message(bytes.to_vec()),
+            InputLine::TooLong(salvaged) => Self::TooLong(salvaged),
         }
     }
 }
@@ -85,9 +85,9 @@ fn flood(stream: &[u8], limit: usize) {
         assert_bounded(&decoder, limit);
     }
     let mut input: &[u8] = b"\nx\n";
-    assert!(matches!(decoder.next(&mut input), Some(Line::TooLong(_))));
+    assert!(matches!(decoder.next(&mut input), Some(InputLine::TooLong(_))));
     if limit > 0 {
-        assert_eq!(decoder.next(&mut input), Some(Line::Message(b"x")));
+        assert_eq!(decoder.next(&mut input), Some(InputLine::Message(b"x")));
     }
 }
 

@@ -9,11 +9,11 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use steadfast_model::wire::{self, CommonMembers, Encode, ResultShape};
+use steadfast_model::wire::{self, CommonMembers, Encode, RequestResult};
 use steadfast_model::notification::{self, Notification};
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
-    AnyResult, CallToolParamsRef, CallToolResult, Content, CreateTaskResult, ErrorObject, FormSchema, Implementation,
+    DeferrableResult, CallToolParamsRef, CallToolResult, Content, CreateTaskResult, ErrorObject, FormSchema, Implementation,
     InputRequiredResult, Meta, Method, RequestMeta, Revision,
 };
 
@@ -82,7 +82,7 @@ fn parts(text: &str) {
     // Borrowed forms, and forms that are only read: they must not panic.
     let _ = serde_json::from_str::<CallToolParamsRef<'_>>(text);
     let _ = serde_json::from_str::<RequestMeta>(text);
-    let _ = AnyResult::<CallToolResult>::from_json(text);
+    let _ = DeferrableResult::<CallToolResult>::from_json(text);
 }
 
 fn assert_params<T: Encode + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
@@ -92,7 +92,7 @@ fn assert_params<T: Encode + Serialize + DeserializeOwned + PartialEq + Debug>(t
     }
 }
 
-fn assert_result<T: ResultShape + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
+fn assert_result<T: RequestResult + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
     let Some(result) = assert_round_trip::<T>(text) else { return };
     let decoration = CommonMembers::of_server(&Implementation::new("fuzz", "0"));
     for &revision in Revision::ALL {

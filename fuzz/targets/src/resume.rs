@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use steadfast_proto::Moment;
-use steadfast_proto::http::resume::{Cursor, CursorRead, EventLog, EventLogLimits, StreamKey, UnknownEvent};
+use steadfast_proto::http::resume::{EventCursor, EventLogRead, EventLog, EventLogLimits, StreamKey, UnknownEventId};
 
 /// Runs the target.
 pub fn run(bytes: &[u8]) {
@@ -42,7 +42,7 @@ struct World {
     limits: EventLogLimits,
     now: Moment,
     keys: Vec<StreamKey>,
-    cursors: Vec<(Cursor, Reader)>,
+    cursors: Vec<(EventCursor, Reader)>,
     streams: Vec<Stream>,
     /// Every event that is kept, oldest first: when, on which stream, at which place, and its length.
     kept: Vec<(Moment, usize, u64, usize)>,
@@ -174,7 +174,7 @@ impl World {
             (given_out && whole && !known.forgotten).then_some((stream, place))
         });
         match (resumed, known) {
-            (Err(UnknownEvent), None) => {}
+            (Err(UnknownEventId), None) => {}
             (Ok(cursor), Some((stream, place))) => {
                 let known = &mut self.streams[stream];
                 known.cursors += 1;
@@ -193,27 +193,27 @@ impl World {
         let cut = known.cut.is_some_and(|(number, place)| number == reader.number && reader.next >= place);
         let is_kept = |place: u64| self.kept.iter().any(|(_, of, at, _)| *of == reader.stream && *at == place);
         let expected = if known.forgotten {
-            CursorRead::Ended
+            EventLogRead::Ended
         } else if cut || reader.number != known.cursors {
-            CursorRead::Superseded
+            EventLogRead::Superseded
         } else if reader.next < known.first {
-            CursorRead::Lost
+            EventLogRead::Lost
         } else if is_kept(reader.next) {
-            CursorRead::Event(())
+            EventLogRead::Event(())
         } else if known.closed {
-            CursorRead::Ended
+            EventLogRead::Ended
         } else {
-            CursorRead::Waiting
+            EventLogRead::Waiting
         };
         let seen = match &found {
-            CursorRead::Event(_) => CursorRead::Event(()),
-            CursorRead::Waiting => CursorRead::Waiting,
-            CursorRead::Ended => CursorRead::Ended,
-            CursorRead::Superseded => CursorRead::Superseded,
-            CursorRead::Lost => CursorRead::Lost,
+            EventLogRead::Event(_) => EventLogRead::Event(()),
+            EventLogRead::Waiting => EventLogRead::Waiting,
+            EventLogRead::Ended => EventLogRead::Ended,
+            EventLogRead::Superseded => EventLogRead::Superseded,
+            EventLogRead::Lost => EventLogRead::Lost,
         };
         assert_eq!(seen, expected, "what the cursor at {} of stream {} finds", reader.next, reader.stream);
-        if let CursorRead::Event(event) = found {
+        if let EventLogRead::Event(event) = found {
             let id = format!("{}-{}", reader.stream, reader.next);
             assert!(event.starts_with(id.as_bytes()), "the event {id} is {}", String::from_utf8_lossy(&event));
             reader.next += 1;

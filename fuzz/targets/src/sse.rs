@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use steadfast_proto::frame::sse::{Event, Message, SseDecoder, SseFrame, write_comment};
+use steadfast_proto::frame::sse::{SseEvent, SseMessageEvent, SseDecoder, SseFrame, write_comment};
 
 use crate::pieces::Pieces;
 
@@ -60,7 +60,7 @@ fn plain(stream: &[u8]) -> Read {
             read.id.clone_from(&id);
             let name = std::mem::take(&mut name);
             if let Some(data) = data.take() {
-                read.found.push(SseFrame::Message(Message { id: id.as_deref().map(Into::into), name, data }));
+                read.found.push(SseFrame::Message(SseMessageEvent { id: id.as_deref().map(Into::into), name, data }));
             }
             continue;
         }
@@ -113,11 +113,11 @@ fn write_and_read(bytes: &[u8], at: usize) {
     let retry = Some(Duration::from_millis(at as u64));
     let mut out = Vec::new();
     write_comment(&name, &mut out);
-    Event { id: Some(&id), name: Some(&name), retry, data: Some(rest) }.write(&mut out);
-    Event { data: Some(first), ..Event::default() }.write(&mut out);
+    SseEvent { id: Some(&id), name: Some(&name), retry, data: Some(rest) }.write(&mut out);
+    SseEvent { data: Some(first), ..SseEvent::default() }.write(&mut out);
     let id = Some(one_line(&id)).filter(|id| !id.is_empty());
     let message = |name: &str, data: &[u8]| {
-        SseFrame::Message(Message { id: id.map(Into::into), name: name.to_owned(), data: with_plain_ends(data) })
+        SseFrame::Message(SseMessageEvent { id: id.map(Into::into), name: name.to_owned(), data: with_plain_ends(data) })
     };
     let expected = vec![message(one_line(&name), rest), message("", first)];
     let read = decode(std::iter::once(out.as_slice()), PLENTY);

@@ -4,10 +4,10 @@ use http::Request;
 use http::header::LOCATION;
 use serde::Deserialize;
 use steadfast_auth::client::{
-    Authorizer, BoxFuture, ClientKey, ClientSettings, Credential, Error, Grant, IdentityProvider, PreRegisteredClient,
-    Secret, Url, UserAgent, Visit,
+    Authorizer, BoxFuture, ClientCredential, ClientKey, Error, Grant, IdentityProvider, OAuthClientSettings,
+    PreRegisteredClient, Secret, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient as _, Payload, ReqwestClient};
+use steadfast_auth::{HttpClient as _, HttpPayload, ReqwestClient};
 
 /// The URL of the application's client metadata. The suite knows the address, and it is never fetched.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
@@ -37,7 +37,8 @@ pub(crate) fn authorizer(
     alone: bool,
     old: bool,
 ) -> Result<Authorizer, Box<dyn std::error::Error>> {
-    let mut profile = ClientSettings::new("Steadfast conformance client").document(DOCUMENT)?.legacy_discovery(old);
+    let mut profile =
+        OAuthClientSettings::new("Steadfast conformance client").document(DOCUMENT)?.legacy_discovery(old);
     if let Some(id) = &credentials.client_id {
         profile = profile.registered(PreRegisteredClient::new(id, credentials.credential()?));
     }
@@ -62,11 +63,14 @@ pub(crate) fn authorizer(
 }
 
 impl SuiteCredentials {
-    fn credential(&self) -> Result<Credential, Error> {
+    fn credential(&self) -> Result<ClientCredential, Error> {
         if let (Some(pem), Some(algorithm)) = (&self.private_key_pem, &self.signing_algorithm) {
-            return Ok(Credential::Key(ClientKey::from_pem(&Secret::new(pem), algorithm)?));
+            return Ok(ClientCredential::Key(ClientKey::from_pem(&Secret::new(pem), algorithm)?));
         }
-        Ok(self.client_secret.as_ref().map_or(Credential::None, |secret| Credential::Secret(Secret::new(secret))))
+        Ok(self
+            .client_secret
+            .as_ref()
+            .map_or(ClientCredential::None, |secret| ClientCredential::Secret(Secret::new(secret))))
     }
 }
 
@@ -78,13 +82,13 @@ struct AutoAccept(ReqwestClient);
 const PAGE: usize = 64 * 1024;
 
 impl UserAgent for AutoAccept {
-    fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
-        let visit: Box<dyn Visit> = Box::new(self.clone());
+    fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn UserLogin>, Error>> {
+        let visit: Box<dyn UserLogin> = Box::new(self.clone());
         Box::pin(std::future::ready(Ok(visit)))
     }
 }
 
-impl Visit for AutoAccept {
+impl UserLogin for AutoAccept {
     fn redirect_uri(&self) -> &str {
         REDIRECT
     }
@@ -92,7 +96,7 @@ impl Visit for AutoAccept {
     fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
             let no_redirect = || Error::UserUnavailable("the authorization server sent no redirect".to_owned());
-            let request = Request::get(url.as_str()).body(Payload::from("")).map_err(|_| no_redirect())?;
+            let request = Request::get(url.as_str()).body(HttpPayload::from("")).map_err(|_| no_redirect())?;
             let response = self.0.send(request, PAGE).await.map_err(|_| no_redirect())?;
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             let back = location.and_then(|location| Url::parse(location).ok());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steadfast::client::ClientContext;
 use steadfast::{
     Content, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Error, FormSchema, JsonObject,
-    ListRootsResult, Root, model::FormKind,
+    ListRootsResult, Root, model::FormFieldKind,
 };
 
 /// Fills in a form. What has a default is left to the SDK.
@@ -21,15 +21,15 @@ fn answers(form: &FormSchema) -> JsonObject {
 }
 
 /// An answer to a field without a default.
-fn answer(kind: &FormKind) -> Option<Value> {
+fn answer(kind: &FormFieldKind) -> Option<Value> {
     match kind {
-        FormKind::Text { default: None, .. } => Some("yes".into()),
-        FormKind::Number { default: None, minimum, .. } => {
+        FormFieldKind::Text { default: None, .. } => Some("yes".into()),
+        FormFieldKind::Number { default: None, minimum, .. } => {
             Some(minimum.clone().map_or_else(|| json!(1), Value::Number))
         }
-        FormKind::Boolean { default: None, .. } => Some(true.into()),
-        FormKind::Choice { default: None, options, .. } => Some(options.first()?.value.clone().into()),
-        FormKind::Choices { default: None, options, .. } => Some(json!([options.first()?.value])),
+        FormFieldKind::Boolean { default: None, .. } => Some(true.into()),
+        FormFieldKind::Choice { default: None, options, .. } => Some(options.first()?.value.clone().into()),
+        FormFieldKind::Choices { default: None, options, .. } => Some(json!([options.first()?.value])),
         _ => None,
     }
 }

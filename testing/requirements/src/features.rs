@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use steadfast_model::{Method, MethodForm, Revision, SentBy};
+use steadfast_model::{Method, MethodKind, Revision, SentBy};
 
 /// Where the document is, from the root of the repository.
 pub const DOCUMENT: &str = "docs/features.md";
@@ -37,7 +37,7 @@ pub fn document() -> String {
 
 fn place(method: Method, revision: Revision) -> &'static str {
     match (method.delivery_in(revision), method.sender_in(revision)) {
-        (Some(MethodForm::InputRequest), _) => "in a result",
+        (Some(MethodKind::InputRequest), _) => "in a result",
         (_, Some(SentBy::Client)) => "client",
         (_, Some(SentBy::Server)) => "server",
         (_, Some(SentBy::Both)) => "either",

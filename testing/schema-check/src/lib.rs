@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use steadfast_model::wire::{self, CommonMembers, Encode, ResultShape};
+use steadfast_model::wire::{self, CommonMembers, Encode, RequestResult};
 use steadfast_model::{ClientCapabilities, ErrorObject, FormField, Implementation, Revision};
 
 /// The revision that this build checks.
@@ -31,7 +31,7 @@ pub const REVISION: Revision = if cfg!(feature = "r2024_11_05") {
 pub fn result<Theirs, Ours>(ours: &Ours)
 where
     Theirs: Serialize + DeserializeOwned,
-    Ours: ResultShape + DeserializeOwned + PartialEq + Debug,
+    Ours: RequestResult + DeserializeOwned + PartialEq + Debug,
 {
     let server = CommonMembers::of_server(&samples::implementation());
     let mut out = Vec::new();

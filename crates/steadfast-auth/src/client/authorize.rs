@@ -2,9 +2,9 @@
 
 use url::Url;
 
-use super::discovery::AuthorizationServer;
-use super::error::ErrorResponse;
-use super::pkce::Verifier;
+use super::discovery::AuthorizationServerMetadata;
+use super::error::OAuthErrorResponse;
+use super::pkce::CodeVerifier;
 use super::random::{RandomSource, random_secret};
 use super::{Error, Secret};
 use crate::Scopes;
@@ -22,7 +22,7 @@ pub(super) struct AuthorizationRequest<'a> {
 /// An authorization request without a response yet: what its response is validated against.
 pub(super) struct PendingAuthorization {
     state: Secret,
-    verifier: Verifier,
+    verifier: CodeVerifier,
     issuer: String,
     issuer_is_sent: bool,
 }
@@ -37,7 +37,7 @@ impl PendingAuthorization {
     /// Creates a request: the URL to open, and the pending state.
     pub(super) fn new(
         request: &AuthorizationRequest<'_>,
-        server: &AuthorizationServer,
+        server: &AuthorizationServerMetadata,
         random: &dyn RandomSource,
     ) -> Result<(Url, Self), Error> {
         let endpoint = server.authorization_endpoint.as_ref();
@@ -50,7 +50,7 @@ impl PendingAuthorization {
         }
         let pending = Self {
             state: random_secret(random)?,
-            verifier: Verifier::draw(random)?,
+            verifier: CodeVerifier::draw(random)?,
             issuer: server.issuer.clone(),
             issuer_is_sent: server.sends_issuer,
         };
@@ -92,7 +92,7 @@ impl PendingAuthorization {
         }
         if let Some(error) = answer.error {
             let sent = [self.state.expose()];
-            return Err(Error::Denied(ErrorResponse::new(&error, answer.error_description.as_deref(), &sent)));
+            return Err(Error::Denied(OAuthErrorResponse::new(&error, answer.error_description.as_deref(), &sent)));
         }
         let code = answer.code.filter(|code| !code.is_empty()).ok_or(Error::InvalidRedirect("the code is missing"))?;
         Ok(AuthorizationCode { code: Secret::new(code), verifier: self.verifier.into_secret() })
@@ -142,9 +142,9 @@ mod tests {
 
     const ISSUER: &str = "https://auth.example.com";
 
-    fn server(sends_issuer: bool, has_pkce: bool) -> AuthorizationServer {
+    fn server(sends_issuer: bool, has_pkce: bool) -> AuthorizationServerMetadata {
         let base = Url::parse("https://auth.example.com/").unwrap();
-        let mut server = AuthorizationServer::with_default_endpoints(&base, ISSUER.to_owned());
+        let mut server = AuthorizationServerMetadata::with_default_endpoints(&base, ISSUER.to_owned());
         server.sends_issuer = sends_issuer;
         server.has_pkce = has_pkce;
         server

@@ -11,7 +11,7 @@ use crate::Scopes;
 
 /// The authorization scheme of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scheme {
+pub enum AuthScheme {
     /// A bearer token: possession is enough to use it.
     #[default]
     Bearer,
@@ -20,7 +20,7 @@ pub enum Scheme {
     Dpop,
 }
 
-impl Scheme {
+impl AuthScheme {
     /// Its name in a header.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Scheme {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Challenge {
     /// `DPoP` if the server accepts nothing else.
-    pub scheme: Scheme,
+    pub scheme: AuthScheme,
     /// The URL of the protected resource metadata.
     pub resource_metadata: Option<String>,
     /// The scopes that the request needs.
@@ -68,13 +68,13 @@ impl Challenge {
         for value in headers.get_all(WWW_AUTHENTICATE) {
             let text = String::from_utf8_lossy(value.as_bytes());
             for (scheme, parameters) in challenges(&text) {
-                let Some(scheme) = Scheme::parse(scheme) else { continue };
-                bearer |= scheme == Scheme::Bearer;
+                let Some(scheme) = AuthScheme::parse(scheme) else { continue };
+                bearer |= scheme == AuthScheme::Bearer;
                 found.get_or_insert_default().merge(parameters);
             }
         }
         if let Some(challenge) = &mut found {
-            challenge.scheme = if bearer { Scheme::Bearer } else { Scheme::Dpop };
+            challenge.scheme = if bearer { AuthScheme::Bearer } else { AuthScheme::Dpop };
         }
         found
     }
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(challenge.error.as_deref(), Some("insufficient_scope"));
         assert_eq!(challenge.scope, scopes("files:read files:write"));
         assert_eq!(challenge.resource_metadata.as_deref(), Some("https://a/m"));
-        assert_eq!(challenge.scheme, Scheme::Bearer);
+        assert_eq!(challenge.scheme, AuthScheme::Bearer);
     }
 
     #[test]
@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn a_server_that_takes_only_bound_tokens_is_known() {
-        assert_eq!(read(&["DPoP algs=\"ES256\", error=\"use_dpop_nonce\""]).unwrap().scheme, Scheme::Dpop);
-        assert_eq!(read(&["DPoP algs=\"ES256\"", "Bearer"]).unwrap().scheme, Scheme::Bearer);
+        assert_eq!(read(&["DPoP algs=\"ES256\", error=\"use_dpop_nonce\""]).unwrap().scheme, AuthScheme::Dpop);
+        assert_eq!(read(&["DPoP algs=\"ES256\"", "Bearer"]).unwrap().scheme, AuthScheme::Bearer);
     }
 
     #[test]

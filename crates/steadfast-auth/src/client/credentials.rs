@@ -22,7 +22,7 @@ const ASSERTION_LIFETIME: u64 = 60;
 /// The credential of a client at a token endpoint.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Credential {
+pub enum ClientCredential {
     /// Nothing: a public client.
     None,
     /// A client secret.
@@ -70,7 +70,7 @@ impl ClientKey {
         random: &dyn RandomSource,
     ) -> Result<Secret, Error> {
         #[derive(Serialize)]
-        struct Claims<'a> {
+        struct AssertionClaims<'a> {
             iss: &'a str,
             sub: &'a str,
             aud: &'a str,
@@ -81,8 +81,14 @@ impl ClientKey {
         let iat = seconds(now);
         let identifier = random_secret(random)?;
         let jti = identifier.expose();
-        let claims =
-            Claims { iss: client, sub: client, aud: audience, jti, iat, exp: iat.saturating_add(ASSERTION_LIFETIME) };
+        let claims = AssertionClaims {
+            iss: client,
+            sub: client,
+            aud: audience,
+            jti,
+            iat,
+            exp: iat.saturating_add(ASSERTION_LIFETIME),
+        };
         let header = Header { kid: self.identifier.clone(), ..Header::new(self.algorithm) };
         let signed = encode(&header, &claims, &self.key).map_err(|_| Error::UnusableKey("signing failed"))?;
         Ok(Secret::new(signed))
@@ -98,14 +104,14 @@ impl fmt::Debug for ClientKey {
 /// The supported authentication methods, by their registered names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Method {
+pub(super) enum ClientAuthMethod {
     None,
     ClientSecretBasic,
     ClientSecretPost,
     PrivateKeyJwt,
 }
 
-impl Method {
+impl ClientAuthMethod {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -121,25 +127,25 @@ impl Method {
     }
 
     /// The method for a credential among those that the server supports. Without a list, the default of RFC 8414.
-    pub(super) fn choose(credential: &Credential, supported: Option<&[String]>) -> Self {
+    pub(super) fn choose(credential: &ClientCredential, supported: Option<&[String]>) -> Self {
         let takes = |method: Self| supported.is_some_and(|list| list.iter().any(|item| item == method.as_str()));
         match credential {
-            Credential::None => Self::None,
-            Credential::Key(_) => Self::PrivateKeyJwt,
-            Credential::Secret(_) if takes(Self::ClientSecretPost) && !takes(Self::ClientSecretBasic) => {
+            ClientCredential::None => Self::None,
+            ClientCredential::Key(_) => Self::PrivateKeyJwt,
+            ClientCredential::Secret(_) if takes(Self::ClientSecretPost) && !takes(Self::ClientSecretBasic) => {
                 Self::ClientSecretPost
             }
-            Credential::Secret(_) => Self::ClientSecretBasic,
+            ClientCredential::Secret(_) => Self::ClientSecretBasic,
         }
     }
 }
 
 /// A client at one authorization server.
 #[derive(Clone, Debug)]
-pub(super) struct Client {
+pub(super) struct OAuthClient {
     pub(super) id: String,
-    pub(super) credential: Credential,
-    pub(super) method: Method,
+    pub(super) credential: ClientCredential,
+    pub(super) method: ClientAuthMethod,
 }
 
 /// The parameters and the header that authenticate a token request.
@@ -148,7 +154,7 @@ pub(super) struct ClientAuthentication {
     pub(super) parameters: Vec<(&'static str, Secret)>,
 }
 
-impl Client {
+impl OAuthClient {
     /// Authenticates a request to an authorization server.
     pub(super) fn authenticate(
         &self,
@@ -159,16 +165,18 @@ impl Client {
         let id = ("client_id", Secret::new(self.id.as_str()));
         let bare = |parameters| Ok(ClientAuthentication { header: None, parameters });
         match (self.method, &self.credential) {
-            (Method::ClientSecretBasic, Credential::Secret(secret)) => {
+            (ClientAuthMethod::ClientSecretBasic, ClientCredential::Secret(secret)) => {
                 Ok(ClientAuthentication { header: Some(basic(&self.id, secret)?), parameters: Vec::new() })
             }
-            (Method::ClientSecretPost, Credential::Secret(secret)) => bare(vec![id, ("client_secret", secret.clone())]),
+            (ClientAuthMethod::ClientSecretPost, ClientCredential::Secret(secret)) => {
+                bare(vec![id, ("client_secret", secret.clone())])
+            }
             // The client id is in the assertion.
-            (Method::PrivateKeyJwt, Credential::Key(key)) => bare(vec![
+            (ClientAuthMethod::PrivateKeyJwt, ClientCredential::Key(key)) => bare(vec![
                 ("client_assertion_type", Secret::new(JWT_BEARER)),
                 ("client_assertion", key.assertion(&self.id, issuer, now, random)?),
             ]),
-            (Method::None, _) => bare(vec![id]),
+            (ClientAuthMethod::None, _) => bare(vec![id]),
             _ => Err(Error::UnusableKey(
                 "the client has no credential for the authentication method of the authorization server",
             )),
@@ -178,7 +186,7 @@ impl Client {
     /// The secret that error messages must not repeat.
     pub(super) fn secret(&self) -> Option<&str> {
         match &self.credential {
-            Credential::Secret(secret) => Some(secret.expose()),
+            ClientCredential::Secret(secret) => Some(secret.expose()),
             _ => None,
         }
     }
@@ -206,17 +214,17 @@ mod tests {
     use super::*;
     use crate::client::random::CountingRandomness;
 
-    fn client(credential: Credential, method: Method) -> Client {
-        Client { id: String::from("my client"), credential, method }
+    fn client(credential: ClientCredential, method: ClientAuthMethod) -> OAuthClient {
+        OAuthClient { id: String::from("my client"), credential, method }
     }
 
-    fn authenticate(client: &Client, now: SystemTime) -> ClientAuthentication {
+    fn authenticate(client: &OAuthClient, now: SystemTime) -> ClientAuthentication {
         client.authenticate("https://auth.example.com", now, &CountingRandomness::default()).unwrap()
     }
 
     #[test]
     fn the_parts_of_a_basic_header_are_encoded() {
-        let client = client(Credential::Secret(Secret::new("a:b/c%")), Method::ClientSecretBasic);
+        let client = client(ClientCredential::Secret(Secret::new("a:b/c%")), ClientAuthMethod::ClientSecretBasic);
         let shown = authenticate(&client, SystemTime::UNIX_EPOCH);
         let header = shown.header.unwrap();
         let decoded = STANDARD.decode(header.to_str().unwrap().strip_prefix("Basic ").unwrap()).unwrap();
@@ -226,13 +234,16 @@ mod tests {
 
     #[test]
     fn a_secret_is_posted_only_where_a_header_is_not_taken() {
-        let secret = Credential::Secret(Secret::new("s"));
+        let secret = ClientCredential::Secret(Secret::new("s"));
         let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(Method::choose(&secret, None), Method::ClientSecretBasic);
-        assert_eq!(Method::choose(&secret, Some(&list(&["client_secret_post"]))), Method::ClientSecretPost);
+        assert_eq!(ClientAuthMethod::choose(&secret, None), ClientAuthMethod::ClientSecretBasic);
+        assert_eq!(
+            ClientAuthMethod::choose(&secret, Some(&list(&["client_secret_post"]))),
+            ClientAuthMethod::ClientSecretPost
+        );
         let both = list(&["client_secret_post", "client_secret_basic"]);
-        assert_eq!(Method::choose(&secret, Some(&both)), Method::ClientSecretBasic);
-        assert_eq!(Method::choose(&Credential::None, Some(&both)), Method::None);
+        assert_eq!(ClientAuthMethod::choose(&secret, Some(&both)), ClientAuthMethod::ClientSecretBasic);
+        assert_eq!(ClientAuthMethod::choose(&ClientCredential::None, Some(&both)), ClientAuthMethod::None);
     }
 
     #[test]
@@ -242,7 +253,7 @@ mod tests {
         let public = key.public_key().to_public_key_pem(LineEnding::LF).unwrap();
         let key = ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
         let now = SystemTime::now();
-        let shown = authenticate(&client(Credential::Key(key), Method::PrivateKeyJwt), now);
+        let shown = authenticate(&client(ClientCredential::Key(key), ClientAuthMethod::PrivateKeyJwt), now);
         let assertion = shown.parameters.iter().find(|(name, _)| *name == "client_assertion").unwrap();
         let mut validation = Validation::new(Algorithm::ES256);
         validation.set_audience(&["https://auth.example.com"]);

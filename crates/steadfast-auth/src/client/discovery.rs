@@ -70,7 +70,7 @@ fn well_known(base: &Url, suffix: &str, path: &str) -> Url {
 
 /// The metadata of a protected resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ProtectedResource {
+pub(super) struct ProtectedResourceMetadata {
     /// Its identifier exactly as in the document: the `resource` parameter of every token request.
     pub(super) resource: String,
     pub(super) authorization_servers: Vec<String>,
@@ -79,7 +79,7 @@ pub(super) struct ProtectedResource {
 }
 
 #[derive(Deserialize)]
-struct ResourceDocument {
+struct ProtectedResourceDocument {
     resource: String,
     #[serde(default, deserialize_with = "or_default")]
     authorization_servers: Vec<String>,
@@ -88,10 +88,10 @@ struct ResourceDocument {
     dpop_bound_access_tokens_required: bool,
 }
 
-impl ProtectedResource {
+impl ProtectedResourceMetadata {
     /// Parses the document. `None` if it is not such a document at all.
     pub(super) fn read(document: &[u8], server: &Url) -> Result<Option<Self>, Error> {
-        let Ok(document) = serde_json::from_slice::<ResourceDocument>(document) else { return Ok(None) };
+        let Ok(document) = serde_json::from_slice::<ProtectedResourceDocument>(document) else { return Ok(None) };
         if !covers(&document.resource, server) {
             return Err(Error::ResourceMismatch { found: redact_url(&document.resource) });
         }
@@ -132,7 +132,7 @@ fn covers(resource: &str, server: &Url) -> bool {
 
 /// The metadata of an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AuthorizationServer {
+pub(super) struct AuthorizationServerMetadata {
     /// Its identifier, compared as text and never as a URL.
     pub(super) issuer: String,
     pub(super) authorization_endpoint: Option<Url>,
@@ -148,7 +148,7 @@ pub(super) struct AuthorizationServer {
 }
 
 #[derive(Deserialize)]
-struct ServerDocument {
+struct AuthorizationServerDocument {
     issuer: String,
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
@@ -174,10 +174,10 @@ pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-impl AuthorizationServer {
+impl AuthorizationServerMetadata {
     /// Parses the document of this issuer. `None` if it is not such a document at all.
     pub(super) fn read(document: &[u8], issuer: &str, url_policy: UrlPolicy) -> Result<Option<Self>, Error> {
-        let Ok(document) = serde_json::from_slice::<ServerDocument>(document) else { return Ok(None) };
+        let Ok(document) = serde_json::from_slice::<AuthorizationServerDocument>(document) else { return Ok(None) };
         if document.issuer != issuer {
             return Err(Error::IssuerMismatch { expected: redact_url(issuer), found: redact_url(&document.issuer) });
         }
@@ -310,14 +310,14 @@ mod tests {
     fn the_name_of_the_resource_is_kept_as_it_is_written() {
         let document =
             br#"{"resource":"https://mcp.example.com","authorization_servers":["https://auth.example.com"]}"#;
-        let found = ProtectedResource::read(document, &url("https://mcp.example.com/mcp")).unwrap().unwrap();
+        let found = ProtectedResourceMetadata::read(document, &url("https://mcp.example.com/mcp")).unwrap().unwrap();
         assert_eq!(found.resource, "https://mcp.example.com");
     }
 
     #[test]
     fn metadata_of_another_resource_is_refused() {
         let document = br#"{"resource":"https://evil.example.com/mcp","authorization_servers":["https://a.example"]}"#;
-        let found = ProtectedResource::read(document, &url("https://mcp.example.com/mcp"));
+        let found = ProtectedResourceMetadata::read(document, &url("https://mcp.example.com/mcp"));
         assert_eq!(found, Err(Error::ResourceMismatch { found: String::from("https://evil.example.com/mcp") }));
     }
 
@@ -325,7 +325,7 @@ mod tests {
     fn metadata_of_another_issuer_is_refused_even_if_only_a_slash_differs() {
         for found in ["https://attacker.example", "https://auth.example.com/", "https://AUTH.example.com"] {
             let document = format!(r#"{{"issuer":"{found}","token_endpoint":"https://auth.example.com/token"}}"#);
-            let read = AuthorizationServer::read(document.as_bytes(), "https://auth.example.com", outside());
+            let read = AuthorizationServerMetadata::read(document.as_bytes(), "https://auth.example.com", outside());
             assert!(matches!(read, Err(Error::IssuerMismatch { .. })), "{found}");
         }
     }
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn an_endpoint_in_the_clear_is_refused() {
         let document = br#"{"issuer":"https://a.example","token_endpoint":"http://a.example/token"}"#;
-        let read = AuthorizationServer::read(document, "https://a.example", outside());
+        let read = AuthorizationServerMetadata::read(document, "https://a.example", outside());
         assert!(matches!(read, Err(Error::UnsafeUrl(_))));
     }
 
@@ -343,22 +343,22 @@ mod tests {
             br#"{"issuer":"https://a.example","token_endpoint":"https://a.example/token","scopes_supported":null,
             "code_challenge_methods_supported":null,"authorization_response_iss_parameter_supported":null,
             "client_id_metadata_document_supported":null,"dpop_signing_alg_values_supported":null}"#;
-        let read = AuthorizationServer::read(document, "https://a.example", outside()).unwrap().unwrap();
+        let read = AuthorizationServerMetadata::read(document, "https://a.example", outside()).unwrap().unwrap();
         assert!(!read.has_pkce && !read.sends_issuer && !read.reads_client_documents && !read.has_dpop);
         let document = br#"{"resource":"https://a.example","authorization_servers":["https://b.example"],
             "scopes_supported":null,"dpop_bound_access_tokens_required":null}"#;
-        assert!(ProtectedResource::read(document, &url("https://a.example")).unwrap().is_some());
+        assert!(ProtectedResourceMetadata::read(document, &url("https://a.example")).unwrap().is_some());
     }
 
     #[test]
     fn a_page_that_is_no_metadata_is_not_there() {
-        assert_eq!(AuthorizationServer::read(b"<html>", "https://a.example", outside()), Ok(None));
-        assert_eq!(ProtectedResource::read(b"{}", &url("https://a.example")), Ok(None));
+        assert_eq!(AuthorizationServerMetadata::read(b"<html>", "https://a.example", outside()), Ok(None));
+        assert_eq!(ProtectedResourceMetadata::read(b"{}", &url("https://a.example")), Ok(None));
     }
 
     #[test]
     fn an_authorization_server_that_knows_the_client_is_preferred() {
-        let resource = ProtectedResource {
+        let resource = ProtectedResourceMetadata {
             resource: String::new(),
             authorization_servers: vec!["https://a".into(), "https://b".into()],
             scopes: None,

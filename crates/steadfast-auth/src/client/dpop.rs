@@ -74,7 +74,7 @@ struct ProofClaims<'a> {
 }
 
 /// The request that a proof is for.
-pub(super) struct Proof<'a> {
+pub(super) struct ProofParameters<'a> {
     pub(super) method: &'a str,
     pub(super) url: &'a Url,
     /// The token that is sent with the proof, except in a token request.
@@ -111,7 +111,12 @@ impl ProofKey {
     }
 
     /// Creates a proof for one request.
-    pub(super) fn prove(&self, proof: &Proof<'_>, now: SystemTime, random: &dyn RandomSource) -> Result<String, Error> {
+    pub(super) fn prove(
+        &self,
+        proof: &ProofParameters<'_>,
+        now: SystemTime,
+        random: &dyn RandomSource,
+    ) -> Result<String, Error> {
         let mut url = proof.url.clone();
         url.set_query(None);
         url.set_fragment(None);
@@ -163,7 +168,7 @@ mod tests {
         let key = ProofKey::draw(&random).unwrap();
         let url = Url::parse("https://mcp.example.com/mcp?x=1").unwrap();
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
-        let proof = key.prove(&Proof { method: "POST", url: &url, token, nonce }, now, &random).unwrap();
+        let proof = key.prove(&ProofParameters { method: "POST", url: &url, token, nonce }, now, &random).unwrap();
         let header = decode_header(&proof).unwrap();
         let mut validation = Validation::new(Algorithm::ES256);
         validation.required_spec_claims.clear();

@@ -67,15 +67,15 @@ pub enum Error {
         found: String,
     },
     /// The authorization server refused to register the client.
-    RegistrationRefused(ErrorResponse),
+    RegistrationRefused(OAuthErrorResponse),
     /// The redirect does not match the authorization request, so it is discarded.
     InvalidRedirect(&'static str),
     /// The user or the authorization server denied access.
-    Denied(ErrorResponse),
+    Denied(OAuthErrorResponse),
     /// The user could not be asked, or did not respond.
     UserUnavailable(String),
     /// The authorization server refused to issue a token.
-    TokenRefused(ErrorResponse),
+    TokenRefused(OAuthErrorResponse),
     /// The request needs scopes that were requested already and not granted.
     InsufficientScope(Option<Scopes>),
     /// The server rejects tokens that were just issued for it.
@@ -99,14 +99,14 @@ const MIN_LEAK_LENGTH: usize = 16;
 
 /// The error response of an authorization server (RFC 6749, section 5.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorResponse {
+pub struct OAuthErrorResponse {
     /// The error code, such as `invalid_grant`. Anything that does not look like one is `unknown`.
     pub code: String,
     /// The description, if there is one that does not contain a secret.
     pub description: Option<String>,
 }
 
-impl ErrorResponse {
+impl OAuthErrorResponse {
     /// Keeps the code only if it looks like one, and the description only if it repeats none of the secrets in `sent`.
     pub(super) fn new(code: &str, description: Option<&str>, sent: &[&str]) -> Self {
         let is_code =
@@ -126,7 +126,7 @@ fn repeats(text: &str, secret: &str) -> bool {
     length >= 4 && secret.as_bytes().windows(length).any(has)
 }
 
-impl fmt::Display for ErrorResponse {
+impl fmt::Display for OAuthErrorResponse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.description {
             Some(description) => write!(formatter, "{} ({description})", self.code),
@@ -214,9 +214,9 @@ mod tests {
 
     #[test]
     fn what_was_sent_is_not_repeated() {
-        let refusal = ErrorResponse::new("invalid_grant", Some("no such token: s3cr3t!"), &["s3cr3t"]);
+        let refusal = OAuthErrorResponse::new("invalid_grant", Some("no such token: s3cr3t!"), &["s3cr3t"]);
         assert_eq!((refusal.code.as_str(), refusal.description), ("invalid_grant", None));
-        let refusal = ErrorResponse::new("s3cr3t", Some("a\r\nb"), &["s3cr3t"]);
+        let refusal = OAuthErrorResponse::new("s3cr3t", Some("a\r\nb"), &["s3cr3t"]);
         assert_eq!(refusal.to_string(), "unknown (ab)");
     }
 }

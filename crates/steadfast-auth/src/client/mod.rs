@@ -1,6 +1,6 @@
 //! An OAuth 2.1 client: obtains access tokens for a server, stores them and adds them to requests.
 //!
-//! A [`ClientSettings`] describes the application. An [`Authorizer`] provides tokens for one server to all requests: it discovers the
+//! A [`OAuthClientSettings`] describes the application. An [`Authorizer`] provides tokens for one server to all requests: it discovers the
 //! authorization server, registers the client if necessary, asks the user, stores tokens in a [`TokenStore`], refreshes them
 //! once for all waiting requests, and requests new tokens when the server rejects one or requires more scopes.
 //!
@@ -8,12 +8,12 @@
 //! # #[cfg(feature = "reqwest")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use steadfast_auth::ReqwestClient;
-//! use steadfast_auth::client::{Authorizer, FileStore, LoopbackUserAgent, ClientSettings, ResponseAction};
+//! use steadfast_auth::client::{Authorizer, FileTokenStore, LoopbackUserAgent, OAuthClientSettings, ResponseAction};
 //!
 //! let server = "https://mcp.example.com/mcp";
-//! let profile = ClientSettings::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
+//! let profile = OAuthClientSettings::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
 //! let authorizer = Authorizer::builder(server, profile, ReqwestClient::new()?)?
-//!     .store(FileStore::open("/home/me/.config/editor/tokens")?)
+//!     .store(FileTokenStore::open("/home/me/.config/editor/tokens")?)
 //!     .user_agent(LoopbackUserAgent::new())
 //!     .build();
 //!
@@ -57,19 +57,21 @@ mod store;
 mod token;
 mod url_policy;
 
-pub use challenge::{Challenge, Scheme};
-pub use credentials::{ClientKey, Credential};
+pub use challenge::{AuthScheme, Challenge};
+pub use credentials::{ClientCredential, ClientKey};
 pub use dpop::DpopPolicy;
 pub use driver::{
-    AssertionSource, Attempt, Authorizer, AuthorizerBuilder, LoopbackUserAgent, ResponseAction, UserAgent, Visit,
-    open_browser,
+    AssertionSource, Authorizer, AuthorizerBuilder, LoopbackUserAgent, OAuthAuthorizationAttempt, ResponseAction,
+    UserAgent, UserLogin, open_browser,
 };
-pub use error::{Error, ErrorResponse};
-pub use flow::{Authorization, Command, Event, Flow, FlowInput, Invalidation};
-pub use profile::{ClientSettings, Grant, IdentityProvider, PreRegisteredClient};
+pub use error::{Error, OAuthErrorResponse};
+pub use flow::{AuthorizationResult, CredentialInvalidation, Flow, FlowCommand, FlowCommandResult, FlowStartInput};
+pub use profile::{Grant, IdentityProvider, OAuthClientSettings, PreRegisteredClient};
 pub use random::{RandomSource, RandomUnavailable, SystemRandomness};
-pub use registration::Registration;
+pub use registration::ClientRegistration;
 pub use secret::Secret;
-pub use store::{BoxFuture, FileStore, Lock, MemoryStore, StoreKey, TokenStore, TokenStoreError};
+pub use store::{
+    BoxFuture, FileTokenStore, MemoryTokenStore, TokenStore, TokenStoreError, TokenStoreKey, TokenStoreLockGuard,
+};
 pub use token::Tokens;
 pub use url::Url;

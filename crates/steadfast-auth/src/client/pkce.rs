@@ -8,9 +8,9 @@ use super::Secret;
 use super::random::{RandomSource, RandomUnavailable, random_secret};
 
 /// The code verifier: a secret of the client that started the authorization.
-pub(super) struct Verifier(Secret);
+pub(super) struct CodeVerifier(Secret);
 
-impl Verifier {
+impl CodeVerifier {
     pub(super) fn draw(random: &dyn RandomSource) -> Result<Self, RandomUnavailable> {
         random_secret(random).map(Self)
     }
@@ -38,15 +38,15 @@ mod tests {
     #[test]
     fn the_challenge_is_that_of_the_rfc() {
         // The example of RFC 7636, appendix B.
-        let verifier = Verifier(Secret::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"));
+        let verifier = CodeVerifier(Secret::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"));
         assert_eq!(verifier.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
     }
 
     #[test]
     fn a_verifier_is_long_enough_and_never_the_same() {
         let random = super::super::random::CountingRandomness::default();
-        let first = Verifier::draw(&random).unwrap().into_secret();
+        let first = CodeVerifier::draw(&random).unwrap().into_secret();
         assert_eq!(first.expose().len(), 43);
-        assert_ne!(first, Verifier::draw(&random).unwrap().into_secret());
+        assert_ne!(first, CodeVerifier::draw(&random).unwrap().into_secret());
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::Url;
 
-use super::credentials::Credential;
+use super::credentials::ClientCredential;
 use super::dpop::DpopPolicy;
 use super::url_policy::{is_loopback, redact_url};
 use super::{Error, Secret};
@@ -13,19 +13,19 @@ use crate::Scopes;
 /// Describes the client and how it obtains tokens.
 ///
 /// ```
-/// use steadfast_auth::client::ClientSettings;
+/// use steadfast_auth::client::OAuthClientSettings;
 ///
 /// # fn main() -> Result<(), steadfast_auth::client::Error> {
-/// let profile = ClientSettings::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
+/// let profile = OAuthClientSettings::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
 /// # let _ = profile;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct ClientSettings {
+pub struct OAuthClientSettings {
     pub(super) name: String,
     pub(super) uri: Option<String>,
-    pub(super) document: Option<(String, Credential)>,
+    pub(super) document: Option<(String, ClientCredential)>,
     pub(super) registered: Option<PreRegisteredClient>,
     pub(super) grant: Grant,
     pub(super) scopes: Option<Scopes>,
@@ -39,12 +39,12 @@ pub struct ClientSettings {
 pub struct PreRegisteredClient {
     pub(super) issuer: Option<String>,
     pub(super) id: String,
-    pub(super) credential: Credential,
+    pub(super) credential: ClientCredential,
 }
 
 impl PreRegisteredClient {
     /// The client with this id and credential.
-    pub fn new(id: impl Into<String>, credential: Credential) -> Self {
+    pub fn new(id: impl Into<String>, credential: ClientCredential) -> Self {
         Self { issuer: None, id: id.into(), credential }
     }
 
@@ -77,7 +77,7 @@ pub struct IdentityProvider {
     pub(super) issuer: String,
     pub(super) token_endpoint: Url,
     pub(super) client_id: String,
-    pub(super) credential: Credential,
+    pub(super) credential: ClientCredential,
     pub(super) subject_token_type: String,
 }
 
@@ -102,13 +102,13 @@ impl IdentityProvider {
             issuer: issuer.into(),
             token_endpoint: encrypted(token_endpoint)?,
             client_id: client_id.into(),
-            credential: Credential::None,
+            credential: ClientCredential::None,
             subject_token_type: String::from("urn:ietf:params:oauth:token-type:id_token"),
         })
     }
 
     /// The credential of the client at the provider.
-    pub fn credential(mut self, credential: Credential) -> Self {
+    pub fn credential(mut self, credential: ClientCredential) -> Self {
         self.credential = credential;
         self
     }
@@ -120,7 +120,7 @@ impl IdentityProvider {
     }
 }
 
-impl ClientSettings {
+impl OAuthClientSettings {
     /// A client with this display name that asks its user, registers itself where necessary, and uses DPoP where required.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -155,11 +155,11 @@ impl ClientSettings {
 
     /// Sets the URL of the client ID metadata document, which is the client id where the authorization server supports it.
     pub fn document(self, url: &str) -> Result<Self, Error> {
-        self.document_with(url, Credential::None)
+        self.document_with(url, ClientCredential::None)
     }
 
     /// Like [`document`](Self::document), for a client whose document has a key.
-    pub fn document_with(mut self, url: &str, credential: Credential) -> Result<Self, Error> {
+    pub fn document_with(mut self, url: &str, credential: ClientCredential) -> Result<Self, Error> {
         let parsed = Url::parse(url).map_err(|_| Error::UnsafeUrl(redact_url(url)))?;
         let plain = parsed.username().is_empty() && parsed.password().is_none() && parsed.fragment().is_none();
         if parsed.scheme() != "https" || parsed.path() == "/" || !plain {
@@ -217,7 +217,7 @@ fn encrypted(text: &str) -> Result<Url, Error> {
 /// Shorthand for a client with a secret.
 impl From<(&str, &str)> for PreRegisteredClient {
     fn from((id, secret): (&str, &str)) -> Self {
-        Self::new(id, Credential::Secret(Secret::new(secret)))
+        Self::new(id, ClientCredential::Secret(Secret::new(secret)))
     }
 }
 
@@ -227,17 +227,17 @@ mod tests {
 
     #[test]
     fn a_client_document_has_an_encrypted_url_with_a_path() {
-        assert!(ClientSettings::new("x").document("https://example.com/client.json").is_ok());
+        assert!(OAuthClientSettings::new("x").document("https://example.com/client.json").is_ok());
         for bad in
             ["http://example.com/c", "https://example.com", "https://example.com/", "https://u:p@example.com/c", "c"]
         {
-            assert!(ClientSettings::new("x").document(bad).is_err(), "{bad}");
+            assert!(OAuthClientSettings::new("x").document(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn no_secret_is_in_the_debug_form() {
-        let profile = ClientSettings::new("x").registered(("me", "s3cr3t").into());
+        let profile = OAuthClientSettings::new("x").registered(("me", "s3cr3t").into());
         assert!(!format!("{profile:?}").contains("s3cr3t"));
     }
 }

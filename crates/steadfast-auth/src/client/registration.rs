@@ -9,30 +9,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
 
-use super::credentials::{Client, Credential, Method};
-use super::discovery::{AuthorizationServer, or_default};
+use super::credentials::{ClientAuthMethod, ClientCredential, OAuthClient};
+use super::discovery::{AuthorizationServerMetadata, or_default};
 use super::dpop::seconds;
-use super::error::ErrorResponse;
-use super::profile::ClientSettings;
+use super::error::OAuthErrorResponse;
+use super::profile::OAuthClientSettings;
 use super::scope::is_step_up;
 use super::secret::reveal_option;
 use super::token::scopes_text;
 use super::url_policy::{is_loopback, redact_url};
 use super::{Error, Secret};
-use crate::{Payload, Scopes};
+use crate::{HttpPayload, Scopes};
 
 pub(super) const WHAT: &str = "a client registration";
 
 /// A dynamic registration at one issuer, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registration {
+pub struct ClientRegistration {
     pub(super) client_id: String,
     #[serde(default, serialize_with = "reveal_option", skip_serializing_if = "Option::is_none")]
     pub(super) client_secret: Option<Secret>,
     /// When the secret expires, in seconds since 1970; 0 is never.
     #[serde(default)]
     pub(super) client_secret_expires_at: u64,
-    pub(super) method: Method,
+    pub(super) method: ClientAuthMethod,
     pub(super) redirect_uri: String,
     /// The scopes in the registration: some authorization servers allow no others.
     #[serde(default, with = "scopes_text")]
@@ -45,15 +45,15 @@ pub(super) struct RegistrationParameters<'a> {
     pub(super) scopes: Option<&'a Scopes>,
 }
 
-impl Registration {
+impl ClientRegistration {
     /// The registered redirect URI.
     pub fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
-    pub(super) fn client(&self) -> Client {
-        let credential = self.client_secret.clone().map_or(Credential::None, Credential::Secret);
-        Client { id: self.client_id.clone(), credential, method: self.method }
+    pub(super) fn client(&self) -> OAuthClient {
+        let credential = self.client_secret.clone().map_or(ClientCredential::None, ClientCredential::Secret);
+        OAuthClient { id: self.client_id.clone(), credential, method: self.method }
     }
 
     pub(super) fn is_usable(&self, parameters: &RegistrationParameters<'_>, now: SystemTime) -> bool {
@@ -66,10 +66,10 @@ impl Registration {
 ///
 /// `bound` is the issuer in this server's metadata the last time.
 pub(super) fn known_client(
-    profile: &ClientSettings,
-    server: &AuthorizationServer,
+    profile: &OAuthClientSettings,
+    server: &AuthorizationServerMetadata,
     bound: Option<&str>,
-) -> Result<Option<Client>, Error> {
+) -> Result<Option<OAuthClient>, Error> {
     if let Some(registered) = &profile.registered {
         let issuer = registered.issuer.as_deref().or(bound);
         if let Some(issuer) = issuer.filter(|issuer| *issuer != server.issuer) {
@@ -81,18 +81,18 @@ pub(super) fn known_client(
     Ok(document.map(|(url, credential)| client(url, credential, server)))
 }
 
-fn client(id: &str, credential: &Credential, server: &AuthorizationServer) -> Client {
-    let method = Method::choose(credential, server.token_auth_methods.as_deref());
-    Client { id: id.to_owned(), credential: credential.clone(), method }
+fn client(id: &str, credential: &ClientCredential, server: &AuthorizationServerMetadata) -> OAuthClient {
+    let method = ClientAuthMethod::choose(credential, server.token_auth_methods.as_deref());
+    OAuthClient { id: id.to_owned(), credential: credential.clone(), method }
 }
 
 /// The registration request.
 pub(super) fn request(
-    profile: &ClientSettings,
-    server: &AuthorizationServer,
+    profile: &OAuthClientSettings,
+    server: &AuthorizationServerMetadata,
     parameters: &RegistrationParameters<'_>,
     bound_to_key: bool,
-) -> Result<Request<Payload>, Error> {
+) -> Result<Request<HttpPayload>, Error> {
     let Some(endpoint) = &server.registration_endpoint else {
         return Err(Error::NoClient { issuer: redact_url(&server.issuer) });
     };
@@ -118,15 +118,18 @@ pub(super) fn request(
     Request::post(endpoint.as_str())
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json")
-        .body(Payload::from(body.to_string()))
+        .body(HttpPayload::from(body.to_string()))
         .map_err(|_| Error::UnsafeUrl(redact_url(endpoint.as_str())))
 }
 
 /// A program on a user's machine cannot keep a secret, so it requests none unless the server requires one.
-fn authentication(supported: Option<&[String]>) -> Method {
-    let Some(supported) = supported else { return Method::None };
-    let order = [Method::None, Method::ClientSecretBasic, Method::ClientSecretPost];
-    order.into_iter().find(|method| supported.iter().any(|name| name == method.as_str())).unwrap_or(Method::None)
+fn authentication(supported: Option<&[String]>) -> ClientAuthMethod {
+    let Some(supported) = supported else { return ClientAuthMethod::None };
+    let order = [ClientAuthMethod::None, ClientAuthMethod::ClientSecretBasic, ClientAuthMethod::ClientSecretPost];
+    order
+        .into_iter()
+        .find(|method| supported.iter().any(|name| name == method.as_str()))
+        .unwrap_or(ClientAuthMethod::None)
 }
 
 /// A client that is redirected to this machine, or by a custom scheme, is a native one.
@@ -137,10 +140,10 @@ fn application_type(redirect_uri: &str) -> &'static str {
 
 /// Reads the response.
 pub(super) fn read(
-    response: &Response<Payload>,
-    server: &AuthorizationServer,
+    response: &Response<HttpPayload>,
+    server: &AuthorizationServerMetadata,
     parameters: &RegistrationParameters<'_>,
-) -> Result<Registration, Error> {
+) -> Result<ClientRegistration, Error> {
     #[derive(Deserialize)]
     struct RegistrationResponse {
         client_id: String,
@@ -159,7 +162,7 @@ pub(super) fn read(
         let Ok(refused) = serde_json::from_slice::<ErrorBody>(body) else {
             return Err(Error::Unavailable { what: WHAT, status: response.status().as_u16() });
         };
-        let refusal = ErrorResponse::new(&refused.error, refused.error_description.as_deref(), &[]);
+        let refusal = OAuthErrorResponse::new(&refused.error, refused.error_description.as_deref(), &[]);
         return Err(Error::RegistrationRefused(refusal));
     }
     let invalid = |problem| Error::Invalid { what: "client registration", problem };
@@ -167,16 +170,16 @@ pub(super) fn read(
     if answer.client_id.is_empty() {
         return Err(invalid("has no client identifier"));
     }
-    let credential = answer.client_secret.clone().map_or(Credential::None, Credential::Secret);
+    let credential = answer.client_secret.clone().map_or(ClientCredential::None, ClientCredential::Secret);
     let method = match answer.token_endpoint_auth_method.as_deref() {
-        Some(name) => Method::parse(name).ok_or(invalid("has an unknown authentication method"))?,
-        None => Method::choose(&credential, server.token_auth_methods.as_deref()),
+        Some(name) => ClientAuthMethod::parse(name).ok_or(invalid("has an unknown authentication method"))?,
+        None => ClientAuthMethod::choose(&credential, server.token_auth_methods.as_deref()),
     };
-    let needs_secret = matches!(method, Method::ClientSecretBasic | Method::ClientSecretPost);
-    if method == Method::PrivateKeyJwt || (needs_secret && answer.client_secret.is_none()) {
+    let needs_secret = matches!(method, ClientAuthMethod::ClientSecretBasic | ClientAuthMethod::ClientSecretPost);
+    if method == ClientAuthMethod::PrivateKeyJwt || (needs_secret && answer.client_secret.is_none()) {
         return Err(invalid("requires a credential that it does not contain"));
     }
-    Ok(Registration {
+    Ok(ClientRegistration {
         client_id: answer.client_id,
         client_secret: answer.client_secret,
         client_secret_expires_at: answer.client_secret_expires_at,
@@ -193,9 +196,10 @@ mod tests {
 
     const CALLBACK: &str = "http://127.0.0.1:1/callback";
 
-    fn server(methods: &[&str]) -> AuthorizationServer {
+    fn server(methods: &[&str]) -> AuthorizationServerMetadata {
         let base = Url::parse("https://auth.example.com/").unwrap();
-        let mut server = AuthorizationServer::with_default_endpoints(&base, String::from("https://auth.example.com"));
+        let mut server =
+            AuthorizationServerMetadata::with_default_endpoints(&base, String::from("https://auth.example.com"));
         server.token_auth_methods = Some(methods.iter().map(ToString::to_string).collect());
         server
     }
@@ -204,33 +208,33 @@ mod tests {
         RegistrationParameters { redirect_uri, scopes }
     }
 
-    fn answered(status: u16, body: &str) -> Result<Registration, Error> {
-        let response = Response::builder().status(status).body(Payload::from(body.to_owned())).unwrap();
+    fn answered(status: u16, body: &str) -> Result<ClientRegistration, Error> {
+        let response = Response::builder().status(status).body(HttpPayload::from(body.to_owned())).unwrap();
         read(&response, &server(&["client_secret_post"]), &wanted(CALLBACK, None))
     }
 
     #[test]
     fn a_given_name_comes_before_a_document_and_a_document_before_registration() {
         let mut server = server(&["none"]);
-        let profile = ClientSettings::new("x").document("https://example.com/c").unwrap();
+        let profile = OAuthClientSettings::new("x").document("https://example.com/c").unwrap();
         assert!(known_client(&profile, &server, None).unwrap().is_none());
         server.reads_client_documents = true;
         assert_eq!(known_client(&profile, &server, None).unwrap().unwrap().id, "https://example.com/c");
-        let profile = profile.registered(PreRegisteredClient::new("me", Credential::None));
+        let profile = profile.registered(PreRegisteredClient::new("me", ClientCredential::None));
         assert_eq!(known_client(&profile, &server, None).unwrap().unwrap().id, "me");
     }
 
     #[test]
     fn a_given_name_is_not_shown_to_another_issuer() {
-        let registered = PreRegisteredClient::new("me", Credential::None);
+        let registered = PreRegisteredClient::new("me", ClientCredential::None);
         let server = server(&["none"]);
-        let profile = ClientSettings::new("x").registered(registered.clone());
+        let profile = OAuthClientSettings::new("x").registered(registered.clone());
         assert!(matches!(
             known_client(&profile, &server, Some("https://old.example")),
             Err(Error::IssuerChanged { .. })
         ));
         assert!(known_client(&profile, &server, Some("https://auth.example.com")).is_ok());
-        let profile = ClientSettings::new("x").registered(registered.with_issuer("https://auth.example.com/"));
+        let profile = OAuthClientSettings::new("x").registered(registered.with_issuer("https://auth.example.com/"));
         assert!(matches!(known_client(&profile, &server, None), Err(Error::IssuerChanged { .. })));
     }
 
@@ -238,7 +242,7 @@ mod tests {
     fn the_request_says_what_kind_of_client_it_is() {
         let body = |redirect: &str, methods: &[&str]| -> serde_json::Value {
             let request =
-                request(&ClientSettings::new("Test"), &server(methods), &wanted(redirect, None), false).unwrap();
+                request(&OAuthClientSettings::new("Test"), &server(methods), &wanted(redirect, None), false).unwrap();
             serde_json::from_slice(request.body().as_bytes()).unwrap()
         };
         let native = body(CALLBACK, &["client_secret_basic", "none"]);
@@ -259,10 +263,10 @@ mod tests {
             201,
             r#"{"client_id":"c","client_secret":"s","token_endpoint_auth_method":"client_secret_basic"}"#,
         );
-        assert_eq!(found.unwrap().method, Method::ClientSecretBasic);
+        assert_eq!(found.unwrap().method, ClientAuthMethod::ClientSecretBasic);
         let found = answered(201, r#"{"client_id":"c","client_secret":"s"}"#);
-        assert_eq!(found.unwrap().method, Method::ClientSecretPost, "as the metadata says");
-        assert_eq!(answered(201, r#"{"client_id":"c"}"#).unwrap().method, Method::None);
+        assert_eq!(found.unwrap().method, ClientAuthMethod::ClientSecretPost, "as the metadata says");
+        assert_eq!(answered(201, r#"{"client_id":"c"}"#).unwrap().method, ClientAuthMethod::None);
         let found = answered(201, r#"{"client_id":"c","client_secret":null,"client_secret_expires_at":null}"#);
         assert_eq!(found.unwrap().client_secret_expires_at, 0);
         assert!(answered(201, r#"{"client_id":"c","token_endpoint_auth_method":"client_secret_basic"}"#).is_err());
@@ -287,7 +291,7 @@ mod tests {
         assert!(!found.is_usable(&wanted("http://127.0.0.1:2/callback", None), at(99)));
         let more: Scopes = "a b".parse().unwrap();
         assert!(!found.is_usable(&wanted(CALLBACK, Some(&more)), at(99)), "it never said that it would ask for these");
-        let found = Registration { scopes: Some(more.clone()), ..found };
+        let found = ClientRegistration { scopes: Some(more.clone()), ..found };
         assert!(found.is_usable(&wanted(CALLBACK, Some(&more)), at(99)));
         assert!(!format!("{found:?}").contains("\"s\""));
     }

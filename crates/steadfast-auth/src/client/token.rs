@@ -8,15 +8,15 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
-use super::challenge::Scheme;
-use super::credentials::{Client, Method};
-use super::dpop::{NONCE, PROOF, Proof, ProofKey, USE_NONCE, seconds};
-use super::error::ErrorResponse;
+use super::challenge::AuthScheme;
+use super::credentials::{ClientAuthMethod, OAuthClient};
+use super::dpop::{NONCE, PROOF, ProofKey, ProofParameters, USE_NONCE, seconds};
+use super::error::OAuthErrorResponse;
 use super::random::RandomSource;
 use super::secret::{reveal, reveal_option};
 use super::url_policy::redact_url;
 use super::{Error, Secret};
-use crate::{Payload, Scopes};
+use crate::{HttpPayload, Scopes};
 
 pub(super) const WHAT: &str = "a token";
 
@@ -32,10 +32,10 @@ pub struct Tokens {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<String>,
     pub(super) client_id: String,
-    pub(super) method: Method,
+    pub(super) method: ClientAuthMethod,
     #[serde(serialize_with = "reveal")]
     pub(super) access_token: Secret,
-    pub(super) scheme: Scheme,
+    pub(super) scheme: AuthScheme,
     #[serde(default, serialize_with = "reveal_option", skip_serializing_if = "Option::is_none")]
     pub(super) refresh_token: Option<Secret>,
     pub(super) issued_at: u64,
@@ -128,7 +128,7 @@ pub(super) mod scopes_text {
 pub(super) struct TokenRequest {
     pub(super) endpoint: Url,
     pub(super) issuer: String,
-    pub(super) client: Client,
+    pub(super) client: OAuthClient,
     pub(super) parameters: Vec<(&'static str, Secret)>,
     pub(super) key: Option<ProofKey>,
     pub(super) nonce: Option<String>,
@@ -141,7 +141,7 @@ pub(super) enum TokenResponse {
     Granted(GrantedTokens),
     /// The request has to be repeated with the server's nonce.
     RetryWithNonce,
-    Refused(ErrorResponse),
+    Refused(OAuthErrorResponse),
 }
 
 /// The tokens in a successful response.
@@ -157,7 +157,11 @@ pub(super) struct GrantedTokens {
 }
 
 impl TokenRequest {
-    pub(super) fn request(&mut self, now: SystemTime, random: &dyn RandomSource) -> Result<Request<Payload>, Error> {
+    pub(super) fn request(
+        &mut self,
+        now: SystemTime,
+        random: &dyn RandomSource,
+    ) -> Result<Request<HttpPayload>, Error> {
         let shown = self.client.authenticate(&self.issuer, now, random)?;
         let parameters = self.parameters.iter().chain(&shown.parameters);
         let mut sent: Vec<_> = parameters.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.clone()).collect();
@@ -169,14 +173,15 @@ impl TokenRequest {
         let mut request = Request::post(self.endpoint.as_str())
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(ACCEPT, "application/json")
-            .body(Payload::from(form.finish()))
+            .body(HttpPayload::from(form.finish()))
             .map_err(|_| Error::UnsafeUrl(super::url_policy::redact_url(self.endpoint.as_str())))?;
         if let Some(header) = shown.header {
             sent.extend(header.to_str().ok().and_then(|header| header.split(' ').next_back()).map(Secret::new));
             request.headers_mut().insert(AUTHORIZATION, header);
         }
         if let Some(key) = &self.key {
-            let proof = Proof { method: "POST", url: &self.endpoint, token: None, nonce: self.nonce.as_deref() };
+            let proof =
+                ProofParameters { method: "POST", url: &self.endpoint, token: None, nonce: self.nonce.as_deref() };
             let proof = key.prove(&proof, now, random)?;
             let mut value = HeaderValue::from_str(&proof)
                 .map_err(|_| Error::UnusableKey("a proof has characters that are not allowed in a header"))?;
@@ -188,7 +193,7 @@ impl TokenRequest {
         Ok(request)
     }
 
-    pub(super) fn read(&mut self, response: &Response<Payload>) -> Result<TokenResponse, Error> {
+    pub(super) fn read(&mut self, response: &Response<HttpPayload>) -> Result<TokenResponse, Error> {
         #[derive(Deserialize)]
         struct ErrorBody {
             error: String,
@@ -218,16 +223,16 @@ impl TokenRequest {
             }
         }
         let sent: Vec<&str> = self.sent.iter().map(Secret::expose).collect();
-        Ok(TokenResponse::Refused(ErrorResponse::new(&refused.error, refused.error_description.as_deref(), &sent)))
+        Ok(TokenResponse::Refused(OAuthErrorResponse::new(&refused.error, refused.error_description.as_deref(), &sent)))
     }
 }
 
 impl GrantedTokens {
     /// The authorization scheme of the token.
-    pub(super) fn scheme(&self, key: Option<&ProofKey>, must_be_bound: bool) -> Result<Scheme, Error> {
-        match (Scheme::parse(&self.token_type), key) {
-            (Some(Scheme::Bearer), _) if must_be_bound => Err(invalid("has a token that is not bound to a key")),
-            (Some(Scheme::Dpop), None) => Err(invalid("has a token that is bound to an unknown key")),
+    pub(super) fn scheme(&self, key: Option<&ProofKey>, must_be_bound: bool) -> Result<AuthScheme, Error> {
+        match (AuthScheme::parse(&self.token_type), key) {
+            (Some(AuthScheme::Bearer), _) if must_be_bound => Err(invalid("has a token that is not bound to a key")),
+            (Some(AuthScheme::Dpop), None) => Err(invalid("has a token that is bound to an unknown key")),
             (Some(scheme), _) => Ok(scheme),
             (None, _) => Err(invalid("has a token of an unknown type")),
         }
@@ -277,14 +282,18 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::client::credentials::Credential;
+    use crate::client::credentials::ClientCredential;
     use crate::client::random::CountingRandomness;
 
     fn call(key: Option<ProofKey>) -> TokenRequest {
         TokenRequest {
             endpoint: Url::parse("https://auth.example.com/token").unwrap(),
             issuer: String::from("https://auth.example.com"),
-            client: Client { id: String::from("me"), credential: Credential::None, method: Method::None },
+            client: OAuthClient {
+                id: String::from("me"),
+                credential: ClientCredential::None,
+                method: ClientAuthMethod::None,
+            },
             parameters: vec![("grant_type", Secret::new("refresh_token")), ("refresh_token", Secret::new("s3cr3t"))],
             key,
             nonce: None,
@@ -292,8 +301,8 @@ mod tests {
         }
     }
 
-    fn response(status: u16, body: &str) -> Response<Payload> {
-        Response::builder().status(status).header(NONCE, "n1").body(Payload::from(body.to_owned())).unwrap()
+    fn response(status: u16, body: &str) -> Response<HttpPayload> {
+        Response::builder().status(status).header(NONCE, "n1").body(HttpPayload::from(body.to_owned())).unwrap()
     }
 
     #[test]
@@ -330,8 +339,11 @@ mod tests {
         let pem = p256::SecretKey::from_slice(&[7; 32]).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
         let key = super::super::ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
         let mut call = call(Some(ProofKey::draw(&CountingRandomness::default()).unwrap()));
-        call.client =
-            Client { id: String::from("me"), credential: Credential::Key(key), method: Method::PrivateKeyJwt };
+        call.client = OAuthClient {
+            id: String::from("me"),
+            credential: ClientCredential::Key(key),
+            method: ClientAuthMethod::PrivateKeyJwt,
+        };
         let request = call.request(SystemTime::UNIX_EPOCH, &CountingRandomness::default()).unwrap();
         let form: Vec<_> = form_urlencoded::parse(request.body().as_bytes()).into_owned().collect();
         let assertion = &form.iter().find(|(name, _)| name == "client_assertion").unwrap().1;
@@ -389,9 +401,9 @@ mod tests {
             issued_token_type: None,
         };
         let key = ProofKey::draw(&CountingRandomness::default()).unwrap();
-        assert_eq!(granted("bearer").scheme(None, false), Ok(Scheme::Bearer));
-        assert_eq!(granted("dpop").scheme(Some(&key), true), Ok(Scheme::Dpop));
-        assert_eq!(granted("Bearer").scheme(Some(&key), false), Ok(Scheme::Bearer));
+        assert_eq!(granted("bearer").scheme(None, false), Ok(AuthScheme::Bearer));
+        assert_eq!(granted("dpop").scheme(Some(&key), true), Ok(AuthScheme::Dpop));
+        assert_eq!(granted("Bearer").scheme(Some(&key), false), Ok(AuthScheme::Bearer));
         assert!(granted("Bearer").scheme(Some(&key), true).is_err());
         assert!(granted("DPoP").scheme(None, false).is_err());
         assert!(granted("N_A").scheme(None, false).is_err());
@@ -405,9 +417,9 @@ mod tests {
             token_endpoint: String::from("https://auth.example.com/token"),
             revocation_endpoint: None,
             client_id: String::from("me"),
-            method: Method::None,
+            method: ClientAuthMethod::None,
             access_token: Secret::new("s3cr3t"),
-            scheme: Scheme::Dpop,
+            scheme: AuthScheme::Dpop,
             refresh_token: Some(Secret::new("s3cr3t2")),
             issued_at: 0,
             expires_at: Some(1000),

@@ -3,7 +3,7 @@
 //! Metadata comes from untrusted servers, and the client sends requests to the URLs in it. So every URL has to be encrypted or
 //! on this machine, and a server on the internet cannot refer to private addresses. Literal addresses and the name `localhost`
 //! are checked here; what other names resolve to is checked by the HTTP client, which gets the host of the server with the
-//! request ([`ReferrerHost`](crate::ReferrerHost)).
+//! request ([`MetadataSourceHost`](crate::MetadataSourceHost)).
 
 use url::{Host, Url};
 

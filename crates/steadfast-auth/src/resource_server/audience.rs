@@ -9,7 +9,7 @@ pub(super) fn is_same(ours: &str, theirs: &str) -> bool {
     if ours == theirs {
         return true;
     }
-    let (Some(ours), Some(theirs)) = (Parts::of(ours), Parts::of(theirs)) else { return false };
+    let (Some(ours), Some(theirs)) = (UrlParts::of(ours), UrlParts::of(theirs)) else { return false };
     ours.scheme.eq_ignore_ascii_case(theirs.scheme)
         && ours.user == theirs.user
         && ours.host.eq_ignore_ascii_case(theirs.host)
@@ -17,7 +17,7 @@ pub(super) fn is_same(ours: &str, theirs: &str) -> bool {
 }
 
 /// The parts of an HTTP URL that are compared in different ways.
-struct Parts<'a> {
+struct UrlParts<'a> {
     scheme: &'a str,
     /// The part before the `@`, if any.
     user: Option<&'a str>,
@@ -26,7 +26,7 @@ struct Parts<'a> {
     rest: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UrlParts<'a> {
     fn of(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {

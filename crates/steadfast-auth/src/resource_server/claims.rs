@@ -36,7 +36,7 @@ impl fmt::Debug for Clock {
 
 /// What the claims of a token must contain.
 #[derive(Clone, Debug)]
-pub(super) struct Expectations {
+pub(super) struct ClaimRequirements {
     /// The identifiers of this server as an audience.
     pub(super) audiences: Vec<String>,
     /// Whether claims without an audience are accepted, since the authorization server checks it.
@@ -50,7 +50,7 @@ pub(super) struct Expectations {
     pub(super) clock: Clock,
 }
 
-impl Expectations {
+impl ClaimRequirements {
     /// Checks the claims, and returns their principal.
     pub(super) fn check(&self, claims: Map<String, Value>) -> Result<Principal, TokenRejection> {
         self.check_issuer(&claims)?;
@@ -158,8 +158,8 @@ mod tests {
 
     const NOW: u64 = 1_800_000_000;
 
-    fn expectations() -> Expectations {
-        Expectations {
+    fn expectations() -> ClaimRequirements {
+        ClaimRequirements {
             audiences: vec!["https://mcp.example.com/mcp".to_owned()],
             audience_may_be_absent: false,
             issuer: Some("https://auth.example.com".to_owned()),

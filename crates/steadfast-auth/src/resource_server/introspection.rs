@@ -9,8 +9,10 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value};
 
-use super::claims::{Clock, Expectations};
-use super::{HttpClient, InsecureEndpoint, Payload, Principal, Token, TokenRejection, Verifier, VerifyFuture};
+use super::claims::{ClaimRequirements, Clock};
+use super::{
+    AccessToken, HttpClient, HttpPayload, InsecureEndpoint, Principal, TokenRejection, Verifier, VerifyFuture,
+};
 use crate::http_client::endpoint;
 use crate::redact::redact_url;
 
@@ -27,13 +29,13 @@ pub struct Introspection {
     client: Box<dyn HttpClient>,
     uri: Uri,
     authorization: Option<HeaderValue>,
-    expectations: Expectations,
+    expectations: ClaimRequirements,
 }
 
 impl Introspection {
     /// Uses the introspection endpoint at this URL, for tokens for this resource.
     pub fn new(client: impl HttpClient, url: &str, resource: impl Into<String>) -> Result<Self, InsecureEndpoint> {
-        let expectations = Expectations {
+        let expectations = ClaimRequirements {
             audiences: vec![resource.into()],
             audience_may_be_absent: false,
             issuer: None,
@@ -53,7 +55,7 @@ impl Introspection {
     }
 
     /// Authenticates with a token of this server itself, not one that a client sent.
-    pub fn bearer(mut self, token: &Token) -> Self {
+    pub fn bearer(mut self, token: &AccessToken) -> Self {
         self.authorization = sensitive(&format!("Bearer {}", token.expose()));
         self
     }
@@ -83,7 +85,7 @@ impl Introspection {
         self
     }
 
-    async fn check(&self, token: &Token) -> Result<Principal, TokenRejection> {
+    async fn check(&self, token: &AccessToken) -> Result<Principal, TokenRejection> {
         let asked = tokio::time::timeout(REQUEST_TIMEOUT, self.ask(token)).await;
         let claims = asked.unwrap_or_else(|_| Err("request timed out".to_owned())).map_err(|reason| {
             tracing::warn!(uri = redact_url(&self.uri.to_string()), reason, "token introspection failed");
@@ -95,7 +97,7 @@ impl Introspection {
         }
     }
 
-    async fn ask(&self, token: &Token) -> Result<Map<String, Value>, String> {
+    async fn ask(&self, token: &AccessToken) -> Result<Map<String, Value>, String> {
         let response = self.client.send(self.request(token), MAX_BYTES).await.map_err(|error| error.to_string())?;
         if response.status() != StatusCode::OK {
             return Err(format!("the response status was {}", response.status()));
@@ -107,10 +109,10 @@ impl Introspection {
         serde_json::from_slice(body).map_err(|_| "the response is not a JSON object".to_owned())
     }
 
-    fn request(&self, token: &Token) -> Request<Payload> {
+    fn request(&self, token: &AccessToken) -> Request<HttpPayload> {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("token", token.expose()).append_pair("token_type_hint", "access_token");
-        let mut request = Request::new(Payload::from(form.finish()));
+        let mut request = Request::new(HttpPayload::from(form.finish()));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         let headers = request.headers_mut();
@@ -124,7 +126,7 @@ impl Introspection {
 }
 
 impl Verifier for Introspection {
-    fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a> {
+    fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a> {
         Box::pin(self.check(token))
     }
 }
@@ -162,11 +164,11 @@ mod tests {
     /// An authorization server that gives one answer to everything, and what it was asked.
     struct Server {
         answer: Result<(u16, String), HttpError>,
-        asked: Mutex<Vec<Request<Payload>>>,
+        asked: Mutex<Vec<Request<HttpPayload>>>,
     }
 
     impl HttpClient for Server {
-        fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+        fn send(&self, request: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
             self.asked.lock().unwrap().push(request);
             let answer = self.answer.clone();
             Box::pin(async {
@@ -186,7 +188,7 @@ mod tests {
     }
 
     async fn verified(introspection: &Introspection) -> Result<Principal, TokenRejection> {
-        introspection.verify(&Token::parse("a+b/c==").unwrap()).await
+        introspection.verify(&AccessToken::parse("a+b/c==").unwrap()).await
     }
 
     fn active(name: &str, value: Value) -> Value {
@@ -263,7 +265,7 @@ mod tests {
         struct Silent;
 
         impl HttpClient for Silent {
-            fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+            fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
                 Box::pin(std::future::pending())
             }
         }

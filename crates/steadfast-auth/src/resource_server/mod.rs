@@ -5,7 +5,7 @@
 //!
 //! Verifiers:
 //!
-//! - `JwtVerifier` (feature `jwt`), for signed tokens. Its keys are a `KeySet`, or `FetchedKeys`;
+//! - `JwtVerifier` (feature `jwt`), for signed tokens. Its keys are a `KeySet`, or `RemoteKeySet`;
 //! - [`Introspection`], for opaque tokens, which the authorization server is asked about;
 //! - [`verify_with`], for a function of your own.
 //!
@@ -25,12 +25,12 @@ mod verifier;
 
 #[cfg(feature = "reqwest")]
 pub use crate::ReqwestClient;
-pub use crate::{HttpClient, HttpError, InsecureEndpoint, InvalidScope, Payload, ResponseFuture, Scopes};
+pub use crate::{HttpClient, HttpError, HttpPayload, InsecureEndpoint, InvalidScope, ResponseFuture, Scopes};
 pub use bearer::{BearerLayer, BearerService, MethodScopes};
 pub use introspection::Introspection;
 #[cfg(feature = "jwt")]
-pub use jwt::{Algorithm, FetchedKeys, InvalidKeySet, JwtVerifier, KeySet, KeySource, KeysFuture, KeysUnavailable};
+pub use jwt::{Algorithm, InvalidKeySet, JwtVerifier, KeySet, KeySource, KeysFuture, KeysUnavailable, RemoteKeySet};
 pub use metadata::{InvalidMetadata, MetadataLayer, MetadataService, ResourceMetadata};
 pub use steadfast_model::Principal;
-pub use token::Token;
+pub use token::AccessToken;
 pub use verifier::{TokenRejection, Verifier, VerifyFuture, verify_with};

@@ -7,10 +7,10 @@ const MAX_BYTES: usize = 16 * 1024;
 
 /// An access token as the client sent it.
 ///
-/// It has no `Display`, its `Debug` is redacted, and it is not `Clone`. The text is available only through [`Token::expose`].
-pub struct Token(String);
+/// It has no `Display`, its `Debug` is redacted, and it is not `Clone`. The text is available only through [`AccessToken::expose`].
+pub struct AccessToken(String);
 
-impl Token {
+impl AccessToken {
     /// Parses a token: only characters that a bearer token may have, up to a maximum length.
     pub fn parse(text: &str) -> Option<Self> {
         let body = text.trim_end_matches('=');
@@ -30,9 +30,9 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for AccessToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Token(redacted)")
+        formatter.write_str("AccessToken(redacted)")
     }
 }
 
@@ -47,21 +47,21 @@ mod tests {
 
     #[test]
     fn the_text_is_not_in_its_debug_form() {
-        let token = Token::parse("s3cr3t").unwrap();
-        assert_eq!(format!("{token:?} {token:#?}"), "Token(redacted) Token(redacted)");
+        let token = AccessToken::parse("s3cr3t").unwrap();
+        assert_eq!(format!("{token:?} {token:#?}"), "AccessToken(redacted) AccessToken(redacted)");
     }
 
     #[test]
     fn only_what_may_be_a_bearer_token_is_one() {
-        assert!(Token::parse("abc-._~+/019==").is_some());
+        assert!(AccessToken::parse("abc-._~+/019==").is_some());
         for wrong in ["", "=", "a b", "a,b", "a=b", "a\"b", "ä", "a\tb"] {
-            assert!(Token::parse(wrong).is_none(), "{wrong:?}");
+            assert!(AccessToken::parse(wrong).is_none(), "{wrong:?}");
         }
     }
 
     #[test]
     fn a_token_beyond_the_limit_is_refused() {
-        assert!(Token::parse(&"a".repeat(MAX_BYTES)).is_some());
-        assert!(Token::parse(&"a".repeat(MAX_BYTES + 1)).is_none());
+        assert!(AccessToken::parse(&"a".repeat(MAX_BYTES)).is_some());
+        assert!(AccessToken::parse(&"a".repeat(MAX_BYTES + 1)).is_none());
     }
 }

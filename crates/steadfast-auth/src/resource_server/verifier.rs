@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use super::{Principal, Scopes, Token};
+use super::{AccessToken, Principal, Scopes};
 
 /// The future of a verification, returned by [`Verifier::verify`].
 pub type VerifyFuture<'a> = Pin<Box<dyn Future<Output = Result<Principal, TokenRejection>> + Send + 'a>>;
@@ -15,11 +15,11 @@ pub type VerifyFuture<'a> = Pin<Box<dyn Future<Output = Result<Principal, TokenR
 /// issuer is trusted. It may be called concurrently, and the future may be dropped before it completes.
 pub trait Verifier: Send + Sync + 'static {
     /// Verifies one token.
-    fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a>;
+    fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a>;
 }
 
 impl<V: Verifier + ?Sized> Verifier for std::sync::Arc<V> {
-    fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a> {
+    fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a> {
         (**self).verify(token)
     }
 }
@@ -65,29 +65,29 @@ impl std::error::Error for TokenRejection {}
 /// A verifier from an async closure, or from a function that returns a future.
 ///
 /// ```
-/// use steadfast_auth::resource_server::{Principal, TokenRejection, Token, verify_with};
+/// use steadfast_auth::resource_server::{Principal, TokenRejection, AccessToken, verify_with};
 ///
-/// let verifier = verify_with(async |token: Token| {
+/// let verifier = verify_with(async |token: AccessToken| {
 ///     if token.expose() == "the-only-token" { Ok(Principal::new("me")) } else { Err(TokenRejection::Invalid("unknown token")) }
 /// });
 /// # let _ = verifier;
 /// ```
 pub fn verify_with<F, O>(function: F) -> impl Verifier
 where
-    F: Fn(Token) -> O + Send + Sync + 'static,
+    F: Fn(AccessToken) -> O + Send + Sync + 'static,
     O: Future<Output = Result<Principal, TokenRejection>> + Send + 'static,
 {
-    struct Function<F>(F);
+    struct FunctionVerifier<F>(F);
 
-    impl<F, O> Verifier for Function<F>
+    impl<F, O> Verifier for FunctionVerifier<F>
     where
-        F: Fn(Token) -> O + Send + Sync + 'static,
+        F: Fn(AccessToken) -> O + Send + Sync + 'static,
         O: Future<Output = Result<Principal, TokenRejection>> + Send + 'static,
     {
-        fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a> {
+        fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a> {
             Box::pin((self.0)(token.duplicate()))
         }
     }
 
-    Function(function)
+    FunctionVerifier(function)
 }

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use steadfast_auth::client::{
-    Authorizer, ClientSettings, Credential, Grant, IdentityProvider, PreRegisteredClient, ResponseAction, Secret,
+    Authorizer, ClientCredential, Grant, IdentityProvider, OAuthClientSettings, PreRegisteredClient, ResponseAction,
+    Secret,
 };
-use steadfast_auth::{HttpClient, Payload, ReferrerHost, ResponseFuture};
+use steadfast_auth::{HttpClient, HttpPayload, MetadataSourceHost, ResponseFuture};
 
 const SERVER: &str = "https://mcp.example.com/mcp";
 
@@ -19,7 +20,7 @@ type RequestedHosts = Vec<(String, Option<String>)>;
 struct AllServers(Arc<Mutex<RequestedHosts>>);
 
 impl HttpClient for AllServers {
-    fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
         let (host, path) = (request.uri().host().unwrap().to_owned(), request.uri().path());
         let answer: Value = match (host.as_str(), path) {
             ("mcp.example.com", _) => {
@@ -34,14 +35,14 @@ impl HttpClient for AllServers {
                 json!({"access_token": "b", "token_type": "Bearer", "issued_token_type": kind})
             }
         };
-        let named_by = request.extensions().get::<ReferrerHost>().map(|named_by| named_by.host().to_owned());
+        let named_by = request.extensions().get::<MetadataSourceHost>().map(|named_by| named_by.host().to_owned());
         self.0.lock().unwrap().push((host, named_by));
-        Box::pin(async move { Ok(Response::new(Payload::from(answer.to_string()))) })
+        Box::pin(async move { Ok(Response::new(HttpPayload::from(answer.to_string()))) })
     }
 }
 
 /// The requests for a token, with this profile.
-async fn asked(profile: ClientSettings) -> RequestedHosts {
+async fn asked(profile: OAuthClientSettings) -> RequestedHosts {
     let everybody = AllServers::default();
     let builder = Authorizer::builder(SERVER, profile, everybody.clone()).unwrap();
     let authorizer = builder.assertions(Secret::new("c")).build();
@@ -54,8 +55,8 @@ async fn asked(profile: ClientSettings) -> RequestedHosts {
 async fn what_the_server_names_is_said_to_be_named_by_it_and_what_the_program_chose_is_not() {
     let (named, chosen) = (Some(String::from("mcp.example.com")), None);
     let provider = IdentityProvider::new("https://idp.example.com", "https://idp.example.com/token", "me").unwrap();
-    let profile = ClientSettings::new("Test").grant(Grant::EnterpriseManaged(provider));
-    let client = || PreRegisteredClient::new("me", Credential::None);
+    let profile = OAuthClientSettings::new("Test").grant(Grant::EnterpriseManaged(provider));
+    let client = || PreRegisteredClient::new("me", ClientCredential::None);
     let expected = |at_issuer: &Option<String>| {
         let hosts = ["mcp.example.com", "auth.example.com", "idp.example.com", "auth.example.com"].map(String::from);
         let by = [named.clone(), at_issuer.clone(), chosen.clone(), at_issuer.clone()];

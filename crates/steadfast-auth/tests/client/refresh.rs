@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, BoxFuture, ClientSettings, Error, FileStore, MemoryStore, ResponseAction, StoreKey, TokenStore as _,
-    Url, UserAgent, Visit,
+    Authorizer, BoxFuture, Error, FileTokenStore, MemoryTokenStore, OAuthClientSettings, ResponseAction,
+    TokenStore as _, TokenStoreKey, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
+use steadfast_auth::{HttpClient, HttpError, HttpPayload, ResponseFuture};
 
 use crate::site::{Site, SiteOptions, call};
 use crate::wire::MinimalHttpClient;
@@ -18,9 +18,9 @@ use crate::wire::MinimalHttpClient;
 const CHILD: &str = "STEADFAST_AUTH_TEST_CHILD";
 
 /// A site whose first token expires at once, and an authorizer for it.
-async fn stale(store: MemoryStore) -> (Site, Authorizer) {
+async fn stale(store: MemoryTokenStore) -> (Site, Authorizer) {
     let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
-    let authorizer = site.authorizer(ClientSettings::new("Test")).store(store).build();
+    let authorizer = site.authorizer(OAuthClientSettings::new("Test")).store(store).build();
     (site, authorizer)
 }
 
@@ -42,7 +42,7 @@ impl Drop for TempFolder {
 
 #[tokio::test]
 async fn many_who_need_a_refresh_get_it_from_one_request() {
-    let (site, authorizer) = stale(MemoryStore::new()).await;
+    let (site, authorizer) = stale(MemoryTokenStore::new()).await;
     let url = site.url();
     let calls: Vec<_> = (0..20)
         .map(|_| {
@@ -61,8 +61,8 @@ async fn those_who_share_a_directory_refresh_once() {
     let scratch = TempFolder::new("shared");
     let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
     let authorizer = |site: &Site| {
-        let store = FileStore::open(&scratch.0).unwrap();
-        site.authorizer(ClientSettings::new("Test")).store(store).build()
+        let store = FileTokenStore::open(&scratch.0).unwrap();
+        site.authorizer(OAuthClientSettings::new("Test")).store(store).build()
     };
     // Has an expired token, and starts to refresh it.
     site.refreshes.forget_permits(1000);
@@ -98,8 +98,8 @@ pub(crate) async fn authorize(authorizer: &Authorizer, site: &Site) {
 async fn processes_that_share_a_directory_refresh_once() {
     let scratch = TempFolder::new("processes");
     let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
-    let store = FileStore::open(&scratch.0).unwrap();
-    authorize(&site.authorizer(ClientSettings::new("Test")).store(store).build(), &site).await;
+    let store = FileTokenStore::open(&scratch.0).unwrap();
+    authorize(&site.authorizer(OAuthClientSettings::new("Test")).store(store).build(), &site).await;
     let children: Vec<_> = (0..3)
         .map(|_| {
             let told = format!("{} {}", site.url(), scratch.0.display());
@@ -121,17 +121,17 @@ async fn processes_that_share_a_directory_refresh_once() {
 async fn a_child_process_takes_its_turn() {
     let Ok(told) = std::env::var(CHILD) else { return };
     let (url, directory) = told.split_once(' ').unwrap();
-    let store = FileStore::open(directory).unwrap();
+    let store = FileTokenStore::open(directory).unwrap();
     let authorizer =
-        Authorizer::builder(url, ClientSettings::new("Test"), MinimalHttpClient).unwrap().store(store).build();
+        Authorizer::builder(url, OAuthClientSettings::new("Test"), MinimalHttpClient).unwrap().store(store).build();
     assert_eq!(call(&authorizer, url).await.unwrap().0, 200);
 }
 
 /// The environment variable of another child process: the directory.
 const HOLDER: &str = "STEADFAST_AUTH_TEST_HOLDER";
 
-fn locked() -> StoreKey {
-    StoreKey::Tokens {
+fn locked() -> TokenStoreKey {
+    TokenStoreKey::Tokens {
         issuer: String::from("https://auth.example.com"),
         resource: String::from("https://mcp.example.com"),
     }
@@ -142,7 +142,7 @@ async fn the_lock_of_a_process_that_is_killed_is_free() {
     use std::io::BufRead as _;
 
     let scratch = TempFolder::new("killed");
-    let store = FileStore::open(&scratch.0).unwrap();
+    let store = FileTokenStore::open(&scratch.0).unwrap();
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "refresh::a_child_process_holds_a_lock", "--nocapture"]).env(HOLDER, &scratch.0);
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -159,7 +159,7 @@ async fn the_lock_of_a_process_that_is_killed_is_free() {
 #[tokio::test]
 async fn a_child_process_holds_a_lock() {
     let Ok(directory) = std::env::var(HOLDER) else { return };
-    let _lock = FileStore::open(directory).unwrap().lock(&locked()).await.unwrap();
+    let _lock = FileTokenStore::open(directory).unwrap().lock(&locked()).await.unwrap();
     println!("it is held");
     std::future::pending::<()>().await;
 }
@@ -169,7 +169,7 @@ async fn a_child_process_holds_a_lock() {
 struct FailingHttpClient(Arc<AtomicUsize>);
 
 impl HttpClient for FailingHttpClient {
-    fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             tokio::task::yield_now().await;
@@ -180,12 +180,14 @@ impl HttpClient for FailingHttpClient {
 
 #[tokio::test]
 async fn those_who_wait_for_a_refresh_that_fails_do_not_try_it_again() {
-    let store = MemoryStore::new();
+    let store = MemoryTokenStore::new();
     let (site, authorizer) = stale(store.clone()).await;
     authorize(&authorizer, &site).await;
     let silence = FailingHttpClient::default();
-    let cut_off =
-        Authorizer::builder(&site.url(), ClientSettings::new("Test"), silence.clone()).unwrap().store(store).build();
+    let cut_off = Authorizer::builder(&site.url(), OAuthClientSettings::new("Test"), silence.clone())
+        .unwrap()
+        .store(store)
+        .build();
     let attempt = || cut_off.attempt(Method::POST, &site.url()).unwrap();
     let (mut one, mut two, mut headers, mut others) = (attempt(), attempt(), HeaderMap::new(), HeaderMap::new());
     let (one, two) = tokio::join!(one.sign(&mut headers), two.sign(&mut others));
@@ -200,7 +202,7 @@ async fn those_who_wait_for_a_refresh_that_fails_do_not_try_it_again() {
 
 #[tokio::test]
 async fn a_refresh_goes_on_when_its_caller_is_gone() {
-    let (site, authorizer) = stale(MemoryStore::new()).await;
+    let (site, authorizer) = stale(MemoryTokenStore::new()).await;
     site.refreshes.forget_permits(1000);
     let caller = tokio::spawn({
         let (authorizer, url) = (authorizer.clone(), site.url());
@@ -221,8 +223,8 @@ async fn tokens_are_found_again_after_a_restart() {
     let scratch = TempFolder::new("restart");
     let site = Site::start(SiteOptions::default()).await;
     for _ in 0..2 {
-        let store = FileStore::open(&scratch.0).unwrap();
-        let authorizer = site.authorizer(ClientSettings::new("Test")).store(store).build();
+        let store = FileTokenStore::open(&scratch.0).unwrap();
+        let authorizer = site.authorizer(OAuthClientSettings::new("Test")).store(store).build();
         assert_eq!(call(&authorizer, &site.url()).await.unwrap().0, 200);
     }
     assert_eq!((site.count("/authorize"), site.count("/token")), (1, 1));
@@ -232,12 +234,12 @@ async fn tokens_are_found_again_after_a_restart() {
 pub(crate) struct DirectUserAgent;
 
 impl UserAgent for DirectUserAgent {
-    fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
-        Box::pin(async { Ok(Box::new(Self) as Box<dyn Visit>) })
+    fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn UserLogin>, Error>> {
+        Box::pin(async { Ok(Box::new(Self) as Box<dyn UserLogin>) })
     }
 }
 
-impl Visit for DirectUserAgent {
+impl UserLogin for DirectUserAgent {
     fn redirect_uri(&self) -> &'static str {
         "http://localhost:3000/callback"
     }
@@ -245,7 +247,7 @@ impl Visit for DirectUserAgent {
     fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
             let sent = MinimalHttpClient
-                .send(Request::get(url.as_str()).body(Payload::default()).unwrap(), 10_000)
+                .send(Request::get(url.as_str()).body(HttpPayload::default()).unwrap(), 10_000)
                 .await
                 .unwrap();
             let location = sent.headers()["location"].to_str().unwrap();
@@ -257,7 +259,7 @@ impl Visit for DirectUserAgent {
 #[tokio::test]
 async fn signing_out_forgets_the_tokens_and_keeps_the_registration() {
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = site.authorizer(ClientSettings::new("Test")).user_agent(DirectUserAgent).build();
+    let authorizer = site.authorizer(OAuthClientSettings::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     authorizer.sign_out().await.unwrap();
     call(&authorizer, &site.url()).await.unwrap();
@@ -266,13 +268,13 @@ async fn signing_out_forgets_the_tokens_and_keeps_the_registration() {
 
 #[tokio::test]
 async fn forgetting_a_server_forgets_the_registration_too() {
-    let store = MemoryStore::new();
+    let store = MemoryTokenStore::new();
     let site = Site::start(SiteOptions::default()).await;
     let authorizer =
-        site.authorizer(ClientSettings::new("Test")).user_agent(DirectUserAgent).store(store.clone()).build();
+        site.authorizer(OAuthClientSettings::new("Test")).user_agent(DirectUserAgent).store(store.clone()).build();
     call(&authorizer, &site.url()).await.unwrap();
     assert_eq!(authorizer.forget().await, Ok(true));
-    assert_eq!(format!("{store:?}"), "MemoryStore(0 values)");
+    assert_eq!(format!("{store:?}"), "MemoryTokenStore(0 values)");
     assert_eq!(authorizer.forget().await, Ok(false), "there is nothing left");
     call(&authorizer, &site.url()).await.unwrap();
     assert_eq!((site.count("/authorize"), site.count("/register")), (2, 2));
@@ -281,6 +283,7 @@ async fn forgetting_a_server_forgets_the_registration_too() {
 #[tokio::test]
 async fn nobody_to_ask_is_an_error() {
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = Authorizer::builder(&site.url(), ClientSettings::new("Test"), MinimalHttpClient).unwrap().build();
+    let authorizer =
+        Authorizer::builder(&site.url(), OAuthClientSettings::new("Test"), MinimalHttpClient).unwrap().build();
     assert!(matches!(call(&authorizer, &site.url()).await, Err(Error::UserUnavailable(_))));
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use steadfast_auth::client::{Authorizer, ClientSettings, MemoryStore};
+use steadfast_auth::client::{Authorizer, MemoryTokenStore, OAuthClientSettings};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::site::{Site, SiteOptions, call};
@@ -48,8 +48,9 @@ async fn no_token_code_or_secret_is_logged_or_printed() {
     let options =
         SiteOptions { more, client_secret: secret, lifetimes: vec![0, 0], revokes: true, ..SiteOptions::default() };
     let site = Site::start(options).await;
-    let store = MemoryStore::new();
-    let builder = site.authorizer(ClientSettings::new("Test").registered(("me", "s3cr3t").into())).store(store.clone());
+    let store = MemoryTokenStore::new();
+    let builder =
+        site.authorizer(OAuthClientSettings::new("Test").registered(("me", "s3cr3t").into())).store(store.clone());
     let mut said = format!("{builder:?}");
     let authorizer: Authorizer = builder.build();
     call(&authorizer, &site.url()).await.unwrap();

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use http::{HeaderMap, Method, Response};
 use serde_json::json;
 use steadfast_auth::client::{
-    Authorization, Authorizer, Challenge, ClientKey, ClientSettings, Command, Credential, Error, Event, Flow,
-    FlowInput, Grant, IdentityProvider, LoopbackUserAgent, MemoryStore, PreRegisteredClient, Registration, Scheme,
-    Secret, StoreKey, SystemRandomness, TokenStore as _, Tokens, Url,
+    AuthScheme, AuthorizationResult, Authorizer, Challenge, ClientCredential, ClientKey, ClientRegistration, Error,
+    Flow, FlowCommand, FlowCommandResult, FlowStartInput, Grant, IdentityProvider, LoopbackUserAgent, MemoryTokenStore,
+    OAuthClientSettings, PreRegisteredClient, Secret, SystemRandomness, TokenStore as _, TokenStoreKey, Tokens, Url,
 };
-use steadfast_auth::{HttpError, Payload};
+use steadfast_auth::{HttpError, HttpPayload};
 
 use crate::wire::MinimalHttpClient;
 
@@ -33,7 +33,7 @@ fn tokens() -> Tokens {
     serde_json::from_value(tokens).unwrap()
 }
 
-fn registration() -> Registration {
+fn registration() -> ClientRegistration {
     let registration = json!({
         "client_id": "me",
         "client_secret": SECRET,
@@ -43,18 +43,20 @@ fn registration() -> Registration {
     serde_json::from_value(registration).unwrap()
 }
 
-fn profile() -> ClientSettings {
+fn profile() -> OAuthClientSettings {
     let token_endpoint = "https://idp.example.com/token?key=s3cr3t";
     let provider = IdentityProvider::new("https://idp.example.com", token_endpoint, "me").unwrap();
-    let provider = provider.credential(Credential::Secret(Secret::new(SECRET)));
+    let provider = provider.credential(ClientCredential::Secret(Secret::new(SECRET)));
     let document = "https://app.example.com/client.json";
-    let profile = ClientSettings::new("Test").document_with(document, Credential::Secret(Secret::new(SECRET))).unwrap();
+    let profile = OAuthClientSettings::new("Test")
+        .document_with(document, ClientCredential::Secret(Secret::new(SECRET)))
+        .unwrap();
     profile.grant(Grant::EnterpriseManaged(provider)).registered(("me", SECRET).into())
 }
 
 fn challenge() -> Challenge {
     let resource_metadata = Some(String::from("https://mcp.example.com/metadata?key=s3cr3t"));
-    Challenge { scheme: Scheme::Dpop, resource_metadata, ..Challenge::default() }
+    Challenge { scheme: AuthScheme::Dpop, resource_metadata, ..Challenge::default() }
 }
 
 fn check(printed: &str) {
@@ -73,9 +75,9 @@ macro_rules! nothing_secret_in {
 
 #[tokio::test]
 async fn no_public_type_prints_a_secret() {
-    let store = MemoryStore::new();
-    store.save(&StoreKey::Server { url: SERVER.to_owned() }, &Secret::new(SECRET)).await.unwrap();
-    let input = FlowInput {
+    let store = MemoryTokenStore::new();
+    store.save(&TokenStoreKey::Server { url: SERVER.to_owned() }, &Secret::new(SECRET)).await.unwrap();
+    let input = FlowStartInput {
         challenge: Some(challenge()),
         tokens: Some(tokens()),
         may_refresh: true,
@@ -83,10 +85,10 @@ async fn no_public_type_prints_a_secret() {
     };
     let mut flow = Flow::new(Arc::new(profile()), SERVER, input.clone(), Arc::new(SystemRandomness)).unwrap();
     let first = flow.begin();
-    let outcome = Authorization { tokens: tokens(), registration: Some(registration()), refreshed: false };
+    let outcome = AuthorizationResult { tokens: tokens(), registration: Some(registration()), refreshed: false };
     nothing_secret_in![
         Secret::new(SECRET),
-        Credential::Secret(Secret::new(SECRET)),
+        ClientCredential::Secret(Secret::new(SECRET)),
         PreRegisteredClient::from(("me", SECRET)),
         profile(),
         tokens(),
@@ -96,25 +98,25 @@ async fn no_public_type_prints_a_secret() {
         flow,
         first,
         outcome.clone(),
-        Command::Authorized(Box::new(outcome)),
-        Command::Visit(Url::parse("https://auth.example.com/authorize?state=s3cr3t").unwrap()),
-        Command::FetchAssertion { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
-        Command::Failed(
+        FlowCommand::Authorized(Box::new(outcome)),
+        FlowCommand::Visit(Url::parse("https://auth.example.com/authorize?state=s3cr3t").unwrap()),
+        FlowCommand::FetchAssertion { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
+        FlowCommand::Failed(
             Flow::new(
                 Arc::new(profile()),
                 "http://me:s3cr3t@mcp.example.com/?s3cr3t",
-                FlowInput::default(),
+                FlowStartInput::default(),
                 Arc::new(SystemRandomness)
             )
             .unwrap_err()
         ),
-        Event::Response(Response::new(Payload::from(SECRET))),
-        Event::RegistrationLoaded(Some(registration())),
-        Event::Redirected(String::from("code=s3cr3t")),
-        Event::Assertion(Secret::new(SECRET)),
-        Event::Unreachable(HttpError::new("nobody is there")),
-        StoreKey::Server { url: SERVER.to_owned() },
-        StoreKey::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
+        FlowCommandResult::Response(Response::new(HttpPayload::from(SECRET))),
+        FlowCommandResult::RegistrationLoaded(Some(registration())),
+        FlowCommandResult::Redirected(String::from("code=s3cr3t")),
+        FlowCommandResult::Assertion(Secret::new(SECRET)),
+        FlowCommandResult::Unreachable(HttpError::new("nobody is there")),
+        TokenStoreKey::Server { url: SERVER.to_owned() },
+        TokenStoreKey::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
         Authorizer::builder(SERVER, profile(), MinimalHttpClient).unwrap(),
         Authorizer::builder(SERVER, profile(), MinimalHttpClient).unwrap().build(),
         Authorizer::builder(SERVER, profile(), MinimalHttpClient)
@@ -124,21 +126,21 @@ async fn no_public_type_prints_a_secret() {
             .unwrap(),
         LoopbackUserAgent::new(),
         store,
-        Payload::from(SECRET),
+        HttpPayload::from(SECRET),
     ];
 }
 
 #[tokio::test]
 async fn a_token_in_a_header_is_not_printed() {
-    let store = MemoryStore::new();
+    let store = MemoryTokenStore::new();
     let binding = json!({"issuer": "https://auth.example.com", "resource": SERVER}).to_string();
-    store.save(&StoreKey::Server { url: SERVER.to_owned() }, &Secret::new(binding)).await.unwrap();
-    let key = StoreKey::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() };
+    store.save(&TokenStoreKey::Server { url: SERVER.to_owned() }, &Secret::new(binding)).await.unwrap();
+    let key = TokenStoreKey::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() };
     let mut kept = serde_json::to_value(tokens()).unwrap();
     kept["scheme"] = json!("Bearer");
     store.save(&key, &Secret::new(kept.to_string())).await.unwrap();
     let authorizer =
-        Authorizer::builder(SERVER, ClientSettings::new("Test"), MinimalHttpClient).unwrap().store(store).build();
+        Authorizer::builder(SERVER, OAuthClientSettings::new("Test"), MinimalHttpClient).unwrap().store(store).build();
     let mut headers = HeaderMap::new();
     authorizer.attempt(Method::POST, SERVER).unwrap().sign(&mut headers).await.unwrap();
     assert_eq!(headers["authorization"], "Bearer s3cr3t");
@@ -147,10 +149,13 @@ async fn a_token_in_a_header_is_not_printed() {
 
 #[test]
 fn errors_repeat_no_secret() {
-    let url =
-        Authorizer::builder("ftp://me:s3cr3t@mcp.example.com/s?s3cr3t", ClientSettings::new("x"), MinimalHttpClient)
-            .unwrap_err();
-    let document = ClientSettings::new("x").document("https://me:s3cr3t@app.example.com/c?s3cr3t").unwrap_err();
+    let url = Authorizer::builder(
+        "ftp://me:s3cr3t@mcp.example.com/s?s3cr3t",
+        OAuthClientSettings::new("x"),
+        MinimalHttpClient,
+    )
+    .unwrap_err();
+    let document = OAuthClientSettings::new("x").document("https://me:s3cr3t@app.example.com/c?s3cr3t").unwrap_err();
     let key = ClientKey::from_pem(&Secret::new(SECRET), "ES256").unwrap_err();
     let errors: [Error; 3] = [url, document, key];
     for error in errors {

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use serde_json::json;
-use steadfast_auth::client::{Authorizer, ClientSettings, MemoryStore, Secret, StoreKey, TokenStore as _};
-use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
+use steadfast_auth::client::{
+    Authorizer, MemoryTokenStore, OAuthClientSettings, Secret, TokenStore as _, TokenStoreKey,
+};
+use steadfast_auth::{HttpClient, HttpError, HttpPayload, ResponseFuture};
 
 use crate::faults::RecordingStore;
 use crate::refresh::{DirectUserAgent, authorize};
@@ -18,7 +20,7 @@ const ISSUER: &str = "https://auth.example.com";
 #[tokio::test]
 async fn tokens_are_taken_back_where_that_can_be_done() {
     let site = Site::start(SiteOptions { revokes: true, ..SiteOptions::default() }).await;
-    let authorizer = site.authorizer(ClientSettings::new("Test")).user_agent(DirectUserAgent).build();
+    let authorizer = site.authorizer(OAuthClientSettings::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     authorizer.sign_out().await.unwrap();
     let seen = site.seen();
@@ -29,7 +31,7 @@ async fn tokens_are_taken_back_where_that_can_be_done() {
 #[tokio::test]
 async fn the_last_tokens_are_the_ones_that_are_taken_back() {
     let site = Site::start(SiteOptions { revokes: true, lifetimes: vec![0], ..SiteOptions::default() }).await;
-    let authorizer = site.authorizer(ClientSettings::new("Test")).user_agent(DirectUserAgent).build();
+    let authorizer = site.authorizer(OAuthClientSettings::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     assert_eq!(site.refreshed(), 1);
     assert_eq!(authorizer.forget().await, Ok(true));
@@ -42,7 +44,7 @@ async fn the_last_tokens_are_the_ones_that_are_taken_back() {
 async fn tokens_that_no_store_took_are_taken_back() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions { revokes: true, lifetimes: vec![0], ..SiteOptions::default() }).await;
-    let builder = site.authorizer(ClientSettings::new("Test")).store(store.clone());
+    let builder = site.authorizer(OAuthClientSettings::new("Test")).store(store.clone());
     let authorizer = builder.user_agent(DirectUserAgent).build();
     authorize(&authorizer, &site).await;
     store.is_full.store(true, Ordering::Relaxed);
@@ -54,16 +56,16 @@ async fn tokens_that_no_store_took_are_taken_back() {
 }
 
 /// A store with tokens of a client with this authentication method.
-async fn with_tokens(method: &str) -> MemoryStore {
-    let store = MemoryStore::new();
+async fn with_tokens(method: &str) -> MemoryTokenStore {
+    let store = MemoryTokenStore::new();
     let binding = json!({"issuer": ISSUER, "resource": SERVER}).to_string();
-    store.save(&StoreKey::Server { url: SERVER.to_owned() }, &Secret::new(binding)).await.unwrap();
+    store.save(&TokenStoreKey::Server { url: SERVER.to_owned() }, &Secret::new(binding)).await.unwrap();
     let tokens = json!({
         "issuer": ISSUER, "resource": SERVER, "token_endpoint": "https://auth.example.com/token",
         "revocation_endpoint": "https://auth.example.com/revoke", "client_id": "me", "method": method,
         "access_token": "a", "scheme": "Bearer", "issued_at": 1,
     });
-    let key = StoreKey::Tokens { issuer: ISSUER.to_owned(), resource: SERVER.to_owned() };
+    let key = TokenStoreKey::Tokens { issuer: ISSUER.to_owned(), resource: SERVER.to_owned() };
     store.save(&key, &Secret::new(tokens.to_string())).await.unwrap();
     store
 }
@@ -72,7 +74,7 @@ async fn with_tokens(method: &str) -> MemoryStore {
 struct SilentHttpClient;
 
 impl HttpClient for SilentHttpClient {
-    fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
         Box::pin(std::future::pending())
     }
 }
@@ -80,22 +82,24 @@ impl HttpClient for SilentHttpClient {
 #[tokio::test(start_paused = true)]
 async fn signing_out_works_while_the_issuer_does_not_respond() {
     let store = with_tokens("none").await;
-    let authorizer = Authorizer::builder(SERVER, ClientSettings::new("Test"), SilentHttpClient)
+    let authorizer = Authorizer::builder(SERVER, OAuthClientSettings::new("Test"), SilentHttpClient)
         .unwrap()
         .store(store.clone())
         .build();
     let signed_out = tokio::time::timeout(Duration::from_secs(6), authorizer.sign_out()).await;
     assert_eq!(signed_out, Ok(Ok(())));
-    assert_eq!(format!("{store:?}"), "MemoryStore(1 values)");
+    assert_eq!(format!("{store:?}"), "MemoryTokenStore(1 values)");
 }
 
 /// An HTTP client that responds with an error, or fails.
 struct FailingRevocation(Result<u16, HttpError>);
 
 impl HttpClient for FailingRevocation {
-    fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
         let answer = self.0.clone();
-        Box::pin(async { answer.map(|status| Response::builder().status(status).body(Payload::default()).unwrap()) })
+        Box::pin(async {
+            answer.map(|status| Response::builder().status(status).body(HttpPayload::default()).unwrap())
+        })
     }
 }
 
@@ -107,9 +111,9 @@ async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out(
         FailingRevocation(Err(HttpError::new("nobody is there"))),
     ] {
         let store = with_tokens("none").await;
-        let builder = Authorizer::builder(SERVER, ClientSettings::new("Test"), unhelpful).unwrap();
+        let builder = Authorizer::builder(SERVER, OAuthClientSettings::new("Test"), unhelpful).unwrap();
         builder.store(store.clone()).build().sign_out().await.unwrap();
-        assert_eq!(format!("{store:?}"), "MemoryStore(1 values)");
+        assert_eq!(format!("{store:?}"), "MemoryTokenStore(1 values)");
     }
 }
 
@@ -117,7 +121,7 @@ async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out(
 struct UnusedHttpClient;
 
 impl HttpClient for UnusedHttpClient {
-    fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
         panic!("{request:?}")
     }
 }
@@ -125,10 +129,10 @@ impl HttpClient for UnusedHttpClient {
 #[tokio::test]
 async fn a_client_that_cannot_show_who_it_is_shows_nobody_its_tokens() {
     let store = with_tokens("client_secret_basic").await;
-    let authorizer = Authorizer::builder(SERVER, ClientSettings::new("Test"), UnusedHttpClient)
+    let authorizer = Authorizer::builder(SERVER, OAuthClientSettings::new("Test"), UnusedHttpClient)
         .unwrap()
         .store(store.clone())
         .build();
     authorizer.sign_out().await.unwrap();
-    assert_eq!(format!("{store:?}"), "MemoryStore(1 values)");
+    assert_eq!(format!("{store:?}"), "MemoryTokenStore(1 values)");
 }

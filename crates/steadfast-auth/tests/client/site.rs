@@ -16,9 +16,9 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use steadfast_auth::client::{
-    Authorizer, AuthorizerBuilder, ClientSettings, Error, LoopbackUserAgent, ResponseAction, Url,
+    Authorizer, AuthorizerBuilder, Error, LoopbackUserAgent, OAuthClientSettings, ResponseAction, Url,
 };
-use steadfast_auth::{HttpClient as _, Payload};
+use steadfast_auth::{HttpClient as _, HttpPayload};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -166,7 +166,7 @@ impl Site {
     }
 
     /// An authorizer whose user agrees at once, with a browser that follows the redirect.
-    pub(crate) fn authorizer(&self, profile: ClientSettings) -> AuthorizerBuilder {
+    pub(crate) fn authorizer(&self, profile: OAuthClientSettings) -> AuthorizerBuilder {
         let runtime = tokio::runtime::Handle::current();
         let browser = LoopbackUserAgent::new().opener(move |url| {
             runtime.spawn(browse(url.clone()));
@@ -368,7 +368,7 @@ impl Site {
 
 /// A browser: sends a request, and follows the redirect.
 async fn browse(url: Url) {
-    let get = |url: &str| MinimalHttpClient.send(Request::get(url).body(Payload::default()).unwrap(), 10_000);
+    let get = |url: &str| MinimalHttpClient.send(Request::get(url).body(HttpPayload::default()).unwrap(), 10_000);
     let sent = get(url.as_str()).await.unwrap();
     let location = sent.headers()["location"].to_str().unwrap().to_owned();
     let shown = get(&location).await.unwrap();
@@ -379,7 +379,7 @@ async fn browse(url: Url) {
 pub(crate) async fn call(authorizer: &Authorizer, url: &str) -> Result<(u16, String), Error> {
     let mut attempt = authorizer.attempt(http::Method::POST, url)?;
     loop {
-        let mut request = Request::post(url).body(Payload::default()).unwrap();
+        let mut request = Request::post(url).body(HttpPayload::default()).unwrap();
         attempt.sign(request.headers_mut()).await?;
         assert!(!format!("{request:?}").contains("access-"), "a token is shown");
         let response = MinimalHttpClient.send(request, 10_000).await.unwrap();

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Attempt, Authorizer, BoxFuture, ClientSettings, Error, ResponseAction, TokenStore as _, Tokens, Url, UserAgent,
-    Visit,
+    Authorizer, BoxFuture, Error, OAuthAuthorizationAttempt, OAuthClientSettings, ResponseAction, TokenStore as _,
+    Tokens, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
+use steadfast_auth::{HttpClient, HttpError, HttpPayload, ResponseFuture};
 use tokio::sync::Semaphore;
 
 use crate::faults::{OneLogin, RecordingStore, tokens_of};
@@ -20,7 +20,7 @@ use crate::wire::MinimalHttpClient;
 /// An authorizer with tokens, whose user denies access from now on.
 async fn denied() -> (Site, Authorizer) {
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = site.authorizer(ClientSettings::new("Test")).user_agent(DirectUserAgent).build();
+    let authorizer = site.authorizer(OAuthClientSettings::new("Test")).user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     site.deny(true);
     (site, authorizer)
@@ -33,7 +33,7 @@ async fn step_up(authorizer: &Authorizer, site: &Site, scopes: &str) -> Result<R
     answered(&mut attempt, scopes).await
 }
 
-async fn answered(attempt: &mut Attempt, scopes: &str) -> Result<ResponseAction, Error> {
+async fn answered(attempt: &mut OAuthAuthorizationAttempt, scopes: &str) -> Result<ResponseAction, Error> {
     let mut headers = HeaderMap::new();
     let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scopes}\"");
     headers.insert("www-authenticate", challenge.parse().unwrap());
@@ -90,7 +90,7 @@ async fn a_user_who_said_no_is_asked_again_after_a_while() {
 #[tokio::test]
 async fn a_user_who_did_not_come_back_is_not_asked_again() {
     let site = Site::start(SiteOptions::default()).await;
-    let authorizer = site.authorizer(ClientSettings::new("Test")).user_agent(OneLogin::default()).build();
+    let authorizer = site.authorizer(OAuthClientSettings::new("Test")).user_agent(OneLogin::default()).build();
     call(&authorizer, &site.url()).await.unwrap();
     let asked = || site.count("/.well-known/oauth-protected-resource/mcp");
     for _ in 0..3 {
@@ -104,7 +104,7 @@ async fn a_user_who_did_not_come_back_is_not_asked_again() {
 struct SwitchableHttpClient(Arc<AtomicBool>);
 
 impl HttpClient for SwitchableHttpClient {
-    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, limit: usize) -> ResponseFuture<'_> {
         if self.0.load(Ordering::Relaxed) {
             return Box::pin(async { Err(HttpError::new("connection refused")) });
         }
@@ -116,7 +116,7 @@ impl HttpClient for SwitchableHttpClient {
 async fn more_scopes_that_nobody_was_asked_for_are_asked_for_at_the_next_call() {
     let site = Site::start(SiteOptions::default()).await;
     let http = SwitchableHttpClient::default();
-    let builder = Authorizer::builder(&site.url(), ClientSettings::new("Test"), http.clone()).unwrap();
+    let builder = Authorizer::builder(&site.url(), OAuthClientSettings::new("Test"), http.clone()).unwrap();
     let authorizer = builder.user_agent(DirectUserAgent).build();
     call(&authorizer, &site.url()).await.unwrap();
     http.0.store(true, Ordering::Relaxed);
@@ -136,7 +136,7 @@ async fn kept(store: &RecordingStore, site: &Site) -> String {
 async fn more_scopes_are_not_lost_to_a_refresh_elsewhere() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions { lifetimes: vec![0], ..SiteOptions::default() }).await;
-    let builder = || site.authorizer(ClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
+    let builder = || site.authorizer(OAuthClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
     let (one, other) = (builder().build(), builder().build());
     authorize(&one, &site).await;
     store.locked.lock().unwrap().clear();
@@ -162,12 +162,12 @@ async fn more_scopes_are_not_lost_to_a_refresh_elsewhere() {
 struct PausedUserAgent(Arc<Semaphore>);
 
 impl UserAgent for PausedUserAgent {
-    fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
-        Box::pin(async { Ok(Box::new(Self(Arc::clone(&self.0))) as Box<dyn Visit>) })
+    fn prepare<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn UserLogin>, Error>> {
+        Box::pin(async { Ok(Box::new(Self(Arc::clone(&self.0))) as Box<dyn UserLogin>) })
     }
 }
 
-impl Visit for PausedUserAgent {
+impl UserLogin for PausedUserAgent {
     fn redirect_uri(&self) -> &'static str {
         "http://localhost:3000/callback"
     }
@@ -184,7 +184,7 @@ impl Visit for PausedUserAgent {
 async fn fewer_scopes_do_not_take_the_place_of_more_that_somebody_got_meanwhile() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions::default()).await;
-    let builder = || site.authorizer(ClientSettings::new("Test")).store(store.clone());
+    let builder = || site.authorizer(OAuthClientSettings::new("Test")).store(store.clone());
     let thought = Arc::new(Semaphore::new(1));
     let one = builder().user_agent(PausedUserAgent(Arc::clone(&thought))).build();
     let other = builder().user_agent(DirectUserAgent).build();
@@ -209,7 +209,7 @@ async fn fewer_scopes_do_not_take_the_place_of_more_that_somebody_got_meanwhile(
 async fn what_a_user_granted_elsewhere_is_not_asked_for_again() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions::default()).await;
-    let builder = || site.authorizer(ClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
+    let builder = || site.authorizer(OAuthClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
     let (one, other) = (builder().build(), builder().build());
     for authorizer in [&one, &other] {
         call(authorizer, &site.url()).await.unwrap();
@@ -227,7 +227,7 @@ async fn what_a_user_granted_elsewhere_is_not_asked_for_again() {
 async fn what_a_user_refused_here_and_granted_elsewhere_is_taken_up() {
     let store = RecordingStore::default();
     let site = Site::start(SiteOptions::default()).await;
-    let builder = || site.authorizer(ClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
+    let builder = || site.authorizer(OAuthClientSettings::new("Test")).store(store.clone()).user_agent(DirectUserAgent);
     let (one, other) = (builder().build(), builder().build());
     call(&one, &site.url()).await.unwrap();
     site.deny(true);

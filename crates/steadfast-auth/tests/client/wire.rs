@@ -4,22 +4,22 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
-use steadfast_auth::{HttpClient, HttpError, Payload, ResponseFuture};
+use steadfast_auth::{HttpClient, HttpError, HttpPayload, ResponseFuture};
 use tokio::net::TcpStream;
 
 #[derive(Clone, Copy)]
 pub(crate) struct MinimalHttpClient;
 
 impl HttpClient for MinimalHttpClient {
-    fn send(&self, request: Request<Payload>, limit: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, limit: usize) -> ResponseFuture<'_> {
         Box::pin(async move { send(request, limit).await.map_err(|error| HttpError::new(error.to_string())) })
     }
 }
 
 async fn send(
-    request: Request<Payload>,
+    request: Request<HttpPayload>,
     limit: usize,
-) -> Result<Response<Payload>, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<Response<HttpPayload>, Box<dyn std::error::Error + Send + Sync>> {
     let authority = request.uri().authority().ok_or("no authority")?.clone();
     let stream = TcpStream::connect((authority.host(), authority.port_u16().unwrap_or(80))).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -30,5 +30,5 @@ async fn send(
     let (parts, body) = sender.send_request(request).await?.into_parts();
     let body: Bytes = Limited::new(body, limit).collect().await?.to_bytes();
     driver.abort();
-    Ok(Response::from_parts(parts, Payload::from(body)))
+    Ok(Response::from_parts(parts, HttpPayload::from(body)))
 }

@@ -10,7 +10,7 @@ use super::schema;
 
 /// The options for the arguments of a tool.
 #[derive(Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ToolArgumentOptions {
     /// Set an argument. A value that is JSON is sent as JSON unless the tool's schema says string; any other value is a string.
     /// An argument that the schema does not list is sent with a warning, unless the schema rejects it. May be repeated
     #[arg(long = "arg", value_name = "NAME=VALUE")]
@@ -24,21 +24,21 @@ pub(crate) struct Arguments {
 }
 
 /// Parsed arguments. The tool's schema decides whether a value such as `7` is a number or a string.
-pub(crate) struct ParsedArguments {
+pub(crate) struct ParsedToolArguments {
     /// Name, value, and the text that the value was parsed from if it came from `--arg`.
     arguments: Vec<(String, Value, Option<String>)>,
     /// Given with `--arg` and `--arg-file`, not as one object.
     by_name: bool,
 }
 
-impl Arguments {
-    pub(crate) fn parse(&self) -> Result<ParsedArguments, Error> {
+impl ToolArgumentOptions {
+    pub(crate) fn parse(&self) -> Result<ParsedToolArguments, Error> {
         if let Some(text) = &self.object {
             let object = object(text)?;
             let arguments = object.into_iter().map(|(name, value)| (name, value, None)).collect();
-            return Ok(ParsedArguments { arguments, by_name: false });
+            return Ok(ParsedToolArguments { arguments, by_name: false });
         }
-        let mut parsed = ParsedArguments { arguments: Vec::new(), by_name: true };
+        let mut parsed = ParsedToolArguments { arguments: Vec::new(), by_name: true };
         for argument in &self.pairs {
             let (name, text) = pair(argument)?;
             let value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
@@ -52,7 +52,7 @@ impl Arguments {
     }
 }
 
-impl ParsedArguments {
+impl ParsedToolArguments {
     fn add(&mut self, name: &str, value: Value, text: Option<String>) -> Result<(), Error> {
         let before = self.arguments.iter().map(|(known, ..)| &**known);
         reject_duplicate(name, before, &format!("; to send a list use JSON: {name}='[1, 2]'"))?;
@@ -137,9 +137,9 @@ mod tests {
 
     use super::*;
 
-    fn parse(arguments: &[&str]) -> Result<ParsedArguments, Error> {
+    fn parse(arguments: &[&str]) -> Result<ParsedToolArguments, Error> {
         let pairs = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        Arguments { pairs, files: Vec::new(), object: None }.parse()
+        ToolArgumentOptions { pairs, files: Vec::new(), object: None }.parse()
     }
 
     fn resolve(argument: &str, schema: &Value) -> Value {
@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn only_arguments_given_by_name_are_checked() {
         assert_eq!(parse(&["a=text", "b=7"]).unwrap().names().collect::<Vec<_>>(), ["a", "b"]);
-        let object = Arguments { pairs: Vec::new(), files: Vec::new(), object: Some(r#"{"a":"7"}"#.to_owned()) };
+        let object =
+            ToolArgumentOptions { pairs: Vec::new(), files: Vec::new(), object: Some(r#"{"a":"7"}"#.to_owned()) };
         assert_eq!(object.parse().unwrap().names().count(), 0);
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 use steadfast::client::{ClientContext, complete_form};
 use steadfast::{
     ElicitParams, ElicitResult, Error, FormField, FormSchema, JsonObject,
-    model::{ElicitFormParams, FormKind, FormOption},
+    model::{ElicitFormParams, FormFieldKind, FormOption},
 };
 use steadfast_auth::client::{Url, open_browser};
 
@@ -72,17 +72,17 @@ async fn fill_in(dialog: &mut TerminalDialog, form: &ElicitFormParams) -> Elicit
     for (name, field) in form.requested_schema.fields() {
         let required = form.requested_schema.is_required(name);
         match ask_field(dialog, name, &field, required).await {
-            FieldInput::Value(value) => drop(answers.insert(name.to_owned(), value)),
-            FieldInput::Empty => {}
-            FieldInput::Decline => return ElicitResult::decline(),
-            FieldInput::EndOfInput => return ElicitResult::cancel(),
+            FieldAnswer::Value(value) => drop(answers.insert(name.to_owned(), value)),
+            FieldAnswer::Empty => {}
+            FieldAnswer::Decline => return ElicitResult::decline(),
+            FieldAnswer::EndOfInput => return ElicitResult::cancel(),
         }
     }
     ElicitResult::accept(answers)
 }
 
 /// What the user typed for a field.
-enum FieldInput {
+enum FieldAnswer {
     Value(Value),
     /// An empty line: the default if there is one.
     Empty,
@@ -91,7 +91,7 @@ enum FieldInput {
     EndOfInput,
 }
 
-async fn ask_field(dialog: &mut TerminalDialog, name: &str, field: &FormField, required: bool) -> FieldInput {
+async fn ask_field(dialog: &mut TerminalDialog, name: &str, field: &FormField, required: bool) -> FieldAnswer {
     let title = sanitize::line(field.title.as_deref().unwrap_or(name));
     if let Some(description) = &field.description {
         dialog.print(&format!("  {}", sanitize::quoted(description)));
@@ -103,14 +103,14 @@ async fn ask_field(dialog: &mut TerminalDialog, name: &str, field: &FormField, r
     }
     loop {
         let question = format!("{title}{}: ", field_hint(&field.kind, required));
-        let Some(typed) = dialog.ask(&question).await else { return FieldInput::EndOfInput };
+        let Some(typed) = dialog.ask(&question).await else { return FieldAnswer::EndOfInput };
         match (typed.as_str(), default(&field.kind)) {
-            (DECLINE, _) => return FieldInput::Decline,
-            ("", Some(_)) => return FieldInput::Empty,
-            ("", None) if !required => return FieldInput::Empty,
+            (DECLINE, _) => return FieldAnswer::Decline,
+            ("", Some(_)) => return FieldAnswer::Empty,
+            ("", None) if !required => return FieldAnswer::Empty,
             ("", None) => dialog.print("  This field is required."),
             (text, _) => match parse(&field.kind, text).and_then(|value| check(field, value)) {
-                Ok(value) => return FieldInput::Value(value),
+                Ok(value) => return FieldAnswer::Value(value),
                 Err(error) => dialog.print(&format!("  {}", sanitize::quoted(&error))),
             },
         }
@@ -118,9 +118,9 @@ async fn ask_field(dialog: &mut TerminalDialog, name: &str, field: &FormField, r
 }
 
 /// The options of a choice.
-fn options(kind: &FormKind) -> &[FormOption] {
+fn options(kind: &FormFieldKind) -> &[FormOption] {
     match kind {
-        FormKind::Choice { options, .. } | FormKind::Choices { options, .. } => options,
+        FormFieldKind::Choice { options, .. } | FormFieldKind::Choices { options, .. } => options,
         _ => &[],
     }
 }
@@ -131,13 +131,15 @@ fn has_titles(options: &[FormOption]) -> bool {
 }
 
 /// The hint after the name of a field: type, options, default.
-fn field_hint(kind: &FormKind, required: bool) -> String {
+fn field_hint(kind: &FormFieldKind, required: bool) -> String {
     let options = options(kind);
-    let several = matches!(kind, FormKind::Choices { .. });
+    let several = matches!(kind, FormFieldKind::Choices { .. });
     let hint = match kind {
-        FormKind::Boolean { .. } => " (yes, no)".to_owned(),
-        FormKind::Number { integer, minimum, maximum, .. } => number_hint(*integer, minimum.as_ref(), maximum.as_ref()),
-        FormKind::Text { format: Some(format), .. } => format!(" ({})", sanitize::line(format)),
+        FormFieldKind::Boolean { .. } => " (yes, no)".to_owned(),
+        FormFieldKind::Number { integer, minimum, maximum, .. } => {
+            number_hint(*integer, minimum.as_ref(), maximum.as_ref())
+        }
+        FormFieldKind::Text { format: Some(format), .. } => format!(" ({})", sanitize::line(format)),
         _ if has_titles(options) => {
             format!(" (1 to {}{})", options.len(), if several { ", comma-separated" } else { "" })
         }
@@ -177,30 +179,30 @@ fn check(field: &FormField, value: Value) -> Result<Value, String> {
     complete_form(&form, content).map_err(message).map(|_| value)
 }
 
-fn default(kind: &FormKind) -> Option<String> {
+fn default(kind: &FormFieldKind) -> Option<String> {
     match kind {
-        FormKind::Text { default, .. } | FormKind::Choice { default, .. } => default.clone(),
-        FormKind::Number { default, .. } => default.as_ref().map(ToString::to_string),
-        FormKind::Boolean { default, .. } => default.map(|default| if default { "yes" } else { "no" }.to_owned()),
-        FormKind::Choices { default, .. } => default.as_ref().map(|default| default.join(", ")),
+        FormFieldKind::Text { default, .. } | FormFieldKind::Choice { default, .. } => default.clone(),
+        FormFieldKind::Number { default, .. } => default.as_ref().map(ToString::to_string),
+        FormFieldKind::Boolean { default, .. } => default.map(|default| if default { "yes" } else { "no" }.to_owned()),
+        FormFieldKind::Choices { default, .. } => default.as_ref().map(|default| default.join(", ")),
         _ => None,
     }
 }
 
 /// Parses the typed text as a value of the field.
-fn parse(kind: &FormKind, text: &str) -> Result<Value, String> {
+fn parse(kind: &FormFieldKind, text: &str) -> Result<Value, String> {
     match kind {
-        FormKind::Number { .. } => match serde_json::from_str(text) {
+        FormFieldKind::Number { .. } => match serde_json::from_str(text) {
             Ok(Value::Number(number)) => Ok(Value::Number(number)),
             _ => Err("It must be a number.".to_owned()),
         },
-        FormKind::Boolean { .. } => match text.to_lowercase().as_str() {
+        FormFieldKind::Boolean { .. } => match text.to_lowercase().as_str() {
             "y" | "yes" | "true" => Ok(true.into()),
             "n" | "no" | "false" => Ok(false.into()),
             _ => Err("Type yes or no.".to_owned()),
         },
-        FormKind::Choice { options, .. } => find_option(options, text).map(Value::from),
-        FormKind::Choices { options, .. } => {
+        FormFieldKind::Choice { options, .. } => find_option(options, text).map(Value::from),
+        FormFieldKind::Choices { options, .. } => {
             let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
             parts.map(|part| find_option(options, part).map(Value::from)).collect()
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use steadfast::{Error, ErrorKind, Outcome, model::code};
 
-use super::connection::signals::Interrupt;
+use super::connection::signals::InterruptSignal;
 use super::display::sanitize;
 
 /// How a command ended; each has an exit code.
@@ -25,7 +25,7 @@ pub(crate) enum ExitStatus {
     /// The server answered 401 or 403, or there is no usable token.
     Unauthorized,
     /// Cancelled by Ctrl-C or another signal.
-    Interrupted(Interrupt),
+    Interrupted(InterruptSignal),
 }
 
 /// The end of a `--help`: an example and the exit codes.
@@ -45,8 +45,8 @@ const EXIT_CODES: &str = "Exit codes:
 Closing standard output early (`| head`) does not change the exit code.";
 
 /// Why a command failed, with its exit status and hints for the user.
-pub(crate) struct Failure {
-    cause: FailureCause,
+pub(crate) struct CommandFailure {
+    cause: CommandFailureCause,
     unauthorized: bool,
     /// The connection could not be opened, so no request was sent.
     not_connected: bool,
@@ -55,13 +55,13 @@ pub(crate) struct Failure {
     notes: Vec<String>,
 }
 
-enum FailureCause {
+enum CommandFailureCause {
     Client(Error),
     /// The result was received, but writing it to standard output failed.
     Output(io::Error),
 }
 
-impl Failure {
+impl CommandFailure {
     /// Records that the server's last response was 401 or 403.
     pub(crate) fn mark_unauthorized(self) -> Self {
         Self { unauthorized: true, ..self }
@@ -79,10 +79,10 @@ impl Failure {
 
     /// The result was received, but writing it to standard output failed.
     pub(crate) fn output(error: io::Error) -> Self {
-        Self::new(FailureCause::Output(error))
+        Self::new(CommandFailureCause::Output(error))
     }
 
-    fn new(cause: FailureCause) -> Self {
+    fn new(cause: CommandFailureCause) -> Self {
         Self { cause, unauthorized: false, not_connected: false, stderr_shown: false, notes: Vec::new() }
     }
 
@@ -94,8 +94,8 @@ impl Failure {
 
     pub(crate) fn kind(&self) -> Option<ErrorKind> {
         match &self.cause {
-            FailureCause::Client(error) => Some(error.kind()),
-            FailureCause::Output(_) => None,
+            CommandFailureCause::Client(error) => Some(error.kind()),
+            CommandFailureCause::Output(_) => None,
         }
     }
 
@@ -106,7 +106,7 @@ impl Failure {
 
     /// The server responded with an internal error, which does not say why.
     fn is_internal(&self) -> bool {
-        let FailureCause::Client(error) = &self.cause else { return false };
+        let CommandFailureCause::Client(error) = &self.cause else { return false };
         error.refusal().is_some_and(|refusal| refusal.code == code::INTERNAL_ERROR)
     }
 
@@ -117,11 +117,11 @@ impl Failure {
 
     /// The error has a source: for a process, its exit status and its last lines.
     pub(crate) fn has_cause(&self) -> bool {
-        matches!(&self.cause, FailureCause::Client(error) if std::error::Error::source(error).is_some())
+        matches!(&self.cause, CommandFailureCause::Client(error) if std::error::Error::source(error).is_some())
     }
 
     pub(crate) fn exit_status(&self) -> ExitStatus {
-        let FailureCause::Client(error) = &self.cause else { return ExitStatus::ServerError };
+        let CommandFailureCause::Client(error) = &self.cause else { return ExitStatus::ServerError };
         match (error.kind(), error.outcome()) {
             (ErrorKind::Usage, _) => ExitStatus::UsageError,
             (_, Outcome::NotSent | Outcome::Refused) if self.unauthorized => ExitStatus::Unauthorized,
@@ -135,9 +135,9 @@ impl Failure {
     /// The message for the user: what happened, what is known of the request, and what to do. Text of a server is sanitized.
     pub(crate) fn message(&self) -> String {
         let cause = match &self.cause {
-            FailureCause::Client(error) if self.stderr_shown => first_line(&describe(error)),
-            FailureCause::Client(error) => describe(error),
-            FailureCause::Output(error) => format!("the result could not be printed: {error}"),
+            CommandFailureCause::Client(error) if self.stderr_shown => first_line(&describe(error)),
+            CommandFailureCause::Client(error) => describe(error),
+            CommandFailureCause::Output(error) => format!("the result could not be printed: {error}"),
         };
         let mut message = format!("steadfast: {}", sanitize::quoted(&cause));
         let known = match self.exit_status() {
@@ -186,9 +186,9 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     messages.join(": ")
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CommandFailure {
     fn from(error: Error) -> Self {
-        Self::new(FailureCause::Client(error))
+        Self::new(CommandFailureCause::Client(error))
     }
 }
 
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_exit_status_follows_the_outcome() {
-        let status = |error: Error| Failure::from(error).exit_status();
+        let status = |error: Error| CommandFailure::from(error).exit_status();
         assert_eq!(status(Error::usage("x")), ExitStatus::UsageError);
         assert_eq!(status(Error::closed(Outcome::NotSent)), ExitStatus::NotSent);
         assert_eq!(status(Error::closed(Outcome::Unknown)), ExitStatus::OutcomeUnknown);
@@ -225,18 +225,18 @@ mod tests {
 
     #[test]
     fn the_message_has_the_outcome_and_the_notes() {
-        let failure = Failure::from(Error::closed(Outcome::NotSent)).with_note("a note".to_owned());
+        let failure = CommandFailure::from(Error::closed(Outcome::NotSent)).with_note("a note".to_owned());
         assert_eq!(
             failure.message(),
             "steadfast: the server closed the connection\nsteadfast: a note\nsteadfast: the request did not reach the server: safe to retry"
         );
-        assert!(Failure::from(Error::closed(Outcome::Unknown)).message().contains("check before you retry"));
-        assert_eq!(Failure::output(io::ErrorKind::StorageFull.into()).exit_status(), ExitStatus::ServerError);
+        assert!(CommandFailure::from(Error::closed(Outcome::Unknown)).message().contains("check before you retry"));
+        assert_eq!(CommandFailure::output(io::ErrorKind::StorageFull.into()).exit_status(), ExitStatus::ServerError);
     }
 
     #[test]
     fn a_connection_that_could_not_be_opened_sent_no_request() {
-        let status = |error: Error| Failure::from(error).mark_not_connected().exit_status();
+        let status = |error: Error| CommandFailure::from(error).mark_not_connected().exit_status();
         assert_eq!(status(Error::timed_out(Outcome::Unknown)), ExitStatus::NotSent);
         assert_eq!(status(Error::closed(Outcome::Unknown)), ExitStatus::NotSent);
         assert_eq!(status(Error::refused("initialize", ErrorObject::new(7, "no"))), ExitStatus::ServerError);
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn an_unknown_outcome_takes_precedence_over_unauthorized() {
-        let status = |error: Error| Failure::from(error).mark_unauthorized().exit_status();
+        let status = |error: Error| CommandFailure::from(error).mark_unauthorized().exit_status();
         assert_eq!(status(Error::refused("x", ErrorObject::new(7, "no"))), ExitStatus::Unauthorized);
         assert_eq!(status(Error::transport(Outcome::NotSent, "no")), ExitStatus::Unauthorized);
         assert_eq!(status(Error::closed(Outcome::Unknown)), ExitStatus::OutcomeUnknown);

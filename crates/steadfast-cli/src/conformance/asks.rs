@@ -32,7 +32,7 @@ async fn test_sampling(
 
 #[derive(Deserialize, JsonSchema)]
 #[allow(dead_code, reason = "the input is returned as received")]
-struct Account {
+struct AccountForm {
     /// User's response
     username: String,
     /// User's email address
@@ -46,13 +46,13 @@ async fn test_elicitation(
     message: String,
     ctx: Context,
 ) -> steadfast::ToolResult<String> {
-    filled_in("User response", &ctx, &message, Account::form()?).await
+    filled_in("User response", &ctx, &message, AccountForm::form()?).await
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(default)]
 #[allow(dead_code, reason = "the input is returned as received")]
-struct ClientSettings {
+struct UserProfileForm {
     /// User name
     name: String,
     /// User age
@@ -65,7 +65,7 @@ struct ClientSettings {
     verified: bool,
 }
 
-impl Default for ClientSettings {
+impl Default for UserProfileForm {
     fn default() -> Self {
         Self { name: "John Doe".to_owned(), age: 30, score: 95.5, status: AccountStatus::Active, verified: true }
     }
@@ -83,7 +83,7 @@ enum AccountStatus {
 #[tool(read_only)]
 async fn test_elicitation_sep1034_defaults(ctx: Context) -> steadfast::ToolResult<String> {
     let message = "Please review and update the form fields with defaults";
-    filled_in("Elicitation completed", &ctx, message, ClientSettings::form()?).await
+    filled_in("Elicitation completed", &ctx, message, UserProfileForm::form()?).await
 }
 
 /// Asks the user with a form that has every kind of choice.
@@ -120,7 +120,7 @@ fn choices() -> serde_json::Result<FormSchema> {
 #[tool(read_only)]
 async fn test_streaming_elicitation(ctx: Context) -> steadfast::ToolResult<String> {
     ctx.progress(0.5, "about to ask");
-    let account: Account = ctx.elicit("Who are you?").await?;
+    let account: AccountForm = ctx.elicit("Who are you?").await?;
     Ok(format!("Hello, {}!", account.username))
 }
 

@@ -36,7 +36,7 @@ fn with_arguments() -> ServerPrompt {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ResourceArgument {
+struct ResourcePromptArguments {
     resource_uri: String,
 }
 
@@ -44,7 +44,7 @@ fn with_embedded_resource() -> ServerPrompt {
     ServerPrompt::new("test_prompt_with_embedded_resource")
         .description("A resource, and what to do with it.")
         .required_argument("resourceUri", "The resource's address")
-        .handler(|ResourceArgument { resource_uri }: ResourceArgument| async move {
+        .handler(|ResourcePromptArguments { resource_uri }: ResourcePromptArguments| async move {
             let resource = ResourceContents::text(resource_uri, "Embedded resource content for testing.");
             [
                 PromptMessage::user(Content::resource(resource.with_mime_type("text/plain"))),

@@ -22,19 +22,19 @@ pub(super) fn tools() -> [ServerTool; 8] {
 pub(super) fn prompts() -> [ServerPrompt; 1] {
     [ServerPrompt::new("test_input_required_result_prompt").description("Asks the user what it is about.").handler(
         |ctx: Context| async move {
-            let about = ctx.elicit::<About>("What should the prompt be about?").key("user_context").await?;
+            let about = ctx.elicit::<PromptContextForm>("What should the prompt be about?").key("user_context").await?;
             Ok::<_, ToolError>(format!("Use this context: {}", about.context))
         },
     )]
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Name {
+struct NameForm {
     name: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Color {
+struct ColorForm {
     color: String,
 }
 
@@ -44,14 +44,14 @@ struct DeleteConfirmation {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct About {
+struct PromptContextForm {
     context: String,
 }
 
 /// Asks for a name.
 #[tool(read_only)]
 async fn test_input_required_result_elicitation(ctx: Context) -> steadfast::ToolResult<String> {
-    let Name { name } = ctx.elicit("What is your name?").key("user_name").await?;
+    let NameForm { name } = ctx.elicit("What is your name?").key("user_name").await?;
     Ok(format!("Hello, {name}!"))
 }
 
@@ -81,7 +81,7 @@ async fn test_input_required_result_request_state(ctx: Context) -> steadfast::To
 #[tool(read_only)]
 async fn test_input_required_result_multiple_inputs(ctx: Context) -> steadfast::ToolResult<String> {
     let (name, greeting, roots) = tokio::try_join!(
-        ctx.elicit::<Name>("What is your name?").key("user_name"),
+        ctx.elicit::<NameForm>("What is your name?").key("user_name"),
         sample(&ctx, "Generate a greeting").key("greeting"),
         ctx.roots().key("client_roots"),
     )?;
@@ -91,8 +91,8 @@ async fn test_input_required_result_multiple_inputs(ctx: Context) -> steadfast::
 /// Asks for a name, and then for a color.
 #[tool(read_only)]
 async fn test_input_required_result_multi_round(ctx: Context) -> steadfast::ToolResult<String> {
-    let Name { name } = ctx.elicit("Step 1: What is your name?").key("step1").await?;
-    let Color { color } = ctx.elicit("Step 2: What is your favorite color?").key("step2").await?;
+    let NameForm { name } = ctx.elicit("Step 1: What is your name?").key("step1").await?;
+    let ColorForm { color } = ctx.elicit("Step 2: What is your favorite color?").key("step2").await?;
     Ok(format!("{name} likes {color}"))
 }
 
@@ -109,7 +109,9 @@ async fn test_input_required_result_capabilities(ctx: Context) -> steadfast::Too
     let capabilities = ctx.client().capabilities().cloned().unwrap_or_default();
     let user = async {
         match capabilities.elicitation {
-            Some(_) => ctx.elicit::<Name>("What is your name?").key("user_name").await.map(|answer| Some(answer.name)),
+            Some(_) => {
+                ctx.elicit::<NameForm>("What is your name?").key("user_name").await.map(|answer| Some(answer.name))
+            }
             None => Ok(None),
         }
     };

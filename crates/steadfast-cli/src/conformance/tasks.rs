@@ -30,7 +30,7 @@ async fn greet(
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Work {
+struct SlowComputeArguments {
     /// Duration in seconds
     seconds: f64,
     /// What it is called
@@ -42,8 +42,8 @@ fn slow_compute() -> ServerTool {
         .description("Runs for the given time.")
         .read_only()
         .task(TaskMode::Optional)
-        .input::<Work>()
-        .handler(async |Work { seconds, label }: Work| {
+        .input::<SlowComputeArguments>()
+        .handler(async |SlowComputeArguments { seconds, label }: SlowComputeArguments| {
             let time = Duration::try_from_secs_f64(seconds)?;
             tokio::time::sleep(time).await;
             let label = label.unwrap_or_else(|| "unnamed".to_owned());
@@ -91,15 +91,15 @@ fn confirm_delete() -> ServerTool {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Name {
+struct NameForm {
     name: String,
 }
 
 fn multi_input() -> ServerTool {
     ServerTool::new("multi_input").description("Asks the user two things at once.").task(TaskMode::Required).handler(
         |ctx: Context| async move {
-            let first = ctx.elicit::<Name>("What is your first name?");
-            let last = ctx.elicit::<Name>("What is your last name?");
+            let first = ctx.elicit::<NameForm>("What is your first name?");
+            let last = ctx.elicit::<NameForm>("What is your last name?");
             let (first, last) = tokio::try_join!(first, last)?;
             Ok::<_, ToolError>(format!("{} {}", first.name, last.name))
         },
@@ -108,7 +108,7 @@ fn multi_input() -> ServerTool {
 
 fn test_tool_with_task() -> ServerTool {
     async fn name(ctx: Context) -> Result<String, ToolError> {
-        let Name { name } = ctx.elicit("What is your name?").key("user_name").await?;
+        let NameForm { name } = ctx.elicit("What is your name?").key("user_name").await?;
         Ok(name)
     }
     ServerTool::new("test_tool_with_task")

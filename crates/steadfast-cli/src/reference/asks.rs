@@ -6,35 +6,35 @@ use serde::Deserialize;
 use steadfast::prelude::*;
 use steadfast::{CreateMessageParams, SamplingMessage};
 
-use super::Reference;
+use super::CliReferenceServer;
 
 /// The form that the user fills in.
 #[derive(Deserialize, JsonSchema)]
-struct Introduction {
+struct GreetingForm {
     /// Your name
     name: String,
     /// The style of the greeting
     #[serde(default)]
-    manner: Manner,
+    manner: GreetingStyle,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Manner {
+enum GreetingStyle {
     #[default]
     Warm,
     Formal,
 }
 
 #[server(part = asks)]
-impl Reference {
+impl CliReferenceServer {
     /// Asks the user for a name with a form (elicitation) and returns a greeting.
     #[tool(read_only)]
     async fn ask_user(&self, ctx: Context) -> steadfast::ToolResult<String> {
-        let Introduction { name, manner } = ctx.elicit("Who are you?").await?;
+        let GreetingForm { name, manner } = ctx.elicit("Who are you?").await?;
         Ok(match manner {
-            Manner::Warm => format!("Hello, {name}!"),
-            Manner::Formal => format!("Good day, {name}."),
+            GreetingStyle::Warm => format!("Hello, {name}!"),
+            GreetingStyle::Formal => format!("Good day, {name}."),
         })
     }
 

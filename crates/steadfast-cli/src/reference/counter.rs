@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use steadfast::prelude::*;
 
-use super::Reference;
+use super::CliReferenceServer;
 
 const COUNTER: &str = "steadfast://counter";
 
 /// How often `count` was called, by all clients together.
 #[derive(Default)]
-pub(super) struct Counter(AtomicU64);
+pub(super) struct ToolCallCounter(AtomicU64);
 
 #[server(part = counter)]
-impl Reference {
+impl CliReferenceServer {
     /// Increments the counter steadfast://counter and notifies its subscribers.
     #[tool]
     async fn count(&self, ctx: Context) -> String {

@@ -2,7 +2,7 @@
 
 use steadfast::prelude::*;
 
-use super::Reference;
+use super::CliReferenceServer;
 
 /// Name and text of each law.
 const LAWS: [(&str, &str); 10] = [
@@ -31,7 +31,7 @@ async fn complete_name(typed: String) -> Vec<String> {
 }
 
 #[server(part = laws)]
-impl Reference {
+impl CliReferenceServer {
     /// The text of a law that this server keeps.
     #[resource("steadfast://laws/{law}", mime_type = "text/plain")]
     async fn law(&self, #[arg(complete = complete_name)] law: String) -> Option<&'static str> {

@@ -8,18 +8,18 @@ mod trouble;
 
 use steadfast::prelude::*;
 
-use counter::Counter;
+use counter::ToolCallCounter;
 
 /// The state that all handlers share.
 #[derive(Default)]
-pub(crate) struct Reference {
-    counter: Counter,
+pub(crate) struct CliReferenceServer {
+    counter: ToolCallCounter,
 }
 
 /// A server for tests and demonstrations. Some tools show features of MCP: results, progress, log messages, input from the
 /// client, resource updates. The others misbehave on purpose: they block, panic, print, or stop slowly.
 #[server(name = "steadfast", title = "Steadfast reference server", parts(reports, asks, counter, laws, trouble))]
-impl Reference {
+impl CliReferenceServer {
     /// Returns the text.
     #[tool(read_only, idempotent)]
     async fn echo(&self, text: String) -> String {

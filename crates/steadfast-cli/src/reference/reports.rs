@@ -5,10 +5,10 @@ use std::time::Duration;
 use steadfast::LoggingLevel;
 use steadfast::prelude::*;
 
-use super::Reference;
+use super::CliReferenceServer;
 
 #[server(part = reports)]
-impl Reference {
+impl CliReferenceServer {
     /// Sends a progress notification per step.
     #[tool]
     async fn progress(

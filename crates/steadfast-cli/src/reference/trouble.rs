@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use steadfast::prelude::*;
 
-use super::Reference;
+use super::CliReferenceServer;
 
 #[server(part = trouble)]
-impl Reference {
+impl CliReferenceServer {
     /// Sleeps. Stops at once when it is cancelled.
     #[tool]
     async fn sleep(&self, ms: u64) -> String {

@@ -9,14 +9,14 @@ use super::parse::{name_of, text};
 /// `#[arg(..)]`
 #[derive(Default)]
 pub(crate) struct ArgumentOptions {
-    pub(crate) default: Option<DefaultValue>,
+    pub(crate) default: Option<ArgumentDefault>,
     pub(crate) rename: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
     pub(crate) complete: Option<Expr>,
 }
 
 /// The value of an omitted argument.
-pub(crate) enum DefaultValue {
+pub(crate) enum ArgumentDefault {
     /// `Default::default()`. The span is that of the option.
     OfType(Span),
     /// This expression.
@@ -35,11 +35,11 @@ impl ArgumentOptions {
         match name_of(meta).as_str() {
             "default" if self.default.is_some() => return Err(meta.error("duplicate option")),
             "default" if meta.input.peek(Token![=]) => {
-                self.default = Some(DefaultValue::Value(meta.value()?.parse()?));
+                self.default = Some(ArgumentDefault::Value(meta.value()?.parse()?));
             }
             "default" => {
                 let span = meta.path.get_ident().map_or_else(Span::call_site, Ident::span);
-                self.default = Some(DefaultValue::OfType(span));
+                self.default = Some(ArgumentDefault::OfType(span));
             }
             "rename" => self.rename = Some(text(meta, self.rename.is_some())?),
             "description" => self.description = Some(text(meta, self.description.is_some())?),

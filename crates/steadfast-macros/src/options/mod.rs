@@ -10,23 +10,23 @@ mod tool;
 use syn::meta::ParseNestedMeta;
 use syn::{LitStr, Result};
 
-pub(crate) use argument::{ArgumentOptions, DefaultValue};
+pub(crate) use argument::{ArgumentDefault, ArgumentOptions};
 use parse::{check_name, name_of, text};
-pub(crate) use prompt::PromptOptions;
-pub(crate) use resource::ResourceOptions;
-pub(crate) use server::ServerOptions;
-pub(crate) use tool::ToolOptions;
+pub(crate) use prompt::PromptMacroOptions;
+pub(crate) use resource::ResourceMacroOptions;
+pub(crate) use server::ServerMacroOptions;
+pub(crate) use tool::ToolMacroOptions;
 
 /// The options that tools, prompts and resources have in common.
 #[derive(Default)]
-pub(crate) struct CommonOptions {
+pub(crate) struct DefinitionOptions {
     pub(crate) name: Option<LitStr>,
     pub(crate) title: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
     pub(crate) icons: Vec<LitStr>,
 }
 
-impl CommonOptions {
+impl DefinitionOptions {
     /// Parses an option if it is one of these. Returns whether it is.
     fn take(&mut self, noun: &str, meta: &ParseNestedMeta<'_>) -> Result<bool> {
         match name_of(meta).as_str() {

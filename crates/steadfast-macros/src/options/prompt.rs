@@ -5,19 +5,19 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::{Ident, Result};
 
-use super::CommonOptions;
+use super::DefinitionOptions;
 use super::parse::{cooperative, name_of, needs};
 
 /// `#[prompt(..)]`
 #[derive(Default)]
-pub(crate) struct PromptOptions {
-    pub(crate) common: CommonOptions,
+pub(crate) struct PromptMacroOptions {
+    pub(crate) common: DefinitionOptions,
     pub(crate) cooperative: bool,
-    /// Variants of `Need`.
+    /// Variants of `RequiredCapability`.
     pub(crate) needs: Vec<Ident>,
 }
 
-impl PromptOptions {
+impl PromptMacroOptions {
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
         let mut options = Self::default();
         let parser = syn::meta::parser(|meta| options.take(&meta));

@@ -5,24 +5,24 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::{ParseStream, Parser};
 use syn::{Error, Expr, Ident, LitStr, Result, Token};
 
-use super::CommonOptions;
+use super::DefinitionOptions;
 use super::parse::{cooperative, expression, name_of, needs, text};
-use crate::uri::Uri;
+use crate::uri::UriLiteral;
 
 /// `#[resource("..", ..)]`
-pub(crate) struct ResourceOptions {
-    pub(crate) uri: Uri,
-    pub(crate) common: CommonOptions,
+pub(crate) struct ResourceMacroOptions {
+    pub(crate) uri: UriLiteral,
+    pub(crate) common: DefinitionOptions,
     pub(crate) mime_type: Option<LitStr>,
     pub(crate) size: Option<Box<Expr>>,
     pub(crate) annotations: Option<Box<Expr>>,
     pub(crate) cache: Option<Box<Expr>>,
     pub(crate) cooperative: bool,
-    /// Variants of `Need`.
+    /// Variants of `RequiredCapability`.
     pub(crate) needs: Vec<Ident>,
 }
 
-impl ResourceOptions {
+impl ResourceMacroOptions {
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
         let first = |input: ParseStream<'_>| {
             let missing = "the URI is missing: write `#[resource(\"weather://{city}/now\")]`";
@@ -33,10 +33,10 @@ impl ResourceOptions {
             Ok((uri, input.parse::<TokenStream>()?))
         };
         let (uri, rest) = first.parse2(tokens)?;
-        let uri = Uri::parse(uri)?;
+        let uri = UriLiteral::parse(uri)?;
         let mut options = Self {
             uri,
-            common: CommonOptions::default(),
+            common: DefinitionOptions::default(),
             mime_type: None,
             size: None,
             annotations: None,

@@ -10,7 +10,7 @@ use super::parse::{flag, name_of, text};
 
 /// `#[server(..)]`
 #[derive(Default)]
-pub(crate) struct ServerOptions {
+pub(crate) struct ServerMacroOptions {
     pub(crate) name: Option<LitStr>,
     pub(crate) title: Option<LitStr>,
     pub(crate) version: Option<LitStr>,
@@ -24,7 +24,7 @@ pub(crate) struct ServerOptions {
     pub(crate) parts: Vec<Ident>,
 }
 
-impl ServerOptions {
+impl ServerMacroOptions {
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
         let mut options = Self::default();
         let mut others = None;

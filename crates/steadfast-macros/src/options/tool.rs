@@ -5,19 +5,19 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::{Error, Expr, Ident, Result};
 
-use super::CommonOptions;
+use super::DefinitionOptions;
 use super::parse::{cooperative, expression, flag, name_of, needs, task};
 
 /// `#[tool(..)]`
 #[derive(Default)]
-pub(crate) struct ToolOptions {
-    pub(crate) common: CommonOptions,
+pub(crate) struct ToolMacroOptions {
+    pub(crate) common: DefinitionOptions,
     pub(crate) read_only: Option<bool>,
     pub(crate) destructive: Option<bool>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
     pub(crate) cooperative: bool,
-    /// Variants of `Need`.
+    /// Variants of `RequiredCapability`.
     pub(crate) needs: Vec<Ident>,
     /// A variant of `TaskMode`.
     pub(crate) task: Option<Ident>,
@@ -25,7 +25,7 @@ pub(crate) struct ToolOptions {
     pub(crate) ask_first: Option<Box<Expr>>,
 }
 
-impl ToolOptions {
+impl ToolMacroOptions {
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
         let mut options = Self::default();
         let parser = syn::meta::parser(|meta| options.take(&meta));

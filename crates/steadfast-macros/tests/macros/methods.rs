@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
-use steadfast::server::Need;
+use steadfast::server::RequiredCapability;
 use steadfast::{Context, Error, IntoServer, Structured, server};
 
 use crate::{called, complaint};
@@ -124,7 +124,10 @@ fn options_reach_the_description() {
     assert_eq!(up.definition().description.as_deref(), Some("Counts up."));
     let hints = up.definition().annotations.clone().unwrap();
     assert_eq!((hints.idempotent_hint, hints.destructive_hint, hints.read_only_hint), (Some(false), Some(false), None));
-    assert_eq!(up.needs(), [Need::ElicitationUrl, Need::Sampling, Need::Roots]);
+    assert_eq!(
+        up.needs(),
+        [RequiredCapability::ElicitationUrl, RequiredCapability::Sampling, RequiredCapability::Roots]
+    );
     let divide = server.tool("count.divide").unwrap();
     assert!(divide.is_cooperative() && !up.is_cooperative());
     assert_eq!(divide.definition().icons.len(), 2);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steadfast::prelude::*;
-use steadfast::server::Need;
+use steadfast::server::RequiredCapability;
 use steadfast::{
     Annotations, CacheHints, CacheScope, Reference, ResourceContents, ServerResource, ServerResourceTemplate,
     model::{CompleteParams, code, request},
@@ -81,7 +81,10 @@ async fn size_annotations_cache_and_needs_are_options() {
     let (dot, image) = (dot(), image());
     let priority = |annotations: &Option<Annotations>| annotations.as_ref().and_then(|all| all.priority);
     assert_eq!((dot.definition().size, priority(&dot.definition().annotations)), (Some(6), Some(0.5)));
-    assert_eq!((dot.needs(), image.needs()), (&[Need::Roots, Need::Sampling][..], &[Need::Roots][..]));
+    assert_eq!(
+        (dot.needs(), image.needs()),
+        (&[RequiredCapability::Roots, RequiredCapability::Sampling][..], &[RequiredCapability::Roots][..])
+    );
     assert_eq!(priority(&image.definition().annotations), Some(0.25));
     assert_eq!(dot.read().await.unwrap().cache(), Some(DAY));
     assert_eq!(image.read("image://a").await.unwrap().cache(), Some(DAY));

@@ -25,10 +25,10 @@ use crate::Scopes;
 /// # Ok::<(), steadfast_model::InvalidScope>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct Principal(Arc<Contents>);
+pub struct Principal(Arc<PrincipalFields>);
 
 #[derive(Clone, PartialEq, Eq, Default)]
-struct Contents {
+struct PrincipalFields {
     subject: Option<String>,
     client: Option<String>,
     issuer: Option<String>,
@@ -49,7 +49,7 @@ impl Principal {
     }
 
     fn of(subject: Option<String>, client: Option<String>) -> Self {
-        Self(Arc::new(Contents { subject, client, ..Contents::default() }))
+        Self(Arc::new(PrincipalFields { subject, client, ..PrincipalFields::default() }))
     }
 
     /// Who the token stands for (`sub`). Unique for its issuer only.
@@ -124,7 +124,7 @@ impl Principal {
         self.change(|contents| contents.claims = claims)
     }
 
-    fn change(mut self, change: impl FnOnce(&mut Contents)) -> Self {
+    fn change(mut self, change: impl FnOnce(&mut PrincipalFields)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
     }

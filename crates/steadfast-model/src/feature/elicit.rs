@@ -111,13 +111,13 @@ impl Serialize for ElicitParams {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(tag = "mode", rename_all = "lowercase")]
-        enum Tagged<'a> {
+        enum TaggedElicitParams<'a> {
             Form(&'a ElicitFormParams),
             Url(&'a ElicitUrlParams),
         }
         match self {
-            Self::Form(params) => Tagged::Form(params).serialize(serializer),
-            Self::Url(params) => Tagged::Url(params).serialize(serializer),
+            Self::Form(params) => TaggedElicitParams::Form(params).serialize(serializer),
+            Self::Url(params) => TaggedElicitParams::Url(params).serialize(serializer),
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::content::{Content, Role};
 use crate::implementation::Icon;
-use crate::json::Extra;
+use crate::json::ExtraMembers;
 use crate::message::cache::{CacheScope, cacheable, read_scope, read_ttl};
 use crate::message::input::InputResponses;
 use crate::message::meta::Meta;
@@ -42,7 +42,7 @@ pub struct Prompt {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl Prompt {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::content::Annotations;
 use crate::implementation::Icon;
-use crate::json::Extra;
+use crate::json::ExtraMembers;
 use crate::message::cache::{CacheScope, cacheable, read_scope, read_ttl};
 use crate::message::input::InputResponses;
 use crate::message::meta::Meta;
@@ -48,7 +48,7 @@ pub struct Resource {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl Resource {
@@ -97,7 +97,7 @@ pub struct ResourceTemplate {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl ResourceTemplate {
@@ -189,7 +189,7 @@ pub struct TextResourceContents {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl TextResourceContents {
@@ -224,7 +224,7 @@ pub struct BlobResourceContents {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl BlobResourceContents {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::Extra;
+use crate::json::ExtraMembers;
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
@@ -20,7 +20,7 @@ pub struct Root {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl Root {

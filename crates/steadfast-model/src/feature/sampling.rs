@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::content::{Content, Role};
 use super::task::TaskMetadata;
 use super::tool::Tool;
-use crate::json::{Extra, JsonObject};
+use crate::json::{ExtraMembers, JsonObject};
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
@@ -32,13 +32,13 @@ pub struct SamplingMessage {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl SamplingMessage {
     /// A message with that speaker and these pieces of content.
     pub fn new(role: Role, content: Vec<Content>) -> Self {
-        Self { role, content, meta: None, extra: Extra::default() }
+        Self { role, content, meta: None, extra: ExtraMembers::default() }
     }
 
     /// A message of the user with one piece of content.
@@ -205,13 +205,13 @@ pub struct ModelHint {
     pub name: Option<String>,
     /// Hints that the protocol does not define.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl ModelHint {
     /// A model with that in its name.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: Some(name.into()), extra: Extra::default() }
+        Self { name: Some(name.into()), extra: ExtraMembers::default() }
     }
 }
 

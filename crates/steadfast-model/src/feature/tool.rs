@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::content::Content;
 use super::task::TaskMetadata;
 use crate::implementation::Icon;
-use crate::json::{Extra, JsonObject, present};
+use crate::json::{ExtraMembers, JsonObject, present};
 use crate::message::cache::{CacheScope, cacheable, read_scope, read_ttl};
 use crate::message::input::InputResponses;
 use crate::message::meta::Meta;
@@ -55,7 +55,7 @@ pub struct Tool {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl Tool {
@@ -74,7 +74,7 @@ impl Tool {
             icons: Vec::new(),
             execution: None,
             meta: None,
-            extra: Extra::default(),
+            extra: ExtraMembers::default(),
         }
     }
 
@@ -118,7 +118,7 @@ pub struct ToolAnnotations {
     pub open_world_hint: Option<bool>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl ToolAnnotations {

@@ -28,10 +28,10 @@ use serde_json::value::RawValue;
 /// assert!(RequestId::parse("null").is_none());
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(Repr);
+pub struct RequestId(RequestIdRepr);
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Repr {
+enum RequestIdRepr {
     Integer(i64),
     /// Canonical JSON text: digits of an integer beyond 64 bits, or a quoted string.
     Text(Arc<str>),
@@ -42,7 +42,7 @@ impl RequestId {
     pub fn parse(json: &str) -> Option<Self> {
         match json.as_bytes().first()? {
             b'"' => {
-                let text: std::borrow::Cow<'_, str> = serde_json::from_str::<BorrowedText<'_>>(json).ok()?.0;
+                let text: std::borrow::Cow<'_, str> = serde_json::from_str::<CowStr<'_>>(json).ok()?.0;
                 Some(Self::from(&*text))
             }
             b'-' | b'0'..=b'9' => Self::parse_integer(json),
@@ -54,56 +54,56 @@ impl RequestId {
         if let Ok(value) = json.parse::<i64>() {
             // `i64::from_str` takes "007", which JSON does not.
             let canonical_length = json.len() == decimal_length(value) || json == "-0";
-            return canonical_length.then_some(Self(Repr::Integer(value)));
+            return canonical_length.then_some(Self(RequestIdRepr::Integer(value)));
         }
         let digits = json.strip_prefix('-').unwrap_or(json);
         let canonical = !digits.is_empty() && !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
-        canonical.then(|| Self(Repr::Text(json.into())))
+        canonical.then(|| Self(RequestIdRepr::Text(json.into())))
     }
 
     /// The value, if this is an integer that fits 64 bits.
     pub fn as_integer(&self) -> Option<i64> {
         match self.0 {
-            Repr::Integer(value) => Some(value),
-            Repr::Text(_) => None,
+            RequestIdRepr::Integer(value) => Some(value),
+            RequestIdRepr::Text(_) => None,
         }
     }
 
     /// Appends the canonical JSON text.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         match &self.0 {
-            Repr::Integer(value) => {
+            RequestIdRepr::Integer(value) => {
                 let mut digits = [0_u8; 20];
                 out.extend_from_slice(format_integer(*value, &mut digits));
             }
-            Repr::Text(text) => out.extend_from_slice(text.as_bytes()),
+            RequestIdRepr::Text(text) => out.extend_from_slice(text.as_bytes()),
         }
     }
 
     /// How many bytes [`RequestId::write_json`] appends.
     pub fn json_length(&self) -> usize {
         match &self.0 {
-            Repr::Integer(value) => decimal_length(*value),
-            Repr::Text(text) => text.len(),
+            RequestIdRepr::Integer(value) => decimal_length(*value),
+            RequestIdRepr::Text(text) => text.len(),
         }
     }
 }
 
-struct BorrowedText<'a>(std::borrow::Cow<'a, str>);
+struct CowStr<'a>(std::borrow::Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for BorrowedText<'de> {
+impl<'de> Deserialize<'de> for CowStr<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;
         impl<'de> Visitor<'de> for Text {
-            type Value = BorrowedText<'de>;
+            type Value = CowStr<'de>;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a string")
             }
             fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(BorrowedText(text.into()))
+                Ok(CowStr(text.into()))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(BorrowedText(text.to_owned().into()))
+                Ok(CowStr(text.to_owned().into()))
             }
         }
         deserializer.deserialize_str(Text)
@@ -138,19 +138,19 @@ fn format_integer(value: i64, buffer: &mut [u8; 20]) -> &[u8] {
 
 impl From<i64> for RequestId {
     fn from(value: i64) -> Self {
-        Self(Repr::Integer(value))
+        Self(RequestIdRepr::Integer(value))
     }
 }
 
 impl From<i32> for RequestId {
     fn from(value: i32) -> Self {
-        Self(Repr::Integer(value.into()))
+        Self(RequestIdRepr::Integer(value.into()))
     }
 }
 
 impl From<&str> for RequestId {
     fn from(text: &str) -> Self {
-        Self(Repr::Text(serde_json::Value::from(text).to_string().into()))
+        Self(RequestIdRepr::Text(serde_json::Value::from(text).to_string().into()))
     }
 }
 
@@ -164,8 +164,8 @@ impl From<String> for RequestId {
 impl fmt::Display for RequestId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Integer(value) => value.fmt(formatter),
-            Repr::Text(text) => formatter.write_str(text),
+            RequestIdRepr::Integer(value) => value.fmt(formatter),
+            RequestIdRepr::Text(text) => formatter.write_str(text),
         }
     }
 }
@@ -179,8 +179,8 @@ impl fmt::Debug for RequestId {
 impl Serialize for RequestId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Repr::Integer(value) => serializer.serialize_i64(*value),
-            Repr::Text(text) => {
+            RequestIdRepr::Integer(value) => serializer.serialize_i64(*value),
+            RequestIdRepr::Text(text) => {
                 let raw: &RawValue = serde_json::from_str(text).map_err(serde::ser::Error::custom)?;
                 raw.serialize(serializer)
             }

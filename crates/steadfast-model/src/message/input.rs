@@ -157,15 +157,15 @@ impl InputResponses {
 /// A result of any kind; `resultType` says which.
 ///
 /// ```
-/// use steadfast_model::{CallToolResult, AnyResult};
+/// use steadfast_model::{CallToolResult, DeferrableResult};
 /// let old = r#"{"content":[]}"#;
-/// assert!(matches!(AnyResult::<CallToolResult>::from_json(old).unwrap(), AnyResult::Complete(_)));
+/// assert!(matches!(DeferrableResult::<CallToolResult>::from_json(old).unwrap(), DeferrableResult::Complete(_)));
 /// let new = r#"{"resultType":"input_required","requestState":"s"}"#;
-/// assert!(matches!(AnyResult::<CallToolResult>::from_json(new).unwrap(), AnyResult::InputRequired(_)));
+/// assert!(matches!(DeferrableResult::<CallToolResult>::from_json(new).unwrap(), DeferrableResult::InputRequired(_)));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum AnyResult<T> {
+pub enum DeferrableResult<T> {
     /// The result. Older revisions have no `resultType`, and this is their only kind.
     Complete(T),
     /// The request has to be sent again with responses to these input requests.
@@ -176,11 +176,11 @@ pub enum AnyResult<T> {
     Other(String),
 }
 
-impl<T: DeserializeOwned> AnyResult<T> {
+impl<T: DeserializeOwned> DeferrableResult<T> {
     /// Reads the JSON text of a result.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
-        struct Kind<'a> {
+        struct ResultTypeMember<'a> {
             #[serde(default, borrow, rename = "resultType")]
             result_type: Option<std::borrow::Cow<'a, str>>,
         }
@@ -189,7 +189,7 @@ impl<T: DeserializeOwned> AnyResult<T> {
         if !text.trim_start().starts_with('{') {
             return Err(serde::de::Error::custom("a result must be an object"));
         }
-        let kind: Kind<'_> = serde_json::from_str(text)?;
+        let kind: ResultTypeMember<'_> = serde_json::from_str(text)?;
         match kind.result_type.as_deref() {
             None | Some("complete") => serde_json::from_str(text).map(Self::Complete),
             Some("input_required") => serde_json::from_str(text).map(Self::InputRequired),

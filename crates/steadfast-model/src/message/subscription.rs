@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::id::RequestId;
 use super::meta::Meta;
-use crate::json::Extra;
+use crate::json::ExtraMembers;
 use crate::setters::setters;
 
 /// The notifications that a client subscribes to, or that the server agrees to send. All others are not sent.
@@ -35,7 +35,7 @@ pub struct SubscriptionFilter {
     pub task_ids: Vec<String>,
     /// Notifications of other extensions.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl SubscriptionFilter {

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
-use super::object::Inner;
-use super::{Encode, Object, ResultShape};
+use super::object::NestedObject;
+use super::{Encode, ObjectEncoder, RequestResult};
 use crate::feature::content::{Content, Role};
 use crate::feature::elicit::{ElicitParams, ElicitResult, ElicitationCompleteParams};
 use crate::feature::form::FormSchema;
@@ -19,7 +19,7 @@ use crate::message::meta::Meta;
 use crate::revision::Revision;
 
 impl Encode for Root {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("uri", &self.uri)?;
         object.some("name", self.name.as_ref())?;
         object.meta(self.meta.as_ref())?;
@@ -28,26 +28,26 @@ impl Encode for Root {
 }
 
 impl Encode for ListRootsResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner_list("roots", &self.roots)?;
         handshake_meta(self.meta.as_ref(), object)
     }
 }
 
-impl ResultShape for ListRootsResult {}
+impl RequestResult for ListRootsResult {}
 
 /// Since 2026-07-28 these requests are parts of a result, not messages, and have no `_meta`.
-fn handshake_meta<M: SerializeMap>(meta: Option<&Meta>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+fn handshake_meta<M: SerializeMap>(meta: Option<&Meta>, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
     if object.revision().is_stateless() { Ok(()) } else { object.meta(meta) }
 }
 
-fn task<M: SerializeMap>(task: Option<&TaskMetadata>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+fn task<M: SerializeMap>(task: Option<&TaskMetadata>, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
     if object.revision().has_experimental_tasks() { object.some("task", task) } else { Ok(()) }
 }
 
 impl Encode for CreateMessageParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
-        object.put("messages", &Messages { messages: &self.messages, revision: object.revision() })?;
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
+        object.put("messages", &SamplingMessagesEncoder { messages: &self.messages, revision: object.revision() })?;
         object.some("modelPreferences", self.model_preferences.as_ref())?;
         object.some("systemPrompt", self.system_prompt.as_ref())?;
         object.some("includeContext", self.include_context.as_ref())?;
@@ -67,21 +67,21 @@ impl Encode for CreateMessageParams {
 }
 
 /// Before 2025-11-25 a message has one piece of content: several pieces become several messages.
-struct Messages<'a> {
+struct SamplingMessagesEncoder<'a> {
     messages: &'a [SamplingMessage],
     revision: Revision,
 }
 
-impl Serialize for Messages<'_> {
+impl Serialize for SamplingMessagesEncoder<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut sequence = serializer.serialize_seq(None)?;
         for message in self.messages {
             if self.revision >= Revision::V2025_11_25 {
-                sequence.serialize_element(&Inner { value: message, revision: self.revision })?;
+                sequence.serialize_element(&NestedObject { value: message, revision: self.revision })?;
             } else {
                 for piece in &message.content {
-                    let single = Single { role: message.role, content: piece };
-                    sequence.serialize_element(&Inner { value: &single, revision: self.revision })?;
+                    let single = SingleContentMessage { role: message.role, content: piece };
+                    sequence.serialize_element(&NestedObject { value: &single, revision: self.revision })?;
                 }
             }
         }
@@ -89,20 +89,20 @@ impl Serialize for Messages<'_> {
     }
 }
 
-struct Single<'a> {
+struct SingleContentMessage<'a> {
     role: Role,
     content: &'a Content,
 }
 
-impl Encode for Single<'_> {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+impl Encode for SingleContentMessage<'_> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("role", &self.role)?;
         object.inner("content", self.content)
     }
 }
 
 impl Encode for SamplingMessage {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("role", &self.role)?;
         pieces(&self.content, object)?;
         object.meta(self.meta.as_ref())?;
@@ -111,7 +111,7 @@ impl Encode for SamplingMessage {
 }
 
 /// One piece without brackets, several with.
-fn pieces<M: SerializeMap>(content: &[Content], object: &mut Object<'_, M>) -> Result<(), M::Error> {
+fn pieces<M: SerializeMap>(content: &[Content], object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
     match content {
         [piece] => object.inner("content", piece),
         pieces => object.inner_list("content", pieces),
@@ -119,7 +119,7 @@ fn pieces<M: SerializeMap>(content: &[Content], object: &mut Object<'_, M>) -> R
 }
 
 impl Encode for CreateMessageResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("role", &self.role)?;
         if object.is_since(Revision::V2025_11_25) {
             pieces(&self.content, object)?;
@@ -132,7 +132,7 @@ impl Encode for CreateMessageResult {
     }
 }
 
-impl ResultShape for CreateMessageResult {}
+impl RequestResult for CreateMessageResult {}
 
 /// One piece for revisions without several: the texts joined, or else the first piece.
 fn joined(content: &[Content]) -> Content {
@@ -147,7 +147,7 @@ fn joined(content: &[Content]) -> Content {
 }
 
 impl Encode for ElicitParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         let revision = object.revision();
         match self {
             Self::Form(params) => {
@@ -208,24 +208,24 @@ fn first_form(form: &FormSchema) -> Result<FormSchema, String> {
 }
 
 impl Encode for ElicitResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("action", &self.action)?;
         object.some("content", self.content.as_ref())?;
         handshake_meta(self.meta.as_ref(), object)
     }
 }
 
-impl ResultShape for ElicitResult {}
+impl RequestResult for ElicitResult {}
 
 impl Encode for ElicitationCompleteParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("elicitationId", &self.elicitation_id)?;
         object.meta(self.meta.as_ref())
     }
 }
 
 impl Encode for InputRequest {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("method", self.method().name())?;
         match self {
             Self::Elicit(params) => object.inner("params", params),
@@ -236,7 +236,7 @@ impl Encode for InputRequest {
 }
 
 impl Encode for InputRequests {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         for (key, request) in self {
             object.inner(key, request)?;
         }
@@ -245,13 +245,13 @@ impl Encode for InputRequests {
 }
 
 impl Encode for InputRequiredResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner_some("inputRequests", self.input_requests.as_ref())?;
         object.some("requestState", self.request_state.as_ref())?;
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for InputRequiredResult {
+impl RequestResult for InputRequiredResult {
     const RESULT_TYPE: &'static str = "input_required";
 }

@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 
 use super::text::Text;
-use super::{Encode, Object};
+use super::{Encode, ObjectEncoder};
 use crate::feature::content::{
     Annotations, AudioContent, Content, EmbeddedResource, ImageContent, TextContent, ToolResultContent, ToolUseContent,
 };
@@ -11,7 +11,7 @@ use crate::feature::resource::{BlobResourceContents, Resource, ResourceContents,
 use crate::revision::Revision;
 
 impl Encode for Content {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         match self {
             Self::Text(content) => tagged("text", content, object),
             Self::Image(content) => tagged("image", content, object),
@@ -38,7 +38,11 @@ impl Encode for Content {
     }
 }
 
-fn tagged<T: Encode, M: SerializeMap>(kind: &str, value: &T, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+fn tagged<T: Encode, M: SerializeMap>(
+    kind: &str,
+    value: &T,
+    object: &mut ObjectEncoder<'_, M>,
+) -> Result<(), M::Error> {
     object.put("type", kind)?;
     value.encode(object)
 }
@@ -46,7 +50,7 @@ fn tagged<T: Encode, M: SerializeMap>(kind: &str, value: &T, object: &mut Object
 fn as_text<M: SerializeMap>(
     text: &str,
     annotations: Option<&Annotations>,
-    object: &mut Object<'_, M>,
+    object: &mut ObjectEncoder<'_, M>,
 ) -> Result<(), M::Error> {
     object.put("type", "text")?;
     object.put("text", text)?;
@@ -81,7 +85,7 @@ fn tool_result_text(content: &ToolResultContent) -> String {
 }
 
 impl Encode for Annotations {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.list_since(Revision::V2024_11_05, "audience", &self.audience)?;
         object.some("priority", self.priority.as_ref())?;
         object.since(Revision::V2025_06_18, "lastModified", self.last_modified.as_ref())?;
@@ -90,7 +94,7 @@ impl Encode for Annotations {
 }
 
 impl Encode for TextContent {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("text", &Text(&self.text))?;
         object.inner_some("annotations", self.annotations.as_ref())?;
         object.meta(self.meta.as_ref())?;
@@ -99,7 +103,7 @@ impl Encode for TextContent {
 }
 
 impl Encode for ImageContent {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("data", &Text(&self.data))?;
         object.put("mimeType", &self.mime_type)?;
         object.inner_some("annotations", self.annotations.as_ref())?;
@@ -109,7 +113,7 @@ impl Encode for ImageContent {
 }
 
 impl Encode for AudioContent {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("data", &Text(&self.data))?;
         object.put("mimeType", &self.mime_type)?;
         object.inner_some("annotations", self.annotations.as_ref())?;
@@ -119,7 +123,7 @@ impl Encode for AudioContent {
 }
 
 impl Encode for EmbeddedResource {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner("resource", &self.resource)?;
         object.inner_some("annotations", self.annotations.as_ref())?;
         object.meta(self.meta.as_ref())?;
@@ -128,7 +132,7 @@ impl Encode for EmbeddedResource {
 }
 
 impl Encode for ResourceContents {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         match self {
             Self::Text(contents) => contents.encode(object),
             Self::Blob(contents) => contents.encode(object),
@@ -137,7 +141,7 @@ impl Encode for ResourceContents {
 }
 
 impl Encode for TextResourceContents {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("uri", &self.uri)?;
         object.some("mimeType", self.mime_type.as_ref())?;
         object.put("text", &Text(&self.text))?;
@@ -147,7 +151,7 @@ impl Encode for TextResourceContents {
 }
 
 impl Encode for BlobResourceContents {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("uri", &self.uri)?;
         object.some("mimeType", self.mime_type.as_ref())?;
         object.put("blob", &Text(&self.blob))?;
@@ -157,7 +161,7 @@ impl Encode for BlobResourceContents {
 }
 
 impl Encode for ToolUseContent {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("id", &self.id)?;
         object.put("name", &self.name)?;
         object.put("input", &self.input)?;
@@ -167,7 +171,7 @@ impl Encode for ToolUseContent {
 }
 
 impl Encode for ToolResultContent {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("toolUseId", &self.tool_use_id)?;
         object.inner_list("content", &self.content)?;
         super::tool::structured_content(self.structured_content.as_ref(), object)?;

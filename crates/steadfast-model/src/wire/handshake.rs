@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::{Encode, Object, ResultShape};
+use super::{Encode, ObjectEncoder, RequestResult};
 use crate::capabilities::{
     ClientCapabilities, ElicitationCapability, SamplingCapability, ServerCapabilities, TASKS_EXTENSION,
 };
@@ -16,7 +16,7 @@ use crate::message::page::{EmptyParams, EmptyResult, PaginatedParams};
 use crate::revision::Revision;
 
 impl Encode for Implementation {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("name", &self.name)?;
         object.since(Revision::V2025_06_18, "title", self.title.as_ref())?;
         object.put("version", &self.version)?;
@@ -27,7 +27,7 @@ impl Encode for Implementation {
 }
 
 impl Encode for ClientCapabilities {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.some("experimental", self.experimental.as_ref())?;
         extensions(self.extensions.as_ref(), object)?;
         match &self.roots {
@@ -50,7 +50,7 @@ impl Encode for ClientCapabilities {
 }
 
 impl Encode for SamplingCapability {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.since(Revision::V2025_11_25, "context", self.context.as_ref())?;
         object.since(Revision::V2025_11_25, "tools", self.tools.as_ref())?;
         object.extra(&self.extra)
@@ -58,7 +58,7 @@ impl Encode for SamplingCapability {
 }
 
 impl Encode for ElicitationCapability {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.since(Revision::V2025_11_25, "form", self.form.as_ref())?;
         object.since(Revision::V2025_11_25, "url", self.url.as_ref())?;
         object.extra(&self.extra)
@@ -66,7 +66,7 @@ impl Encode for ElicitationCapability {
 }
 
 impl Encode for ServerCapabilities {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.some("experimental", self.experimental.as_ref())?;
         extensions(self.extensions.as_ref(), object)?;
         object.some("logging", self.logging.as_ref())?;
@@ -83,24 +83,27 @@ impl Encode for ServerCapabilities {
 
 /// Extensions may be declared in any revision (capabilities are an open set), except for the tasks extension: its messages
 /// exist since 2026-07-28 only.
-fn extensions<M: SerializeMap>(extensions: Option<&JsonObject>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+fn extensions<M: SerializeMap>(
+    extensions: Option<&JsonObject>,
+    object: &mut ObjectEncoder<'_, M>,
+) -> Result<(), M::Error> {
     let Some(extensions) = extensions else { return Ok(()) };
     if object.revision().is_stateless() || !extensions.contains_key(TASKS_EXTENSION) {
         return object.put("extensions", extensions);
     }
-    if extensions.len() > 1 { object.put("extensions", &WithoutTasks(extensions)) } else { Ok(()) }
+    if extensions.len() > 1 { object.put("extensions", &ExtensionsWithoutTasks(extensions)) } else { Ok(()) }
 }
 
-struct WithoutTasks<'a>(&'a JsonObject);
+struct ExtensionsWithoutTasks<'a>(&'a JsonObject);
 
-impl Serialize for WithoutTasks<'_> {
+impl Serialize for ExtensionsWithoutTasks<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().filter(|(identifier, _)| *identifier != TASKS_EXTENSION))
     }
 }
 
 impl Encode for InitializeParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("protocolVersion", &self.protocol_version)?;
         object.inner("capabilities", &self.capabilities)?;
         object.inner("clientInfo", &self.client_info)?;
@@ -109,7 +112,7 @@ impl Encode for InitializeParams {
 }
 
 impl Encode for InitializeResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("protocolVersion", &self.protocol_version)?;
         object.inner("capabilities", &self.capabilities)?;
         object.inner("serverInfo", &self.server_info)?;
@@ -118,10 +121,10 @@ impl Encode for InitializeResult {
     }
 }
 
-impl ResultShape for InitializeResult {}
+impl RequestResult for InitializeResult {}
 
 impl Encode for DiscoverResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("supportedVersions", &self.supported_versions)?;
         object.inner("capabilities", &self.capabilities)?;
         object.some("instructions", self.instructions.as_ref())?;
@@ -129,29 +132,29 @@ impl Encode for DiscoverResult {
     }
 }
 
-impl ResultShape for DiscoverResult {
+impl RequestResult for DiscoverResult {
     fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }
 
 impl Encode for EmptyParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.meta(self.meta.as_ref())
     }
 }
 
 impl Encode for PaginatedParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.some("cursor", self.cursor.as_ref())?;
         object.meta(self.meta.as_ref())
     }
 }
 
 impl Encode for EmptyResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for EmptyResult {}
+impl RequestResult for EmptyResult {}

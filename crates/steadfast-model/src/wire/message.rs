@@ -6,7 +6,7 @@
 
 use std::any::Any;
 
-use super::{CommonMembers, ResultShape, params_text, to_object, write_result};
+use super::{CommonMembers, RequestResult, params_text, to_object, write_result};
 use crate::feature::resource::ReadResourceParams;
 use crate::feature::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool};
 use crate::message::cache::CacheHints;
@@ -63,7 +63,7 @@ impl<'a> RequestSubject<'a> {
 /// What a result contains about tools.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum ToolData<'a> {
+pub enum ToolResultRef<'a> {
     /// Nothing.
     None,
     /// A list of tools.
@@ -72,7 +72,7 @@ pub enum ToolData<'a> {
     CallResult(&'a CallToolResult),
 }
 
-impl<'a> ToolData<'a> {
+impl<'a> ToolResultRef<'a> {
     /// What this result contains.
     pub fn of<R: Request>(result: &'a R::Result) -> Self {
         if matches!(R::METHOD, Method::Vendor(_)) {
@@ -209,7 +209,7 @@ mod tests {
     fn a_request_of_a_vendor_says_nothing_about_tools_and_pages() {
         let params = PaginatedParams::default();
         assert_eq!(RequestSubject::of::<VendorSearch>(&params), RequestSubject::Unnamed);
-        assert!(matches!(ToolData::of::<VendorSearch>(&ListToolsResult::default()), ToolData::None));
+        assert!(matches!(ToolResultRef::of::<VendorSearch>(&ListToolsResult::default()), ToolResultRef::None));
         assert_eq!(RequestSubject::of::<request::ListTools>(&params), RequestSubject::Page(None));
     }
 

@@ -39,8 +39,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-pub use message::{RequestSubject, ToolData, notification_params, request_params, request_result, result_caching};
-pub use object::Object;
+pub use message::{RequestSubject, ToolResultRef, notification_params, request_params, request_result, result_caching};
+pub use object::ObjectEncoder;
 pub use tool::WRAPPER_MEMBER;
 
 use crate::capabilities::ClientCapabilities;
@@ -55,11 +55,11 @@ use crate::revision::Revision;
 /// A value whose JSON depends on the revision.
 pub trait Encode {
     /// Writes the members of the value.
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error>;
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error>;
 }
 
 /// A value that may be the result of a request.
-pub trait ResultShape: Encode {
+pub trait RequestResult: Encode {
     /// Its `resultType` (since 2026-07-28).
     const RESULT_TYPE: &'static str = "complete";
 
@@ -79,32 +79,32 @@ pub trait ResultShape: Encode {
 /// Before 2026-07-28 only the progress token is added.
 #[derive(Clone, Debug, Default)]
 pub struct CommonMembers {
-    meta: Vec<Entry>,
+    meta: Vec<MetaEntry>,
     cache: CacheHints,
 }
 
 /// An entry of `_meta`, encoded.
 #[derive(Clone, Debug)]
-struct Entry {
+struct MetaEntry {
     key: &'static str,
     value: Box<RawValue>,
-    written_for: ForRevision,
+    written_for: RevisionFilter,
 }
 
 /// The revisions that an entry of `_meta` is written for.
 #[derive(Clone, Copy, Debug)]
-enum ForRevision {
+enum RevisionFilter {
     All,
     Stateless,
     Only(Revision),
 }
 
-impl Entry {
+impl MetaEntry {
     fn is_written_for(&self, revision: Revision) -> bool {
         match self.written_for {
-            ForRevision::All => true,
-            ForRevision::Stateless => revision.is_stateless(),
-            ForRevision::Only(only) => revision == only,
+            RevisionFilter::All => true,
+            RevisionFilter::Stateless => revision.is_stateless(),
+            RevisionFilter::Only(only) => revision == only,
         }
     }
 }
@@ -138,7 +138,7 @@ impl CommonMembers {
         // A value that cannot be encoded is left out: common members never make a message fail.
         if let Ok(value) = serde_json::value::to_raw_value(value) {
             self.meta.retain(|entry| entry.key != key);
-            self.meta.push(Entry { key, value, written_for: ForRevision::Stateless });
+            self.meta.push(MetaEntry { key, value, written_for: RevisionFilter::Stateless });
         }
         self
     }
@@ -146,14 +146,16 @@ impl CommonMembers {
     /// These members with the token under which a request asks for progress, in every revision.
     pub fn with_progress_token(mut self, token: &ProgressToken) -> Self {
         if let Ok(value) = serde_json::value::to_raw_value(token) {
-            self.meta.insert(0, Entry { key: key::PROGRESS_TOKEN, value, written_for: ForRevision::All });
+            self.meta.insert(0, MetaEntry { key: key::PROGRESS_TOKEN, value, written_for: RevisionFilter::All });
         }
         self
     }
 
     /// These members with a value whose JSON may differ between the stateless revisions.
     fn with_encoded<T: Encode>(self, key: &'static str, value: &T) -> Self {
-        self.with_each_stateless(key, |revision| serde_json::value::to_raw_value(&object::Inner { value, revision }))
+        self.with_each_stateless(key, |revision| {
+            serde_json::value::to_raw_value(&object::NestedObject { value, revision })
+        })
     }
 
     fn with_each_stateless(
@@ -163,7 +165,7 @@ impl CommonMembers {
     ) -> Self {
         for &revision in Revision::stateless() {
             if let Ok(value) = encode(revision) {
-                self.meta.push(Entry { key, value, written_for: ForRevision::Only(revision) });
+                self.meta.push(MetaEntry { key, value, written_for: RevisionFilter::Only(revision) });
             }
         }
         self
@@ -175,19 +177,19 @@ impl CommonMembers {
         self
     }
 
-    fn entries(&self, revision: Revision) -> impl Iterator<Item = &Entry> + Clone {
+    fn entries(&self, revision: Revision) -> impl Iterator<Item = &MetaEntry> + Clone {
         self.meta.iter().filter(move |entry| entry.is_written_for(revision))
     }
 }
 
 /// Appends a result. Nothing is appended if it cannot be encoded for that revision.
-pub fn write_result<R: ResultShape>(
+pub fn write_result<R: RequestResult>(
     revision: Revision,
     result: &R,
     common_members: &CommonMembers,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
-    append(out, &ResultForm { revision, result, common_members })
+    append(out, &SerializableResult { revision, result, common_members })
 }
 
 /// Appends the parameters of a request or notification. Nothing is appended if they cannot be encoded for that revision.
@@ -197,7 +199,7 @@ pub fn write_params<P: Encode>(
     common_members: &CommonMembers,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
-    append(out, &ParamsForm { revision, params, common_members })
+    append(out, &SerializableParams { revision, params, common_members })
 }
 
 /// The parameters of a request or notification, as text.
@@ -206,12 +208,12 @@ pub fn params_text<P: Encode>(
     params: &P,
     common_members: &CommonMembers,
 ) -> Result<Box<str>, serde_json::Error> {
-    serde_json::to_string(&ParamsForm { revision, params, common_members }).map(String::into_boxed_str)
+    serde_json::to_string(&SerializableParams { revision, params, common_members }).map(String::into_boxed_str)
 }
 
 /// Appends a value that is neither a result nor parameters, without common members.
 pub fn write<T: Encode>(revision: Revision, value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-    append(out, &object::Inner { value, revision })
+    append(out, &object::NestedObject { value, revision })
 }
 
 /// Appends an error object, with the error code of that revision.
@@ -238,15 +240,15 @@ fn append<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), serde_json::
     serde_json::to_writer(&mut *out, value).inspect_err(|_| out.truncate(start))
 }
 
-struct ResultForm<'a, R> {
+struct SerializableResult<'a, R> {
     revision: Revision,
     result: &'a R,
     common_members: &'a CommonMembers,
 }
 
-impl<R: ResultShape> Serialize for ResultForm<'_, R> {
+impl<R: RequestResult> Serialize for SerializableResult<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.common_members);
+        let mut object = ObjectEncoder::outermost(serializer.serialize_map(None)?, self.revision, self.common_members);
         if self.revision.is_stateless() && !self.result.has_result_type() {
             object.put("resultType", R::RESULT_TYPE)?;
         }
@@ -262,15 +264,15 @@ impl<R: ResultShape> Serialize for ResultForm<'_, R> {
     }
 }
 
-struct ParamsForm<'a, P> {
+struct SerializableParams<'a, P> {
     revision: Revision,
     params: &'a P,
     common_members: &'a CommonMembers,
 }
 
-impl<P: Encode> Serialize for ParamsForm<'_, P> {
+impl<P: Encode> Serialize for SerializableParams<'_, P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = Object::outermost(serializer.serialize_map(None)?, self.revision, self.common_members);
+        let mut object = ObjectEncoder::outermost(serializer.serialize_map(None)?, self.revision, self.common_members);
         self.params.encode(&mut object)?;
         object.end()
     }
@@ -288,7 +290,7 @@ fn to_object<T: Serialize>(value: &T) -> Result<JsonObject, serde_json::Error> {
 
 /// Vendor messages are the same for every revision.
 impl Encode for JsonObject {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         for (key, value) in self.iter().filter(|(key, _)| *key != "_meta") {
             object.put(key, value)?;
         }
@@ -296,7 +298,7 @@ impl Encode for JsonObject {
     }
 }
 
-impl ResultShape for JsonObject {
+impl RequestResult for JsonObject {
     fn has_result_type(&self) -> bool {
         self.contains_key("resultType")
     }

@@ -2,14 +2,14 @@
 
 use serde::ser::SerializeMap;
 
-use super::{Encode, Object};
+use super::{Encode, ObjectEncoder};
 use crate::feature::logging::{LoggingMessageParams, SetLevelParams};
 use crate::message::cancel::CancelledParams;
 use crate::message::progress::ProgressParams;
 use crate::revision::Revision;
 
 impl Encode for ProgressParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("progressToken", &self.progress_token)?;
         object.put("progress", &self.progress)?;
         object.some("total", self.total.as_ref())?;
@@ -19,7 +19,7 @@ impl Encode for ProgressParams {
 }
 
 impl Encode for CancelledParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.some("requestId", self.request_id.as_ref())?;
         object.some("reason", self.reason.as_ref())?;
         object.meta(self.meta.as_ref())
@@ -27,7 +27,7 @@ impl Encode for CancelledParams {
 }
 
 impl Encode for LoggingMessageParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("level", &self.level)?;
         object.some("logger", self.logger.as_ref())?;
         object.put("data", &self.data)?;
@@ -36,7 +36,7 @@ impl Encode for LoggingMessageParams {
 }
 
 impl Encode for SetLevelParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("level", &self.level)?;
         object.meta(self.meta.as_ref())
     }

@@ -3,20 +3,20 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 
-use super::{CommonMembers, Encode, Entry};
-use crate::json::{Extra, JsonObject};
+use super::{CommonMembers, Encode, MetaEntry};
+use crate::json::{ExtraMembers, JsonObject};
 use crate::message::meta::Meta;
 use crate::revision::Revision;
 
 /// An object that is being written for one revision.
-pub struct Object<'a, M> {
+pub struct ObjectEncoder<'a, M> {
     map: M,
     revision: Revision,
     /// Set on the outermost object only.
     common_members: Option<&'a CommonMembers>,
 }
 
-impl<'a, M: SerializeMap> Object<'a, M> {
+impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
     pub(super) fn outermost(map: M, revision: Revision, common_members: &'a CommonMembers) -> Self {
         Self { map, revision, common_members: Some(common_members) }
     }
@@ -58,7 +58,7 @@ impl<'a, M: SerializeMap> Object<'a, M> {
     /// Writes a member that is an object of its own.
     pub fn inner<T: Encode>(&mut self, key: &str, value: &T) -> Result<(), M::Error> {
         let revision = self.revision;
-        self.put(key, &Inner { value, revision })
+        self.put(key, &NestedObject { value, revision })
     }
 
     /// Writes a member that is an object of its own, if there is one.
@@ -69,7 +69,7 @@ impl<'a, M: SerializeMap> Object<'a, M> {
     /// Writes a list of objects.
     pub fn inner_list<T: Encode>(&mut self, key: &str, values: &[T]) -> Result<(), M::Error> {
         let revision = self.revision;
-        self.put(key, &InnerList { values, revision })
+        self.put(key, &NestedObjectList { values, revision })
     }
 
     /// Writes `_meta`: on the outermost object always, with the entries of the common members; on inner objects since 2025-06-18.
@@ -83,13 +83,13 @@ impl<'a, M: SerializeMap> Object<'a, M> {
         let has_added = added.clone().is_some_and(|mut added| added.next().is_some());
         let may_have_own = self.common_members.is_some() || self.is_since(Revision::V2025_06_18);
         if has_added || (own.is_some() && may_have_own) {
-            self.put("_meta", &MetaForm { own, added: added.into_iter().flatten() })?;
+            self.put("_meta", &MergedMeta { own, added: added.into_iter().flatten() })?;
         }
         Ok(())
     }
 
     /// Writes the unknown members that a peer added.
-    pub fn extra(&mut self, extra: &Extra) -> Result<(), M::Error> {
+    pub fn extra(&mut self, extra: &ExtraMembers) -> Result<(), M::Error> {
         for (key, value) in extra.as_object().into_iter().flatten() {
             self.put(key, value)?;
         }
@@ -98,42 +98,42 @@ impl<'a, M: SerializeMap> Object<'a, M> {
 }
 
 /// An object inside another.
-pub(super) struct Inner<'a, T> {
+pub(super) struct NestedObject<'a, T> {
     pub(super) value: &'a T,
     pub(super) revision: Revision,
 }
 
-impl<T: Encode> Serialize for Inner<'_, T> {
+impl<T: Encode> Serialize for NestedObject<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let map = serializer.serialize_map(None)?;
-        let mut object = Object { map, revision: self.revision, common_members: None };
+        let mut object = ObjectEncoder { map, revision: self.revision, common_members: None };
         self.value.encode(&mut object)?;
         object.end()
     }
 }
 
-struct InnerList<'a, T> {
+struct NestedObjectList<'a, T> {
     values: &'a [T],
     revision: Revision,
 }
 
-impl<T: Encode> Serialize for InnerList<'_, T> {
+impl<T: Encode> Serialize for NestedObjectList<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut sequence = serializer.serialize_seq(Some(self.values.len()))?;
         for value in self.values {
-            sequence.serialize_element(&Inner { value, revision: self.revision })?;
+            sequence.serialize_element(&NestedObject { value, revision: self.revision })?;
         }
         sequence.end()
     }
 }
 
 /// The entries of the common members, then the entries of the value under other keys.
-struct MetaForm<'a, I> {
+struct MergedMeta<'a, I> {
     own: Option<&'a JsonObject>,
     added: I,
 }
 
-impl<'a, I: Iterator<Item = &'a Entry> + Clone> Serialize for MetaForm<'a, I> {
+impl<'a, I: Iterator<Item = &'a MetaEntry> + Clone> Serialize for MergedMeta<'a, I> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for entry in self.added.clone() {

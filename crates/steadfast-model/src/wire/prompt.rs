@@ -2,7 +2,7 @@
 
 use serde::ser::SerializeMap;
 
-use super::{Encode, Object, ResultShape};
+use super::{Encode, ObjectEncoder, RequestResult};
 use crate::feature::completion::{CompleteParams, CompleteResult, Reference};
 use crate::feature::prompt::{
     GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage,
@@ -11,7 +11,7 @@ use crate::message::cache::CacheHints;
 use crate::revision::Revision;
 
 impl Encode for Prompt {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("name", &self.name)?;
         object.since(Revision::V2025_06_18, "title", self.title.as_ref())?;
         object.some("description", self.description.as_ref())?;
@@ -25,7 +25,7 @@ impl Encode for Prompt {
 }
 
 impl Encode for PromptArgument {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("name", &self.name)?;
         object.since(Revision::V2025_06_18, "title", self.title.as_ref())?;
         object.some("description", self.description.as_ref())?;
@@ -34,28 +34,28 @@ impl Encode for PromptArgument {
 }
 
 impl Encode for PromptMessage {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("role", &self.role)?;
         object.inner("content", &self.content)
     }
 }
 
 impl Encode for ListPromptsResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner_list("prompts", &self.prompts)?;
         object.some("nextCursor", self.next_cursor.as_ref())?;
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for ListPromptsResult {
+impl RequestResult for ListPromptsResult {
     fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }
 
 impl Encode for GetPromptParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("name", &self.name)?;
         object.some("arguments", self.arguments.as_ref())?;
         object.since(Revision::V2026_07_28, "inputResponses", self.input_responses.as_ref())?;
@@ -65,17 +65,17 @@ impl Encode for GetPromptParams {
 }
 
 impl Encode for GetPromptResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.some("description", self.description.as_ref())?;
         object.inner_list("messages", &self.messages)?;
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for GetPromptResult {}
+impl RequestResult for GetPromptResult {}
 
 impl Encode for Reference {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         match self {
             Self::Prompt(prompt) => {
                 object.put("type", "ref/prompt")?;
@@ -91,7 +91,7 @@ impl Encode for Reference {
 }
 
 impl Encode for CompleteParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner("ref", &self.reference)?;
         object.put("argument", &self.argument)?;
         object.since(Revision::V2025_06_18, "context", self.context.as_ref())?;
@@ -100,10 +100,10 @@ impl Encode for CompleteParams {
 }
 
 impl Encode for CompleteResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("completion", &self.completion)?;
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for CompleteResult {}
+impl RequestResult for CompleteResult {}

@@ -2,7 +2,7 @@
 
 use serde::ser::SerializeMap;
 
-use super::{Encode, Object, ResultShape};
+use super::{Encode, ObjectEncoder, RequestResult};
 use crate::feature::resource::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, Resource, ResourceParams,
     ResourceTemplate,
@@ -11,7 +11,7 @@ use crate::message::cache::CacheHints;
 use crate::revision::Revision;
 
 impl Encode for Resource {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("uri", &self.uri)?;
         object.put("name", &self.name)?;
         object.since(Revision::V2025_06_18, "title", self.title.as_ref())?;
@@ -26,7 +26,7 @@ impl Encode for Resource {
 }
 
 impl Encode for ResourceTemplate {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("uriTemplate", &self.uri_template)?;
         object.put("name", &self.name)?;
         object.since(Revision::V2025_06_18, "title", self.title.as_ref())?;
@@ -40,35 +40,35 @@ impl Encode for ResourceTemplate {
 }
 
 impl Encode for ListResourcesResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner_list("resources", &self.resources)?;
         object.some("nextCursor", self.next_cursor.as_ref())?;
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for ListResourcesResult {
+impl RequestResult for ListResourcesResult {
     fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }
 
 impl Encode for ListResourceTemplatesResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner_list("resourceTemplates", &self.resource_templates)?;
         object.some("nextCursor", self.next_cursor.as_ref())?;
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for ListResourceTemplatesResult {
+impl RequestResult for ListResourceTemplatesResult {
     fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }
 
 impl Encode for ReadResourceParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("uri", &self.uri)?;
         object.since(Revision::V2026_07_28, "inputResponses", self.input_responses.as_ref())?;
         object.since(Revision::V2026_07_28, "requestState", self.request_state.as_ref())?;
@@ -77,20 +77,20 @@ impl Encode for ReadResourceParams {
 }
 
 impl Encode for ReadResourceResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner_list("contents", &self.contents)?;
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for ReadResourceResult {
+impl RequestResult for ReadResourceResult {
     fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }
 
 impl Encode for ResourceParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("uri", &self.uri)?;
         object.meta(self.meta.as_ref())
     }

@@ -2,14 +2,14 @@
 
 use serde::ser::SerializeMap;
 
-use super::{Encode, Object, ResultShape};
+use super::{Encode, ObjectEncoder, RequestResult};
 use crate::feature::task::{
     CancelTaskResult, CreateTaskResult, DetailedTask, ListTasksResult, Task, TaskParams, UpdateTaskParams,
 };
 use crate::message::subscription::{ListenResult, SubscriptionParams};
 
 impl Encode for Task {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         let modern = object.revision().is_stateless();
         object.put("taskId", &self.task_id)?;
         object.put("status", &self.status)?;
@@ -22,7 +22,7 @@ impl Encode for Task {
 }
 
 impl Encode for DetailedTask {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         self.task.encode(object)?;
         if object.revision().is_stateless() {
             object.inner_some("inputRequests", self.input_requests.as_ref())?;
@@ -33,10 +33,10 @@ impl Encode for DetailedTask {
     }
 }
 
-impl ResultShape for DetailedTask {}
+impl RequestResult for DetailedTask {}
 
 impl Encode for CreateTaskResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         if object.revision().is_stateless() {
             self.task.encode(object)?;
         } else {
@@ -46,19 +46,19 @@ impl Encode for CreateTaskResult {
     }
 }
 
-impl ResultShape for CreateTaskResult {
+impl RequestResult for CreateTaskResult {
     const RESULT_TYPE: &'static str = "task";
 }
 
 impl Encode for TaskParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("taskId", &self.task_id)?;
         object.meta(self.meta.as_ref())
     }
 }
 
 impl Encode for UpdateTaskParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("taskId", &self.task_id)?;
         object.put("inputResponses", &self.input_responses)?;
         object.meta(self.meta.as_ref())
@@ -66,7 +66,7 @@ impl Encode for UpdateTaskParams {
 }
 
 impl Encode for CancelTaskResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         if let Some(task) = &self.task
             && !object.revision().is_stateless()
         {
@@ -76,29 +76,29 @@ impl Encode for CancelTaskResult {
     }
 }
 
-impl ResultShape for CancelTaskResult {}
+impl RequestResult for CancelTaskResult {}
 
 impl Encode for ListTasksResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner_list("tasks", &self.tasks)?;
         object.some("nextCursor", self.next_cursor.as_ref())?;
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for ListTasksResult {}
+impl RequestResult for ListTasksResult {}
 
 impl Encode for SubscriptionParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("notifications", &self.notifications)?;
         object.meta(self.meta.as_ref())
     }
 }
 
 impl Encode for ListenResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for ListenResult {}
+impl RequestResult for ListenResult {}

@@ -14,7 +14,7 @@ const STRUCTURED: Revision = Revision::V2025_06_18;
 const LAST_OLD: Revision = Revision::V2025_11_25;
 const NEWEST: Revision = Revision::V2026_07_28;
 
-fn written<R: ResultShape>(revision: Revision, result: &R) -> String {
+fn written<R: RequestResult>(revision: Revision, result: &R) -> String {
     let server = CommonMembers::of_server(&Implementation::new("s", "1"));
     let mut out = b"before ".to_vec();
     write_result(revision, result, &server, &mut out).unwrap();

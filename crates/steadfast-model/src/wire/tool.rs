@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
-use super::{Encode, Object, ResultShape};
+use super::{Encode, ObjectEncoder, RequestResult};
 use crate::feature::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool, ToolAnnotations};
 use crate::json::JsonObject;
 use crate::message::cache::CacheHints;
@@ -14,7 +14,7 @@ use crate::revision::Revision;
 pub const WRAPPER_MEMBER: &str = "result";
 
 impl Encode for CallToolResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner_list("content", &self.content)?;
         structured_content(self.structured_content.as_ref(), object)?;
         object.some("isError", self.is_error.as_ref())?;
@@ -22,12 +22,12 @@ impl Encode for CallToolResult {
     }
 }
 
-impl ResultShape for CallToolResult {}
+impl RequestResult for CallToolResult {}
 
 /// Any value since 2026-07-28, objects since 2025-06-18: other values are wrapped in one.
 pub(super) fn structured_content<M: SerializeMap>(
     value: Option<&Value>,
-    object: &mut Object<'_, M>,
+    object: &mut ObjectEncoder<'_, M>,
 ) -> Result<(), M::Error> {
     match value {
         Some(value) if object.revision().is_stateless() || value.is_object() => {
@@ -47,11 +47,11 @@ impl Serialize for WrappedOutput<'_> {
 }
 
 impl Encode for Tool {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("name", &self.name)?;
         object.since(Revision::V2025_06_18, "title", self.title.as_ref())?;
         object.some("description", self.description.as_ref())?;
-        object.put("inputSchema", &SchemaForm { schema: &self.input_schema, revision: object.revision() })?;
+        object.put("inputSchema", &ToolSchemaEncoder { schema: &self.input_schema, revision: object.revision() })?;
         output_schema(self.output_schema.as_ref(), object)?;
         annotations(self, object)?;
         object.list_since(Revision::V2025_11_25, "icons", &self.icons)?;
@@ -64,18 +64,21 @@ impl Encode for Tool {
 }
 
 /// Before 2026-07-28 only objects can be described: another schema is left out, as the values are then wrapped.
-fn output_schema<M: SerializeMap>(schema: Option<&JsonObject>, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+fn output_schema<M: SerializeMap>(
+    schema: Option<&JsonObject>,
+    object: &mut ObjectEncoder<'_, M>,
+) -> Result<(), M::Error> {
     let Some(schema) = schema else { return Ok(()) };
     let revision = object.revision();
     let describes_object = schema.get("type").and_then(Value::as_str) == Some("object");
     if revision.is_stateless() || (describes_object && object.is_since(Revision::V2025_06_18)) {
-        object.put("outputSchema", &SchemaForm { schema, revision })?;
+        object.put("outputSchema", &ToolSchemaEncoder { schema, revision })?;
     }
     Ok(())
 }
 
 /// 2025-03-26 has annotations but no title beside them: a title goes there.
-fn annotations<M: SerializeMap>(tool: &Tool, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+fn annotations<M: SerializeMap>(tool: &Tool, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
     let hints = tool.annotations.as_ref();
     let titled_here = hints.is_some_and(|hints| hints.title.is_some());
     match &tool.title {
@@ -89,7 +92,7 @@ fn annotations<M: SerializeMap>(tool: &Tool, object: &mut Object<'_, M>) -> Resu
 }
 
 impl Encode for ToolAnnotations {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.some("title", self.title.as_ref())?;
         object.some("readOnlyHint", self.read_only_hint.as_ref())?;
         object.some("destructiveHint", self.destructive_hint.as_ref())?;
@@ -101,12 +104,12 @@ impl Encode for ToolAnnotations {
 
 /// A schema whose properties are objects where the revision demands it: `true` and `false` are schemas too, but
 /// readers of older revisions do not take them.
-struct SchemaForm<'a> {
+struct ToolSchemaEncoder<'a> {
     schema: &'a JsonObject,
     revision: Revision,
 }
 
-impl Serialize for SchemaForm<'_> {
+impl Serialize for ToolSchemaEncoder<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let properties = self.schema.get("properties").and_then(Value::as_object);
         let has_boolean = properties.is_some_and(|properties| properties.values().any(Value::is_boolean));
@@ -126,21 +129,21 @@ impl Serialize for SchemaForm<'_> {
 }
 
 impl Encode for ListToolsResult {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.inner_list("tools", &self.tools)?;
         object.some("nextCursor", self.next_cursor.as_ref())?;
         object.meta(self.meta.as_ref())
     }
 }
 
-impl ResultShape for ListToolsResult {
+impl RequestResult for ListToolsResult {
     fn caching(&self) -> Option<Option<CacheHints>> {
         Some(self.cache())
     }
 }
 
 impl Encode for CallToolParams {
-    fn encode<M: SerializeMap>(&self, object: &mut Object<'_, M>) -> Result<(), M::Error> {
+    fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("name", &self.name)?;
         object.some("arguments", self.arguments.as_ref())?;
         if object.revision().has_experimental_tasks() {

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use super::call::LateResponses;
-use super::stage::{DrainState, Stage};
-use super::{CancelReason, CloseCause, Connection, Event};
+use super::stage::{ConnectionStage, DrainState};
+use super::{CancelReason, CloseCause, Connection, ConnectionEvent};
 use crate::Moment;
 use crate::coverage::Input;
 
@@ -25,7 +25,7 @@ impl Connection {
     /// Why the connection closed, if it has.
     pub fn closed(&self) -> Option<CloseCause> {
         match self.stage {
-            Stage::Closed(cause) => Some(cause),
+            ConnectionStage::Closed(cause) => Some(cause),
             _ => None,
         }
     }
@@ -85,7 +85,7 @@ impl Connection {
         self.stop_at_once(now);
         if let Some(drain) = self.stage.drain() {
             // The peer has not left: it waits for these responses.
-            self.stage = Stage::Draining(DrainState { quiet: false, ..drain });
+            self.stage = ConnectionStage::Draining(DrainState { quiet: false, ..drain });
         }
         self.close_if_done();
     }
@@ -123,7 +123,7 @@ impl Connection {
         let window = now + self.limits.handler_window();
         let deadline = self.limits.drain_deadline;
         let for_cleanups = deadline.saturating_sub(self.limits.handler_window());
-        self.stage = Stage::Draining(DrainState {
+        self.stage = ConnectionStage::Draining(DrainState {
             cause,
             window: Some(window),
             quiet: false,
@@ -138,7 +138,7 @@ impl Connection {
         let Some(drain) = self.stage.drain() else { return };
         let grace = self.limits.drain_deadline.saturating_sub(self.limits.handler_window());
         let drain = DrainState { deadline: drain.deadline.min(now + grace), ..drain };
-        self.stage = Stage::Draining(drain);
+        self.stage = ConnectionStage::Draining(drain);
         self.stop_everything(drain);
     }
 
@@ -149,7 +149,7 @@ impl Connection {
         }
         // The errors to a peer that has left are held back until the cleanups have run.
         let quiet = drain.cause == CloseCause::PeerClosed && !self.executions.is_empty();
-        self.stage = Stage::Draining(DrainState { window: None, quiet, ..drain });
+        self.stage = ConnectionStage::Draining(DrainState { window: None, quiet, ..drain });
         let reason = match drain.cause {
             CloseCause::Shutdown => CancelReason::Shutdown,
             CloseCause::PeerClosed | CloseCause::OutputFailed => CancelReason::ConnectionClosed,
@@ -163,7 +163,7 @@ impl Connection {
         let Some(mut drain) = self.stage.drain() else { return };
         if drain.quiet && self.executions.is_empty() {
             drain.quiet = false;
-            self.stage = Stage::Draining(drain);
+            self.stage = ConnectionStage::Draining(drain);
         }
         // The input that the peer sent before it left is still read, unless the window is over.
         let input_done = self.input_ended || drain.window.is_none() || drain.cause != CloseCause::PeerClosed;
@@ -181,12 +181,12 @@ impl Connection {
         }
         self.fail_all_calls();
         self.statistics.abandoned = self.executions.len();
-        self.stage = Stage::Closed(cause);
+        self.stage = ConnectionStage::Closed(cause);
         self.outbox.shut();
         self.batches.clear();
         self.queued_notifications.clear();
         self.late = LateResponses::default();
         self.timers.clear_all();
-        self.events.push_back(Event::Closed(cause));
+        self.events.push_back(ConnectionEvent::Closed(cause));
     }
 }

@@ -13,7 +13,7 @@ use crate::envelope::OwnedParams;
 
 /// What the driver has to do, in order.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum ConnectionEvent {
     /// Run the handler of this request. Its execution is live until `handle_execution_ended`.
     Start(Request),
     /// Stop this execution: its result is not needed any more. It stays live until `handle_execution_ended`.
@@ -50,7 +50,7 @@ pub enum Event {
         params: OwnedParams,
     },
     /// The handshake is done, or a stateless revision was opened.
-    Opened(Arc<Peer>),
+    Opened(Arc<PeerInfo>),
     /// A message that was ignored or refused, for the log.
     Warning(ProtocolWarning),
     /// The connection has closed. This is the last event.
@@ -69,7 +69,7 @@ pub struct Request {
     /// Its parameters.
     pub params: OwnedParams,
     /// The sender: from the handshake, or from the metadata of this request in stateless revisions.
-    pub peer: Arc<Peer>,
+    pub peer: Arc<PeerInfo>,
     /// Set if the peer wants progress notifications.
     pub progress_token: Option<ProgressToken>,
     /// The minimum level of log messages that this request asked for (stateless revisions only).
@@ -79,7 +79,7 @@ pub struct Request {
 /// The other side of a connection, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Peer {
+pub struct PeerInfo {
     /// The revision of its messages.
     pub revision: Revision,
     /// Its name and version, which are not verified.
@@ -90,7 +90,7 @@ pub struct Peer {
     pub server_capabilities: ServerCapabilities,
 }
 
-impl Peer {
+impl PeerInfo {
     /// A peer of which only the revision is known.
     pub fn new(revision: Revision) -> Self {
         Self {

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use super::call::SendState;
+use super::call::CallSendState;
 use super::key::{CallKey, RequestKey};
-use super::timer::Purpose;
-use super::{Connection, Stage};
+use super::timer::TimerPurpose;
+use super::{Connection, ConnectionStage};
 use crate::Moment;
 
 impl Connection {
@@ -45,9 +45,9 @@ impl Connection {
         }
         for (key, waiting) in self.outbound.iter() {
             let state = match waiting.state {
-                SendState::Held(_) => 0,
-                SendState::Queued(ticket) => 1 + u8::from(self.outbox.holds(ticket)),
-                SendState::Sent => 3,
+                CallSendState::Held(_) => 0,
+                CallSendState::Queued(ticket) => 1 + u8::from(self.outbox.holds(ticket)),
+                CallSendState::Sent => 3,
             };
             (calls.get(&key), &waiting.id, waiting.method, state, waiting.timeout_length()).hash(&mut hasher);
             waiting.parent.and_then(|parent| requests.get(&parent)).hash(&mut hasher);
@@ -64,11 +64,11 @@ impl Connection {
         }
         for (when, purpose) in self.timers.iter() {
             let rank = match purpose {
-                Purpose::Handler(key) => (0, requests.get(&key)),
-                Purpose::Progress(key) => (1, requests.get(&key)),
-                Purpose::Call(call) => (2, calls.get(&call)),
-                Purpose::CallTotal(call) => (3, calls.get(&call)),
-                Purpose::LateResponses(call) => (4, late.get(&call)),
+                TimerPurpose::Handler(key) => (0, requests.get(&key)),
+                TimerPurpose::Progress(key) => (1, requests.get(&key)),
+                TimerPurpose::Call(call) => (2, calls.get(&call)),
+                TimerPurpose::CallTotal(call) => (3, calls.get(&call)),
+                TimerPurpose::LateResponses(call) => (4, late.get(&call)),
             };
             (until(when, now), rank).hash(&mut hasher);
         }
@@ -78,7 +78,7 @@ impl Connection {
 
     fn hash_stage(&self, now: Moment, hasher: &mut DefaultHasher) {
         match self.stage {
-            Stage::Draining(drain) => {
+            ConnectionStage::Draining(drain) => {
                 let window = drain.window.map(|window| until(window, now));
                 let quiet = drain.quiet.then(|| until(drain.release_output_at, now));
                 (drain.cause, window, quiet, until(drain.deadline, now)).hash(hasher);

@@ -39,31 +39,31 @@ use std::sync::Arc;
 use steadfast_model::{LoggingLevel, Method, RequestId};
 
 pub use call::{Call, NotSentReason};
-pub use event::{CallEnd, CancelReason, CloseCause, Event, Peer, ProtocolWarning, Request};
-pub use handshake::{ClientHello, Hello, ServerHello};
+pub use event::{CallEnd, CancelReason, CloseCause, ConnectionEvent, PeerInfo, ProtocolWarning, Request};
+pub use handshake::{ClientDescription, SelfDescription, ServerDescription};
 pub use key::{CallKey, RequestKey};
 pub use limits::Limits;
 pub use outbox::{Transmit, TransmitKind};
 pub use request::ProgressReport;
-pub use statistics::Statistics;
+pub use statistics::ConnectionStatistics;
 
 use crate::Moment;
 use crate::coverage::{self, Input};
 use call::{LateResponses, OutboundCalls};
 use handshake::StatelessClient;
-use outbox::{Outbox, Ticket};
-use request::{Batches, InboundRequest};
-use stage::{DrainState, Stage};
-use timer::{Purpose, Timers};
+use outbox::{FrameTicket, Outbox};
+use request::{InboundRequest, OpenBatchTable};
+use stage::{ConnectionStage, DrainState};
+use timer::{TimerPurpose, Timers};
 
 /// One connection to one peer. See the [module's documentation](self) for how to drive it.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    hello: Arc<Hello>,
+    hello: Arc<SelfDescription>,
     limits: Limits,
-    stage: Stage,
+    stage: ConnectionStage,
     /// The peer, as the handshake or discovery described it; `None` on a server whose client uses a stateless revision only.
-    peer: Option<Arc<Peer>>,
+    peer: Option<Arc<PeerInfo>>,
     /// The peer is ready for our requests (`notifications/initialized`).
     initialized: bool,
     /// The client that the last stateless request described, cached because the next one usually repeats it.
@@ -78,22 +78,22 @@ pub struct Connection {
     executions: BTreeMap<RequestKey, Execution>,
     /// Bytes of the parameters of these executions.
     held_bytes: usize,
-    batches: Batches,
+    batches: OpenBatchTable,
     /// Calls of ours that wait for a response.
     outbound: OutboundCalls,
     /// Cancelled calls of ours whose results are still needed.
     late: LateResponses,
     outbox: Outbox,
     /// Queued notifications that belong to no request, so that none is queued twice.
-    queued_notifications: BTreeMap<(Method, Option<Box<str>>), Ticket>,
-    events: VecDeque<Event>,
+    queued_notifications: BTreeMap<(Method, Option<Box<str>>), FrameTicket>,
+    events: VecDeque<ConnectionEvent>,
     timers: Timers,
     input_ended: bool,
     output_failed: bool,
     /// The connection serves one request of the peer and ends with it.
     single_request: bool,
     next_key: u64,
-    statistics: Statistics,
+    statistics: ConnectionStatistics,
 }
 
 /// The run of a handler.
@@ -109,11 +109,11 @@ struct Execution {
 /// Getters.
 impl Connection {
     /// A new connection.
-    pub fn new(hello: impl Into<Arc<Hello>>, limits: Limits) -> Self {
+    pub fn new(hello: impl Into<Arc<SelfDescription>>, limits: Limits) -> Self {
         Self {
             hello: hello.into(),
             limits,
-            stage: Stage::Opening,
+            stage: ConnectionStage::Opening,
             peer: None,
             initialized: false,
             stateless_client: None,
@@ -122,7 +122,7 @@ impl Connection {
             inbound: BTreeMap::new(),
             executions: BTreeMap::new(),
             held_bytes: 0,
-            batches: Batches::default(),
+            batches: OpenBatchTable::default(),
             outbound: OutboundCalls::default(),
             late: LateResponses::default(),
             outbox: Outbox::default(),
@@ -133,7 +133,7 @@ impl Connection {
             output_failed: false,
             single_request: false,
             next_key: 0,
-            statistics: Statistics::default(),
+            statistics: ConnectionStatistics::default(),
         }
     }
 
@@ -143,12 +143,12 @@ impl Connection {
     }
 
     /// The peer, as the handshake or discovery described it.
-    pub fn peer(&self) -> Option<&Arc<Peer>> {
+    pub fn peer(&self) -> Option<&Arc<PeerInfo>> {
         self.peer.as_ref()
     }
 
     /// The peer, or on a server without a handshake the client that the last request described.
-    pub fn last_peer(&self) -> Option<&Arc<Peer>> {
+    pub fn last_peer(&self) -> Option<&Arc<PeerInfo>> {
         self.peer.as_ref().or(self.stateless_client.as_ref().map(|client| &client.peer))
     }
 
@@ -195,7 +195,7 @@ impl Connection {
     }
 
     /// Its counters.
-    pub fn statistics(&self) -> &Statistics {
+    pub fn statistics(&self) -> &ConnectionStatistics {
         &self.statistics
     }
 }
@@ -207,10 +207,10 @@ impl Connection {
         self.count_input(Input::Timeout);
         while let Some(purpose) = self.timers.pop_due(now) {
             match purpose {
-                Purpose::Handler(key) => self.end_timed_out(key),
-                Purpose::Progress(key) => self.release_progress(now, key),
-                Purpose::Call(call) | Purpose::CallTotal(call) => self.end_timed_out_call(now, call),
-                Purpose::LateResponses(call) => self.forget_late(call),
+                TimerPurpose::Handler(key) => self.end_timed_out(key),
+                TimerPurpose::Progress(key) => self.release_progress(now, key),
+                TimerPurpose::Call(call) | TimerPurpose::CallTotal(call) => self.end_timed_out_call(now, call),
+                TimerPurpose::LateResponses(call) => self.forget_late(call),
             }
         }
         if let Some(drain) = self.stage.drain().filter(|drain| drain.window.is_some_and(|window| window <= now)) {
@@ -219,7 +219,7 @@ impl Connection {
         // If this call is late, the silence that has just begun may be over already.
         if let Some(drain) = self.stage.drain() {
             if drain.quiet && drain.release_output_at <= now {
-                self.stage = Stage::Draining(DrainState { quiet: false, ..drain });
+                self.stage = ConnectionStage::Draining(DrainState { quiet: false, ..drain });
             }
             if drain.deadline <= now && !crate::mutant!(DrainForever) {
                 self.close(drain.cause);
@@ -261,7 +261,7 @@ impl Connection {
 /// Outputs.
 impl Connection {
     /// The next event. Poll until there is none.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
         let event = self.events.pop_front()?;
         coverage::effect(&event);
         Some(event)
@@ -290,11 +290,11 @@ impl Connection {
     /// Counts an input, for the simulator.
     fn count_input(&self, input: Input) {
         let stage = match self.stage {
-            Stage::Opening => coverage::Stage::Opening,
-            Stage::Ready => coverage::Stage::Ready,
-            Stage::Draining(DrainState { window: Some(_), .. }) => coverage::Stage::Window,
-            Stage::Draining(_) => coverage::Stage::Stopped,
-            Stage::Closed(_) => coverage::Stage::Closed,
+            ConnectionStage::Opening => coverage::Stage::Opening,
+            ConnectionStage::Ready => coverage::Stage::Ready,
+            ConnectionStage::Draining(DrainState { window: Some(_), .. }) => coverage::Stage::Window,
+            ConnectionStage::Draining(_) => coverage::Stage::Stopped,
+            ConnectionStage::Closed(_) => coverage::Stage::Closed,
         };
         coverage::input(stage, input);
     }
@@ -302,7 +302,7 @@ impl Connection {
     fn warn(&mut self, warning: ProtocolWarning) {
         // A handler may still answer after the end, when no events are polled.
         if !self.stage.is_closed() {
-            self.events.push_back(Event::Warning(warning));
+            self.events.push_back(ConnectionEvent::Warning(warning));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use steadfast_model::{Method, VendorMethod};
 
-use super::{Connection, Event, ProtocolWarning, RequestKey};
+use super::{Connection, ConnectionEvent, ProtocolWarning, RequestKey};
 use crate::Moment;
 use crate::connection::outbox::TransmitKind;
 use crate::coverage::Input;
@@ -98,7 +98,7 @@ impl Connection {
             _ => {
                 let is_vendor = matches!(method, Method::Vendor(_));
                 let call = if is_vendor { None } else { self.listen_call_of(params) };
-                self.events.push_back(Event::Notification { call, method, params: params.to_owned() });
+                self.events.push_back(ConnectionEvent::Notification { call, method, params: params.to_owned() });
             }
         }
     }

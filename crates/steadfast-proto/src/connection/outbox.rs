@@ -11,7 +11,7 @@ use super::key::{CallKey, RequestKey};
 
 /// Identifies one queued frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Ticket(u64);
+pub(super) struct FrameTicket(u64);
 
 /// A message for the writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,9 +122,9 @@ impl Outbox {
     }
 
     /// Queues a message.
-    pub(super) fn push(&mut self, kind: TransmitKind, body: Vec<u8>, about: Option<RequestKey>) -> Ticket {
+    pub(super) fn push(&mut self, kind: TransmitKind, body: Vec<u8>, about: Option<RequestKey>) -> FrameTicket {
         let transmit = Transmit { body, kind, about };
-        let ticket = Ticket(self.first + self.queue.len() as u64);
+        let ticket = FrameTicket(self.first + self.queue.len() as u64);
         if self.shut {
             // The next ticket may be the same, and holds nothing either.
             return ticket;
@@ -145,7 +145,7 @@ impl Outbox {
     }
 
     /// Replaces the body of a frame that is still queued.
-    pub(super) fn replace(&mut self, ticket: Ticket, body: Vec<u8>) -> Result<(), Vec<u8>> {
+    pub(super) fn replace(&mut self, ticket: FrameTicket, body: Vec<u8>) -> Result<(), Vec<u8>> {
         let Some(Some(transmit)) = self.slot(ticket) else { return Err(body) };
         let added = body.len();
         let removed = std::mem::replace(&mut transmit.body, body).len();
@@ -154,20 +154,20 @@ impl Outbox {
     }
 
     /// Whether a frame is still queued.
-    pub(super) fn holds(&self, ticket: Ticket) -> bool {
+    pub(super) fn holds(&self, ticket: FrameTicket) -> bool {
         let place = ticket.0.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.queue.get(place)).is_some_and(Option::is_some)
     }
 
     /// How many frames are before this one, if it is still queued.
-    pub(super) fn place(&self, ticket: Ticket) -> Option<usize> {
+    pub(super) fn place(&self, ticket: FrameTicket) -> Option<usize> {
         let place = usize::try_from(ticket.0.checked_sub(self.first)?).ok()?;
         self.queue.get(place)?.as_ref()?;
         Some(self.queue.iter().take(place).flatten().count())
     }
 
     /// Withdraws a frame, if it is still queued.
-    pub(super) fn withdraw(&mut self, ticket: Ticket) -> bool {
+    pub(super) fn withdraw(&mut self, ticket: FrameTicket) -> bool {
         let Some(slot) = self.slot(ticket) else { return false };
         let Some(transmit) = slot.take() else { return false };
         self.forget_bytes(&transmit);
@@ -239,7 +239,7 @@ impl Outbox {
         }
     }
 
-    fn slot(&mut self, ticket: Ticket) -> Option<&mut Option<Transmit>> {
+    fn slot(&mut self, ticket: FrameTicket) -> Option<&mut Option<Transmit>> {
         let place = usize::try_from(ticket.0.checked_sub(self.first)?).ok()?;
         self.queue.get_mut(place)
     }
@@ -249,7 +249,7 @@ impl Outbox {
 mod tests {
     use super::*;
 
-    fn push(outbox: &mut Outbox, body: &[u8]) -> Ticket {
+    fn push(outbox: &mut Outbox, body: &[u8]) -> FrameTicket {
         outbox.push(TransmitKind::Response, body.to_vec(), None)
     }
 

@@ -1,14 +1,14 @@
 //! Messages of the peer: read, counted, and handed to the part of the connection that they concern.
 
-use super::handshake::Hello;
+use super::handshake::SelfDescription;
 use super::outbox::TransmitKind;
 use super::request::BatchKey;
 use super::{CloseCause, Connection, ProtocolWarning, RequestKey};
 use crate::Moment;
 use crate::coverage::{self, Effect, Input};
 use crate::encode;
-use crate::envelope::{self, Envelope, MalformedMessage, Message, RefusalKind};
-use crate::salvage::{SalvagedFields, Shape};
+use crate::envelope::{self, Envelope, MalformedMessage, MalformedMessageKind, Message};
+use crate::salvage::{MessageShape, SalvagedFields};
 
 /// Inputs.
 impl Connection {
@@ -44,7 +44,11 @@ impl Connection {
     /// its revision: that call ends with the connection, not as an unreadable response.
     pub fn handle_last_message(&mut self, now: Moment, bytes: &[u8]) {
         let refusal = match envelope::read(bytes, self.limits.depth) {
-            Err(refusal) if matches!(refusal.kind, RefusalKind::NotJson(_) | RefusalKind::NotUtf8(_)) => refusal,
+            Err(refusal)
+                if matches!(refusal.kind, MalformedMessageKind::NotJson(_) | MalformedMessageKind::NotUtf8(_)) =>
+            {
+                refusal
+            }
             _ => return self.handle_message(now, bytes),
         };
         let key = refusal.salvaged.id.as_ref().and_then(|id| self.answerable_call(id));
@@ -77,7 +81,10 @@ impl Connection {
             return;
         }
         self.statistics.messages_in += 1;
-        self.refuse(MalformedMessage { kind: RefusalKind::TooLong(self.limits.message_bytes), salvaged }, None);
+        self.refuse(
+            MalformedMessage { kind: MalformedMessageKind::TooLong(self.limits.message_bytes), salvaged },
+            None,
+        );
         self.close_if_done();
     }
 }
@@ -96,7 +103,7 @@ impl Connection {
             Message::Response { id, body } => self.receive_response(id, body),
             Message::Batch(_) => self.refuse(
                 MalformedMessage {
-                    kind: RefusalKind::NotAMessage("a batch inside a batch"),
+                    kind: MalformedMessageKind::NotAMessage("a batch inside a batch"),
                     salvaged: SalvagedFields::default(),
                 },
                 batch,
@@ -112,17 +119,17 @@ impl Connection {
         let error = refusal.error();
         let id = refusal.salvaged.id;
         self.warn(ProtocolWarning::Refused { id: id.clone(), why: error.message.clone().into_owned() });
-        if refusal.kind == RefusalKind::BadParams && id.is_none() {
+        if refusal.kind == MalformedMessageKind::BadParams && id.is_none() {
             // A notification is never answered.
             return;
         }
-        if refusal.salvaged.shape == Shape::Response {
+        if refusal.salvaged.shape == MessageShape::Response {
             // A response is never answered. The call that waits for it ends as unreadable.
             return self.end_unreadable(id, &error);
         }
         let shape = refusal.salvaged.shape;
-        if shape == Shape::Unknown
-            && matches!(*self.hello, Hello::Client(_))
+        if shape == MessageShape::Unknown
+            && matches!(*self.hello, SelfDescription::Client(_))
             && id.as_ref().is_some_and(|id| self.answerable_call(id).is_some())
         {
             // What a server sends with the id of a call of ours is most likely the response to it.
@@ -135,7 +142,8 @@ impl Connection {
             // Only a message that is certainly a request is refused with its id. Any other may be a response to a call of
             // ours that ended before; the peer could read an error with that id as the response to a request of its own.
             Some(id)
-                if (shape == Shape::Call || crate::mutant!(RefuseUnderAnyId)) && !self.inbound.contains_key(&id) =>
+                if (shape == MessageShape::Call || crate::mutant!(RefuseUnderAnyId))
+                    && !self.inbound.contains_key(&id) =>
             {
                 coverage::effect(Effect::RefusedWithId);
                 self.queue_response(encode::EncodedResponse::error(&id, &error).into_bytes(), batch, None);

@@ -26,7 +26,7 @@ use super::event::CloseCause;
 use crate::Moment;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Stage {
+pub(super) enum ConnectionStage {
     /// No handshake yet. Stateless requests need none.
     Opening,
     /// The handshake is done, or the client has opened a stateless revision.
@@ -57,7 +57,7 @@ impl DrainState {
     }
 }
 
-impl Stage {
+impl ConnectionStage {
     pub(super) fn is_live(self) -> bool {
         matches!(self, Self::Opening | Self::Ready)
     }

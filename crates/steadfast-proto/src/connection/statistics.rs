@@ -3,7 +3,7 @@
 /// The counters of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Statistics {
+pub struct ConnectionStatistics {
     /// Messages that arrived.
     pub messages_in: u64,
     /// Messages handed to the writer.

@@ -25,11 +25,11 @@ struct World {
 impl World {
     fn new(limits: Limits) -> Self {
         let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-        let hello = Hello::from(ServerHello::new(Implementation::new("test", "1"), capabilities));
+        let hello = SelfDescription::from(ServerDescription::new(Implementation::new("test", "1"), capabilities));
         Self::with(hello, limits)
     }
 
-    fn with(hello: Hello, limits: Limits) -> Self {
+    fn with(hello: SelfDescription, limits: Limits) -> Self {
         Self {
             connection: Connection::new(hello, limits),
             now: Moment::ORIGIN,
@@ -68,13 +68,15 @@ impl World {
     fn listen(&mut self) {
         while let Some(event) = self.connection.poll_event() {
             match event {
-                Event::Start(request) => self.started.push(request),
-                Event::Stop { key, reason } => self.stopped.push((key, reason)),
-                Event::CallEnded { call, outcome } => self.ended.push((call, outcome)),
-                Event::LateResult(result) => self.late.push(result),
-                Event::Warning(warning) => self.warnings.push(warning),
-                Event::Closed(cause) => self.closed = Some(cause),
-                Event::CallProgress { .. } | Event::Notification { .. } | Event::Opened(_) => {}
+                ConnectionEvent::Start(request) => self.started.push(request),
+                ConnectionEvent::Stop { key, reason } => self.stopped.push((key, reason)),
+                ConnectionEvent::CallEnded { call, outcome } => self.ended.push((call, outcome)),
+                ConnectionEvent::LateResult(result) => self.late.push(result),
+                ConnectionEvent::Warning(warning) => self.warnings.push(warning),
+                ConnectionEvent::Closed(cause) => self.closed = Some(cause),
+                ConnectionEvent::CallProgress { .. }
+                | ConnectionEvent::Notification { .. }
+                | ConnectionEvent::Opened(_) => {}
             }
         }
     }
@@ -364,7 +366,7 @@ fn nothing_happens_after_the_end() {
     world.wait(Duration::from_secs(2));
     assert_eq!(world.closed, Some(CloseCause::Shutdown));
     world.connection.respond(world.now, key, EncodedResponse::serialized(&1.into(), &json!({})));
-    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(PeerInfo::new(Revision::V2026_07_28));
     world.connection.handle_execution_ended(world.now, key);
     assert!(world.connection.poll_event().is_none());
     assert_eq!(world.connection.statistics().late_answers, 1);
@@ -733,7 +735,7 @@ fn a_late_result_is_not_expected_after_the_transport_reports_the_end() {
 #[test]
 fn teardown_calls_are_sent_when_the_call_limit_is_reached() {
     let capabilities = ClientCapabilities::new();
-    let hello = Hello::from(ClientHello::new(Implementation::new("test", "1"), capabilities));
+    let hello = SelfDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));
     let mut world = World::with(hello, Limits { calls: 2, ..Limits::default() });
     let mut made = |number, method| world.connection.call(world.now, CallKey::new(number), Call::new(method, None));
     assert_eq!((made(0, Method::CallTool), made(1, Method::CallTool)), (Ok(()), Ok(())));
@@ -745,7 +747,7 @@ fn teardown_calls_are_sent_when_the_call_limit_is_reached() {
 #[test]
 fn each_teardown_method_has_its_own_limit() {
     let capabilities = ClientCapabilities::new();
-    let hello = Hello::from(ClientHello::new(Implementation::new("test", "1"), capabilities));
+    let hello = SelfDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));
     let mut world = World::with(hello, Limits { calls: 2, ..Limits::default() });
     let opening = Call::new(Method::Initialize, None);
     world.connection.initialize(world.now, CallKey::new(9), opening, Revision::V2025_11_25).unwrap();
@@ -996,7 +998,7 @@ fn a_call_that_was_not_sent_cannot_be_answered() {
 #[test]
 fn a_subscription_that_was_not_sent_cannot_be_ended() {
     let mut world = client();
-    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(PeerInfo::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
     world.cancel(1);
     assert_eq!((world.ended.len(), &*world.warnings), (0, &[ProtocolWarning::LateCancel(1.into())][..]));
@@ -1013,7 +1015,7 @@ fn a_message_that_may_be_a_response_is_refused_without_id() {
     assert_eq!((refusal.get("id"), &refusal["error"]["data"]["id"]), (None, &json!(1)));
     assert_eq!(server.ended, []);
     let mut client = client();
-    client.connection.open_stateless(Peer::new(Revision::V2026_07_28));
+    client.connection.open_stateless(PeerInfo::new(Revision::V2026_07_28));
     client.connection.call(client.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();
     client.wire();
     client.say(&broken);
@@ -1100,7 +1102,7 @@ fn a_request_of_2026_in_a_batch_is_refused_and_the_batch_does_not_wait_for_it() 
 // A client.
 
 fn client() -> World {
-    let hello = ClientHello::new(Implementation::new("c", "1"), ClientCapabilities::new().with_roots(false));
+    let hello = ClientDescription::new(Implementation::new("c", "1"), ClientCapabilities::new().with_roots(false));
     World::with(hello.into(), Limits::default())
 }
 
@@ -1189,7 +1191,7 @@ fn a_client_never_cancels_initialize() {
 #[test]
 fn a_stateless_server_can_cancel_only_subscriptions() {
     let mut world = client();
-    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(PeerInfo::new(Revision::V2026_07_28));
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Listen, None)).unwrap();
     let refused = world.connection.call(world.now, CallKey::new(1), Call::new(Method::ListTools, None));
     assert!(matches!(refused, Err(NotSentReason::MissingCapability(_))));
@@ -1237,7 +1239,7 @@ fn a_stateless_client_sends_no_responses() {
     assert_eq!(world.wire()[0]["id"], "early");
     world.say(&json!({"jsonrpc":"2.0","id":"open","method":"roots/list"}));
     let key = world.started[0].key;
-    world.connection.open_stateless(Peer::new(Revision::V2026_07_28));
+    world.connection.open_stateless(PeerInfo::new(Revision::V2026_07_28));
     world.respond(key);
     for method in ["ping", "roots/list", "sampling/createMessage", "elicitation/create", "nothing"] {
         world.say(&json!({"jsonrpc":"2.0","id":1,"method":method,"params":{"_meta":stateless_meta()}}));
@@ -1590,7 +1592,8 @@ fn a_partial_response_at_the_end_of_input_ends_the_opening_call_as_closed() {
 
 #[test]
 fn the_teardown_limit_is_released_however_a_call_ends() {
-    let hello = Hello::from(ClientHello::new(Implementation::new("test", "1"), ClientCapabilities::new()));
+    let hello =
+        SelfDescription::from(ClientDescription::new(Implementation::new("test", "1"), ClientCapabilities::new()));
     let mut world = World::with(hello, Limits { calls: 1, ..Limits::default() });
     for round in 0..12_u64 {
         let mut call = Call::new(Method::CancelTask, None);

@@ -7,7 +7,7 @@ use crate::Moment;
 
 /// What a timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Purpose {
+pub(super) enum TimerPurpose {
     /// A handler's deadline.
     Handler(RequestKey),
     /// Progress that was held back may be sent.
@@ -21,14 +21,14 @@ pub(super) enum Purpose {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Timers(BTreeSet<(Moment, Purpose)>);
+pub(super) struct Timers(BTreeSet<(Moment, TimerPurpose)>);
 
 impl Timers {
-    pub(super) fn set(&mut self, when: Moment, purpose: Purpose) {
+    pub(super) fn set(&mut self, when: Moment, purpose: TimerPurpose) {
         self.0.insert((when, purpose));
     }
 
-    pub(super) fn clear(&mut self, when: Moment, purpose: Purpose) {
+    pub(super) fn clear(&mut self, when: Moment, purpose: TimerPurpose) {
         self.0.remove(&(when, purpose));
     }
 
@@ -37,7 +37,7 @@ impl Timers {
     }
 
     /// The earliest timer that is due.
-    pub(super) fn pop_due(&mut self, now: Moment) -> Option<Purpose> {
+    pub(super) fn pop_due(&mut self, now: Moment) -> Option<TimerPurpose> {
         let (when, purpose) = *self.0.first()?;
         if when > now {
             return None;
@@ -50,7 +50,7 @@ impl Timers {
         self.0.clear();
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Moment, Purpose)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Moment, TimerPurpose)> {
         self.0.iter().copied()
     }
 }

@@ -1,6 +1,6 @@
 //! A message that owns its bytes, for a transport that parses it in one task and handles it in another.
 
-use super::{Layout, MalformedMessage, Message, RefusalKind, salvaging, scan};
+use super::{MalformedMessage, MalformedMessageKind, Message, MessageLayout, salvaging, scan};
 
 /// The bytes of one message, and where its members are.
 ///
@@ -14,7 +14,7 @@ use super::{Layout, MalformedMessage, Message, RefusalKind, salvaging, scan};
 #[derive(Debug, Clone)]
 pub struct Envelope {
     text: String,
-    layout: Result<Layout, MalformedMessage>,
+    layout: Result<MessageLayout, MalformedMessage>,
 }
 
 impl Envelope {
@@ -23,7 +23,7 @@ impl Envelope {
         match String::from_utf8(bytes) {
             Ok(text) => Self { layout: scan(&text, deepest), text },
             Err(error) => {
-                let kind = RefusalKind::NotUtf8(error.utf8_error().valid_up_to());
+                let kind = MalformedMessageKind::NotUtf8(error.utf8_error().valid_up_to());
                 Self { text: String::new(), layout: Err(salvaging(error.as_bytes(), kind)) }
             }
         }

@@ -6,32 +6,32 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::json::{self, Fault, Walker};
+use crate::json::{self, JsonError, JsonScanner};
 
 /// Parameters with more members than this are parsed again for the others. Requests to MCP servers have at most five.
 const INDEXED: usize = 6;
 
 /// Where the members of an object are, relative to its beginning.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Index {
-    members: [Member; INDEXED],
+pub(super) struct MemberIndex {
+    members: [MemberRange; INDEXED],
     length: usize,
     /// There are more members than the index has, or a key has an escape.
     partial: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Member {
+struct MemberRange {
     key: (u32, u32),
     value: (u32, u32),
 }
 
 /// Reads the value of `params`. Returns an index if it is an object.
-pub(super) fn walk(walker: &mut Walker<'_>, text: &str) -> Result<(Range<usize>, Option<Index>), Fault> {
+pub(super) fn walk(walker: &mut JsonScanner<'_>, text: &str) -> Result<(Range<usize>, Option<MemberIndex>), JsonError> {
     if walker.peek() != Some(b'{') {
         return Ok((walker.value(1)?, None));
     }
-    let mut index = Index::default();
+    let mut index = MemberIndex::default();
     let start = walker.position();
     walker.members(|walker, key| {
         let value = walker.value(2)?;
@@ -41,7 +41,7 @@ pub(super) fn walk(walker: &mut Walker<'_>, text: &str) -> Result<(Range<usize>,
     Ok((start..walker.position(), Some(index)))
 }
 
-impl Index {
+impl MemberIndex {
     fn note(&mut self, text: &str, start: usize, key: Range<usize>, value: Range<usize>) {
         let escaped = text.get(key.clone()).is_none_or(|key| key.contains('\\'));
         let relative = |range: Range<usize>| {
@@ -51,7 +51,7 @@ impl Index {
         };
         match (self.members.get_mut(self.length), relative(key), relative(value)) {
             (Some(slot), Some(key), Some(value)) if !escaped => {
-                *slot = Member { key, value };
+                *slot = MemberRange { key, value };
                 self.length += 1;
             }
             _ => self.partial = true,
@@ -79,17 +79,17 @@ impl Index {
 #[derive(Debug, Clone)]
 pub struct Params<'a> {
     text: &'a str,
-    index: Index,
+    index: MemberIndex,
 }
 
 impl<'a> Params<'a> {
-    pub(super) fn new(text: &'a str, index: Index) -> Self {
+    pub(super) fn new(text: &'a str, index: MemberIndex) -> Self {
         Self { text, index }
     }
 
     /// No parameters: an empty object.
     pub fn absent() -> Self {
-        Self { text: "{}", index: Index::default() }
+        Self { text: "{}", index: MemberIndex::default() }
     }
 
     /// The JSON text, always an object.
@@ -118,7 +118,7 @@ impl<'a> Params<'a> {
 #[derive(Debug, Clone)]
 pub struct OwnedParams {
     text: Box<str>,
-    index: Index,
+    index: MemberIndex,
 }
 
 impl OwnedParams {

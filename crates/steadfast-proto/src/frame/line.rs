@@ -1,14 +1,14 @@
 //! Messages separated by newlines, as on stdio, Unix sockets and TCP.
 //!
 //! The decoder accepts bytes in chunks of any size, joins the chunks of a line, and never buffers more than the limit: a longer
-//! line is skipped to its end and returned as [`Line::TooLong`] with the id that could be salvaged from it. It never interprets a
+//! line is skipped to its end and returned as [`InputLine::TooLong`] with the id that could be salvaged from it. It never interprets a
 //! message, and never fails: it always continues with the next line.
 
 use crate::salvage::{FieldScanner, SalvagedFields};
 
 /// One line of input.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum InputLine<'a> {
     /// The bytes of a line, without its end, never blank.
     Message(&'a [u8]),
     /// A line longer than the limit; its bytes were dropped.
@@ -18,13 +18,13 @@ pub enum Line<'a> {
 /// Splits a stream of bytes into lines.
 ///
 /// ```
-/// use steadfast_proto::frame::line::{Line, LineDecoder};
+/// use steadfast_proto::frame::line::{InputLine, LineDecoder};
 /// let mut decoder = LineDecoder::new(1024);
 /// let mut input: &[u8] = b"{\"a\":1}\r\n\n{\"b\"";
-/// assert_eq!(decoder.next(&mut input), Some(Line::Message(b"{\"a\":1}")));
+/// assert_eq!(decoder.next(&mut input), Some(InputLine::Message(b"{\"a\":1}")));
 /// assert_eq!(decoder.next(&mut input), None); // the second line is not whole yet
 /// let mut input: &[u8] = b":2}\n";
-/// assert_eq!(decoder.next(&mut input), Some(Line::Message(b"{\"b\":2}")));
+/// assert_eq!(decoder.next(&mut input), Some(InputLine::Message(b"{\"b\":2}")));
 /// ```
 #[derive(Debug, Clone)]
 pub struct LineDecoder {
@@ -52,7 +52,7 @@ impl LineDecoder {
     }
 
     /// The next line, taking bytes from the front of `input`. `None` when `input` is empty.
-    pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<Line<'a>> {
+    pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<InputLine<'a>> {
         self.release();
         loop {
             let Some(end) = memchr::memchr(b'\n', input) else {
@@ -64,14 +64,14 @@ impl LineDecoder {
             *input = rest.get(1..).unwrap_or_default();
             if let Some(mut salvage) = self.skipping.take() {
                 salvage.feed(line);
-                return Some(Line::TooLong(salvage.finish()));
+                return Some(InputLine::TooLong(salvage.finish()));
             }
             if self.held.is_empty() {
                 if line.len() > self.limit {
-                    return Some(Line::TooLong(SalvagedFields::from_bytes(line)));
+                    return Some(InputLine::TooLong(SalvagedFields::from_bytes(line)));
                 }
                 match trimmed(line) {
-                    Some(line) => return Some(Line::Message(line)),
+                    Some(line) => return Some(InputLine::Message(line)),
                     None => continue,
                 }
             }
@@ -79,19 +79,19 @@ impl LineDecoder {
             if let Some(line) = self.return_held() {
                 // The borrow checker does not see that the loop ends here, so `held` is borrowed again.
                 return match line {
-                    HeldLine::Message => trimmed(&self.held).map(Line::Message),
-                    HeldLine::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
+                    BufferedLine::Message => trimmed(&self.held).map(InputLine::Message),
+                    BufferedLine::TooLong(salvaged) => Some(InputLine::TooLong(salvaged)),
                 };
             }
         }
     }
 
     /// The stream has ended: the buffered bytes are the last line, without a newline.
-    pub fn finish(&mut self) -> Option<Line<'_>> {
+    pub fn finish(&mut self) -> Option<InputLine<'_>> {
         self.release();
         match self.return_held()? {
-            HeldLine::Message => trimmed(&self.held).map(Line::Message),
-            HeldLine::TooLong(salvaged) => Some(Line::TooLong(salvaged)),
+            BufferedLine::Message => trimmed(&self.held).map(InputLine::Message),
+            BufferedLine::TooLong(salvaged) => Some(InputLine::TooLong(salvaged)),
         }
     }
 
@@ -120,20 +120,20 @@ impl LineDecoder {
         }
     }
 
-    fn return_held(&mut self) -> Option<HeldLine> {
+    fn return_held(&mut self) -> Option<BufferedLine> {
         if let Some(salvage) = self.skipping.take() {
-            return Some(HeldLine::TooLong(salvage.finish()));
+            return Some(BufferedLine::TooLong(salvage.finish()));
         }
         if trimmed(&self.held).is_none() {
             self.held.clear();
             return None;
         }
         self.returned = true;
-        Some(HeldLine::Message)
+        Some(BufferedLine::Message)
     }
 }
 
-enum HeldLine {
+enum BufferedLine {
     Message,
     TooLong(SalvagedFields),
 }
@@ -160,9 +160,9 @@ mod tests {
     fn decode(chunks: &[&[u8]], limit: usize) -> Vec<OwnedLine> {
         let mut decoder = LineDecoder::new(limit);
         let mut lines = Vec::new();
-        let own = |line: Line<'_>| match line {
-            Line::Message(bytes) => OwnedLine::Message(bytes.to_vec()),
-            Line::TooLong(salvaged) => OwnedLine::TooLong(salvaged.id),
+        let own = |line: InputLine<'_>| match line {
+            InputLine::Message(bytes) => OwnedLine::Message(bytes.to_vec()),
+            InputLine::TooLong(salvaged) => OwnedLine::TooLong(salvaged.id),
         };
         for chunk in chunks {
             let mut input = *chunk;
@@ -210,8 +210,8 @@ mod tests {
         let mut input: &[u8] = &long;
         assert_eq!(decoder.next(&mut input), None);
         let mut input: &[u8] = b"\nab\n";
-        assert!(matches!(decoder.next(&mut input), Some(Line::Message(line)) if line.len() == 1 << 19));
-        assert!(matches!(decoder.next(&mut input), Some(Line::Message(b"ab"))));
+        assert!(matches!(decoder.next(&mut input), Some(InputLine::Message(line)) if line.len() == 1 << 19));
+        assert!(matches!(decoder.next(&mut input), Some(InputLine::Message(b"ab"))));
         assert!(decoder.held.capacity() <= KEPT_CAPACITY);
     }
 

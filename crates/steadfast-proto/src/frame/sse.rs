@@ -10,13 +10,13 @@ use std::time::Duration;
 /// One event to write. Absent members are not written.
 ///
 /// ```
-/// use steadfast_proto::frame::sse::Event;
+/// use steadfast_proto::frame::sse::SseEvent;
 /// let mut out = Vec::new();
-/// Event { id: Some("0-1"), data: Some(b"{}"), ..Event::default() }.write(&mut out);
+/// SseEvent { id: Some("0-1"), data: Some(b"{}"), ..SseEvent::default() }.write(&mut out);
 /// assert_eq!(out, b"id: 0-1\ndata: {}\n\n");
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct SseEvent<'a> {
     /// The id that a client sends as `Last-Event-ID` to resume after this event.
     pub id: Option<&'a str>,
     /// The kind of event; absent means `message`.
@@ -27,7 +27,7 @@ pub struct Event<'a> {
     pub data: Option<&'a [u8]>,
 }
 
-impl Event<'_> {
+impl SseEvent<'_> {
     /// Appends the whole event.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.data.map_or(0, <[u8]>::len) + 64);
@@ -82,14 +82,14 @@ fn each_line(mut text: &[u8], mut line: impl FnMut(&[u8])) {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseFrame {
     /// An event.
-    Message(Message),
+    Message(SseMessageEvent),
     /// An event longer than the limit; its bytes were dropped.
     TooLong,
 }
 
 /// An event that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct SseMessageEvent {
     /// The id of the newest event that had one: the `Last-Event-ID` for a reconnect.
     pub id: Option<Arc<str>>,
     /// The kind of event; empty means `message`.
@@ -268,7 +268,7 @@ impl SseDecoder {
         // The newline after the last line is not part of the data; without any line there is no event.
         data.pop()?;
         let name = String::from_utf8_lossy(&name).into_owned();
-        Some(SseFrame::Message(Message { id: self.id.clone(), name, data }))
+        Some(SseFrame::Message(SseMessageEvent { id: self.id.clone(), name, data }))
     }
 }
 
@@ -303,7 +303,7 @@ mod tests {
 
     fn messages(bytes: &[u8]) -> Vec<(Option<String>, String, String)> {
         let own = |decoded| match decoded {
-            SseFrame::Message(Message { id, name, data }) => {
+            SseFrame::Message(SseMessageEvent { id, name, data }) => {
                 (id.map(|id| id.to_string()), name, String::from_utf8(data).unwrap())
             }
             SseFrame::TooLong => panic!("too long"),
@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn data_is_split_at_every_line_end_and_read_back() {
         let mut out = Vec::new();
-        Event { data: Some(b"a\nb\r\nc\rd"), ..Event::default() }.write(&mut out);
+        SseEvent { data: Some(b"a\nb\r\nc\rd"), ..SseEvent::default() }.write(&mut out);
         assert_eq!(out, b"data: a\ndata: b\ndata: c\ndata: d\n\n");
         assert_eq!(data(&out), ["a\nb\nc\nd"]);
     }
@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn an_id_cannot_smuggle_a_field() {
         let mut out = Vec::new();
-        Event { id: Some("1\ndata: evil"), name: Some("a\rb"), ..Event::default() }.write(&mut out);
+        SseEvent { id: Some("1\ndata: evil"), name: Some("a\rb"), ..SseEvent::default() }.write(&mut out);
         assert_eq!(out, b"id: 1\nevent: a\n\n");
     }
 
@@ -436,7 +436,8 @@ mod tests {
     fn comments_and_retry_are_written_as_they_are_read() {
         let mut out = Vec::new();
         write_comment("", &mut out);
-        Event { id: Some("1"), retry: Some(Duration::from_millis(500)), data: Some(b""), name: None }.write(&mut out);
+        SseEvent { id: Some("1"), retry: Some(Duration::from_millis(500)), data: Some(b""), name: None }
+            .write(&mut out);
         assert_eq!(out, b":\n\nid: 1\nretry: 500\ndata:\n\n");
     }
 
@@ -466,7 +467,7 @@ mod tests {
         #[test]
         fn encoded_events_round_trip(data in "[a-z\\n]{0,40}", id in "[!-~]{1,8}") {
             let mut out = Vec::new();
-            Event { id: Some(&id), data: Some(data.as_bytes()), ..Event::default() }.write(&mut out);
+            SseEvent { id: Some(&id), data: Some(data.as_bytes()), ..SseEvent::default() }.write(&mut out);
             prop_assert_eq!(messages(&out), [(Some(id), String::new(), data)]);
         }
     }

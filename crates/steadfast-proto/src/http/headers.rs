@@ -2,7 +2,7 @@
 //!
 //! In stateless revisions some members of the body are mirrored into headers, so that proxies can route without reading bodies.
 //! A server that accepted a body with different headers would let a request bypass a proxy that trusts the headers; so each
-//! header is compared, and a difference is a [`Mismatch`].
+//! header is compared, and a difference is a [`HeaderMismatch`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -64,7 +64,7 @@ pub fn method_agrees(headers: &(impl Headers + ?Sized), message: &Message<'_>) -
 /// A difference between the headers of a request and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Mismatch {
+pub enum HeaderMismatch {
     /// A required header is missing.
     Missing {
         /// The name of the header.
@@ -101,7 +101,7 @@ pub enum Mismatch {
     },
 }
 
-impl fmt::Display for Mismatch {
+impl fmt::Display for HeaderMismatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { header } => write!(formatter, "the header {header} is missing"),
@@ -116,20 +116,20 @@ impl fmt::Display for Mismatch {
     }
 }
 
-impl std::error::Error for Mismatch {}
+impl std::error::Error for HeaderMismatch {}
 
 /// Why a stateless request is refused for its headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderError {
     /// Headers and body disagree: -32020.
-    Mismatch(Mismatch),
+    Mismatch(HeaderMismatch),
     /// The body does not name its revision: -32602.
     NoVersion,
 }
 
-impl From<Mismatch> for HeaderError {
-    fn from(mismatch: Mismatch) -> Self {
+impl From<HeaderMismatch> for HeaderError {
+    fn from(mismatch: HeaderMismatch) -> Self {
         Self::Mismatch(mismatch)
     }
 }
@@ -165,7 +165,7 @@ pub fn check(headers: &(impl Headers + ?Sized), method: &str, params: &Params<'_
         Some(body) => require(headers, name::NAME, "Mcp-Name", &body, decode)?,
         // The handler refuses the body for the missing member. A header must not supply it for a proxy.
         None if SingleHeader::of(headers, name::NAME) == SingleHeader::Absent => {}
-        None => return Err(Mismatch::NotInBody { header: "Mcp-Name".into() }.into()),
+        None => return Err(HeaderMismatch::NotInBody { header: "Mcp-Name".into() }.into()),
     }
     Ok(())
 }
@@ -217,10 +217,10 @@ fn require(
     shown: &'static str,
     body: &str,
     decode: impl FnOnce(&str) -> Option<Cow<'_, str>>,
-) -> Result<(), Mismatch> {
+) -> Result<(), HeaderMismatch> {
     let header = || Cow::Borrowed(shown);
-    let value = once(headers, name, header)?.ok_or_else(|| Mismatch::Missing { header: header() })?;
-    let said = decode(value).ok_or_else(|| Mismatch::Unreadable { header: header() })?;
+    let value = once(headers, name, header)?.ok_or_else(|| HeaderMismatch::Missing { header: header() })?;
+    let said = decode(value).ok_or_else(|| HeaderMismatch::Unreadable { header: header() })?;
     if said == body { Ok(()) } else { Err(differs(header(), &said, body)) }
 }
 
@@ -229,17 +229,17 @@ pub(super) fn once<'a>(
     headers: &'a (impl Headers + ?Sized),
     name: &str,
     shown: impl Fn() -> Cow<'static, str>,
-) -> Result<Option<&'a str>, Mismatch> {
+) -> Result<Option<&'a str>, HeaderMismatch> {
     match SingleHeader::of(headers, name) {
         SingleHeader::Absent => Ok(None),
         SingleHeader::Value(value) => Ok(Some(value)),
-        SingleHeader::Repeated => Err(Mismatch::Repeated { header: shown() }),
-        SingleHeader::Unreadable => Err(Mismatch::Unreadable { header: shown() }),
+        SingleHeader::Repeated => Err(HeaderMismatch::Repeated { header: shown() }),
+        SingleHeader::Unreadable => Err(HeaderMismatch::Unreadable { header: shown() }),
     }
 }
 
-pub(super) fn differs(header: Cow<'static, str>, said: &str, body: &str) -> Mismatch {
-    Mismatch::Differs { header, said: excerpt(said).into_owned(), body: excerpt(body).into_owned() }
+pub(super) fn differs(header: Cow<'static, str>, said: &str, body: &str) -> HeaderMismatch {
+    HeaderMismatch::Differs { header, said: excerpt(said).into_owned(), body: excerpt(body).into_owned() }
 }
 
 #[allow(clippy::unnecessary_wraps)] // One of the two ways to read a header; the other one can fail.
@@ -326,7 +326,7 @@ mod tests {
     fn a_header_twice_is_refused_even_if_both_are_right() {
         let body = request("tools/list", META);
         let headers = [VERSION, (name::METHOD, "tools/list"), (name::METHOD, "tools/list")];
-        let shown = Mismatch::Repeated { header: "Mcp-Method".into() };
+        let shown = HeaderMismatch::Repeated { header: "Mcp-Method".into() };
         assert_eq!(checked(&headers, &body), Err(shown.into()));
     }
 
@@ -380,7 +380,7 @@ mod tests {
     fn invalid_bytes_in_a_header_are_refused() {
         let body = request("tools/call", &format!(r#""name":"ü",{META}"#));
         let headers = [VERSION, (name::METHOD, "tools/call"), (name::NAME, "ü")];
-        assert_eq!(checked(&headers, &body), Err(Mismatch::Unreadable { header: "Mcp-Name".into() }.into()));
+        assert_eq!(checked(&headers, &body), Err(HeaderMismatch::Unreadable { header: "Mcp-Name".into() }.into()));
     }
 
     #[test]

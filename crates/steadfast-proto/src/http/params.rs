@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::Value;
 use steadfast_model::JsonObject;
 
-use super::headers::{Mismatch, decode, differs, encode, once};
+use super::headers::{HeaderMismatch, decode, differs, encode, once};
 use super::{Headers, name};
 use crate::envelope::Params;
 use crate::json;
@@ -35,7 +35,7 @@ struct MirroredParam {
 /// An invalid annotation in a schema: the tool is not valid over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum InvalidAnnotation {
+pub enum InvalidHeaderAnnotation {
     /// The name is not a string, or not a valid header name.
     NotAName(String),
     /// Two properties have the same header.
@@ -46,7 +46,7 @@ pub enum InvalidAnnotation {
     Unreachable,
 }
 
-impl fmt::Display for InvalidAnnotation {
+impl fmt::Display for InvalidHeaderAnnotation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAName(value) => {
@@ -61,11 +61,11 @@ impl fmt::Display for InvalidAnnotation {
     }
 }
 
-impl std::error::Error for InvalidAnnotation {}
+impl std::error::Error for InvalidHeaderAnnotation {}
 
 impl MirroredParams {
     /// The mirrored properties of an input schema.
-    pub fn of_schema(schema: &JsonObject) -> Result<Self, InvalidAnnotation> {
+    pub fn of_schema(schema: &JsonObject) -> Result<Self, InvalidHeaderAnnotation> {
         let mut found = Self::default();
         let mut names = BTreeSet::new();
         found.walk(schema, &mut Vec::new(), &mut names)?;
@@ -87,12 +87,16 @@ impl MirroredParams {
     }
 
     /// Compares the headers of a call with its arguments.
-    pub fn check(&self, headers: &(impl Headers + ?Sized), params: &Params<'_>) -> Result<(), Mismatch> {
+    pub fn check(&self, headers: &(impl Headers + ?Sized), params: &Params<'_>) -> Result<(), HeaderMismatch> {
         self.check_arguments(headers, params.get("arguments"))
     }
 
     /// Compares headers with the JSON text of arguments.
-    pub fn check_arguments(&self, headers: &(impl Headers + ?Sized), arguments: Option<&str>) -> Result<(), Mismatch> {
+    pub fn check_arguments(
+        &self,
+        headers: &(impl Headers + ?Sized),
+        arguments: Option<&str>,
+    ) -> Result<(), HeaderMismatch> {
         self.0.iter().try_for_each(|mirrored| mirrored.check(headers, arguments))
     }
 
@@ -119,10 +123,10 @@ impl MirroredParams {
         schema: &JsonObject,
         path: &mut Vec<Box<str>>,
         names: &mut BTreeSet<String>,
-    ) -> Result<(), InvalidAnnotation> {
+    ) -> Result<(), InvalidHeaderAnnotation> {
         if let Some(annotation) = schema.get(ANNOTATION) {
             if path.is_empty() {
-                return Err(InvalidAnnotation::Unreachable);
+                return Err(InvalidHeaderAnnotation::Unreachable);
             }
             self.0.push(mirrored(annotation, schema, path, names)?);
         }
@@ -138,7 +142,7 @@ impl MirroredParams {
                 }
                 // These keywords hold example data, not schemas.
                 ("const" | "default" | "enum" | "examples", _) => {}
-                (_, value) if annotated(value) => return Err(InvalidAnnotation::Unreachable),
+                (_, value) if annotated(value) => return Err(InvalidHeaderAnnotation::Unreachable),
                 _ => {}
             }
         }
@@ -151,17 +155,17 @@ fn mirrored(
     schema: &JsonObject,
     path: &[Box<str>],
     names: &mut BTreeSet<String>,
-) -> Result<MirroredParam, InvalidAnnotation> {
+) -> Result<MirroredParam, InvalidHeaderAnnotation> {
     let Some(token) = annotation.as_str().filter(|text| is_token(text)) else {
-        return Err(InvalidAnnotation::NotAName(annotation.to_string()));
+        return Err(InvalidHeaderAnnotation::NotAName(annotation.to_string()));
     };
     let primitive = matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean"));
     if !primitive && !is_optional_primitive(schema) {
-        return Err(InvalidAnnotation::NotPrimitive(token.to_owned()));
+        return Err(InvalidHeaderAnnotation::NotPrimitive(token.to_owned()));
     }
     let lower = token.to_ascii_lowercase();
     if !names.insert(lower.clone()) {
-        return Err(InvalidAnnotation::Twice(token.to_owned()));
+        return Err(InvalidHeaderAnnotation::Twice(token.to_owned()));
     }
     Ok(MirroredParam {
         name: format!("{}{lower}", name::PARAM_PREFIX).into(),
@@ -201,18 +205,18 @@ fn is_token(text: &str) -> bool {
 }
 
 impl MirroredParam {
-    fn check(&self, headers: &(impl Headers + ?Sized), arguments: Option<&str>) -> Result<(), Mismatch> {
+    fn check(&self, headers: &(impl Headers + ?Sized), arguments: Option<&str>) -> Result<(), HeaderMismatch> {
         let shown = || Cow::Owned(self.shown.to_string());
         let said = once(headers, &self.name, shown)?;
         let body = arguments.and_then(|arguments| value_at(arguments, &self.path)).filter(|value| *value != "null");
         match (said, body) {
             (None, None) => Ok(()),
-            (None, Some(_)) => Err(Mismatch::Missing { header: shown() }),
-            (Some(_), None) => Err(Mismatch::NotInBody { header: shown() }),
+            (None, Some(_)) => Err(HeaderMismatch::Missing { header: shown() }),
+            (Some(_), None) => Err(HeaderMismatch::NotInBody { header: shown() }),
             (Some(said), Some(body)) => {
-                let said = decode(said).ok_or_else(|| Mismatch::Unreadable { header: shown() })?;
+                let said = decode(said).ok_or_else(|| HeaderMismatch::Unreadable { header: shown() })?;
                 if is_out_of_range(body) {
-                    return Err(Mismatch::OutOfRange { header: shown() });
+                    return Err(HeaderMismatch::OutOfRange { header: shown() });
                 }
                 if says_the_same(&said, body) { Ok(()) } else { Err(differs(shown(), &said, body)) }
             }
@@ -311,7 +315,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn mirrored(schema: Value) -> Result<MirroredParams, InvalidAnnotation> {
+    fn mirrored(schema: Value) -> Result<MirroredParams, InvalidHeaderAnnotation> {
         let Value::Object(schema) = schema else { panic!() };
         MirroredParams::of_schema(&schema)
     }
@@ -320,7 +324,7 @@ mod tests {
         mirrored(json!({"type": "object", "properties": {"p": {"type": kind, "x-mcp-header": "Value"}}})).unwrap()
     }
 
-    fn check(params: &MirroredParams, header: Option<&str>, arguments: &str) -> Result<(), Mismatch> {
+    fn check(params: &MirroredParams, header: Option<&str>, arguments: &str) -> Result<(), HeaderMismatch> {
         let headers: Vec<(&str, &str)> = header.map(|value| ("mcp-param-value", value)).into_iter().collect();
         params.check_arguments(headers.as_slice(), Some(arguments))
     }
@@ -340,9 +344,9 @@ mod tests {
     #[test]
     fn a_header_is_required_exactly_when_the_argument_is_present() {
         let params = one("string");
-        assert!(matches!(check(&params, None, r#"{"p":"x"}"#), Err(Mismatch::Missing { .. })));
-        assert!(matches!(check(&params, Some("x"), "{}"), Err(Mismatch::NotInBody { .. })));
-        assert!(matches!(check(&params, Some("null"), r#"{"p":null}"#), Err(Mismatch::NotInBody { .. })));
+        assert!(matches!(check(&params, None, r#"{"p":"x"}"#), Err(HeaderMismatch::Missing { .. })));
+        assert!(matches!(check(&params, Some("x"), "{}"), Err(HeaderMismatch::NotInBody { .. })));
+        assert!(matches!(check(&params, Some("null"), r#"{"p":null}"#), Err(HeaderMismatch::NotInBody { .. })));
         assert_eq!(check(&params, None, r#"{"p":null}"#), Ok(()));
         assert_eq!(check(&params, None, "{}"), Ok(()));
         assert_eq!(params.check_arguments([].as_slice(), None), Ok(()));
@@ -377,7 +381,7 @@ mod tests {
             ["9007199254740992", "-9007199254740992", "9007199254740993", "1e16", "99999999999999999999", "1e999"]
         {
             let refused = check(&params, Some(other), &format!("{{\"p\":{other}}}"));
-            assert!(matches!(refused, Err(Mismatch::OutOfRange { .. })), "{other}: {refused:?}");
+            assert!(matches!(refused, Err(HeaderMismatch::OutOfRange { .. })), "{other}: {refused:?}");
         }
         assert_eq!(check(&one("string"), Some("9007199254740993"), r#"{"p":"9007199254740993"}"#), Ok(()));
     }
@@ -394,7 +398,7 @@ mod tests {
     fn a_header_twice_is_refused() {
         let headers = [("mcp-param-value", "x"), ("mcp-param-value", "x")];
         let refused = one("string").check_arguments(headers.as_slice(), Some(r#"{"p":"x"}"#));
-        assert!(matches!(refused, Err(Mismatch::Repeated { .. })));
+        assert!(matches!(refused, Err(HeaderMismatch::Repeated { .. })));
     }
 
     #[test]
@@ -412,25 +416,31 @@ mod tests {
     #[test]
     fn invalid_annotations_are_refused() {
         let property = |property: Value| mirrored(json!({"properties": {"p": property}}));
-        assert!(matches!(property(json!({"type": "string", "x-mcp-header": ""})), Err(InvalidAnnotation::NotAName(_))));
+        assert!(matches!(
+            property(json!({"type": "string", "x-mcp-header": ""})),
+            Err(InvalidHeaderAnnotation::NotAName(_))
+        ));
         assert!(matches!(
             property(json!({"type": "string", "x-mcp-header": "a b"})),
-            Err(InvalidAnnotation::NotAName(_))
+            Err(InvalidHeaderAnnotation::NotAName(_))
         ));
-        assert!(matches!(property(json!({"type": "string", "x-mcp-header": 7})), Err(InvalidAnnotation::NotAName(_))));
+        assert!(matches!(
+            property(json!({"type": "string", "x-mcp-header": 7})),
+            Err(InvalidHeaderAnnotation::NotAName(_))
+        ));
         assert!(matches!(
             property(json!({"type": "number", "x-mcp-header": "A"})),
-            Err(InvalidAnnotation::NotPrimitive(_))
+            Err(InvalidHeaderAnnotation::NotPrimitive(_))
         ));
-        assert!(matches!(property(json!({"x-mcp-header": "A"})), Err(InvalidAnnotation::NotPrimitive(_))));
+        assert!(matches!(property(json!({"x-mcp-header": "A"})), Err(InvalidHeaderAnnotation::NotPrimitive(_))));
         assert_eq!(
             property(json!({"type": "array", "items": {"type": "string", "x-mcp-header": "A"}})),
-            Err(InvalidAnnotation::Unreachable)
+            Err(InvalidHeaderAnnotation::Unreachable)
         );
         assert_eq!(
             mirrored(json!({"properties": {
                 "p": {"type": "string", "x-mcp-header": "A"}, "q": {"type": "string", "x-mcp-header": "a"}}})),
-            Err(InvalidAnnotation::Twice("a".to_owned()))
+            Err(InvalidHeaderAnnotation::Twice("a".to_owned()))
         );
         assert_eq!(
             mirrored(json!({"properties": {"p": {"default": {"x-mcp-header": "A"}}}})),

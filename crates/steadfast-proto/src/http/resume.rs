@@ -1,12 +1,12 @@
 //! The events of a session (before 2026-07-28), stored so that a client can resume a stream after a disconnect.
 //!
 //! A session has streams: one for each POST that is answered with events, and one that belongs to no request. Each event is
-//! appended to one stream, gets an id of the stream and its position there, and is read through a [`Cursor`]; each HTTP response
+//! appended to one stream, gets an id of the stream and its position there, and is read through a [`EventCursor`]; each HTTP response
 //! has one. A stream has one cursor at a time. When a client resumes, the new cursor replaces the one of the broken connection, so
 //! a message is never sent on two responses at once.
 //!
 //! The log never holds more than its limits, never returns an event of another stream, and never skips one: a cursor whose next
-//! event was dropped gets [`CursorRead::Lost`].
+//! event was dropped gets [`EventLogRead::Lost`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -72,7 +72,7 @@ impl Default for EventLogLimits {
 #[derive(Debug, Clone)]
 pub struct EventLog<B> {
     limits: EventLogLimits,
-    streams: BTreeMap<StreamKey, Stream<B>>,
+    streams: BTreeMap<StreamKey, EventLogStream<B>>,
     /// When each stored event was appended, and to which stream, oldest first. The first event of a stream is its oldest.
     order: VecDeque<(Moment, StreamKey)>,
     bytes: usize,
@@ -80,7 +80,7 @@ pub struct EventLog<B> {
 }
 
 #[derive(Debug, Clone)]
-struct Stream<B> {
+struct EventLogStream<B> {
     events: VecDeque<B>,
     /// The position of the first of them.
     first: u64,
@@ -93,7 +93,7 @@ struct Stream<B> {
     cut: Option<(u64, u64)>,
 }
 
-impl<B> Stream<B> {
+impl<B> EventLogStream<B> {
     /// The position of the next event.
     fn next(&self) -> u64 {
         self.first + self.events.len() as u64
@@ -102,13 +102,13 @@ impl<B> Stream<B> {
 
 /// The position of a reader in a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cursor {
+pub struct EventCursor {
     stream: StreamKey,
     next: u64,
     number: u64,
 }
 
-impl Cursor {
+impl EventCursor {
     /// The stream that it reads.
     pub fn stream(&self) -> StreamKey {
         self.stream
@@ -117,7 +117,7 @@ impl Cursor {
 
 /// The result of reading with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CursorRead<B> {
+pub enum EventLogRead<B> {
     /// The next event.
     Event(B),
     /// Nothing yet.
@@ -132,15 +132,15 @@ pub enum CursorRead<B> {
 
 /// An id that names no event, or one whose successors are not all stored any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownEvent;
+pub struct UnknownEventId;
 
-impl fmt::Display for UnknownEvent {
+impl fmt::Display for UnknownEventId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Last-Event-ID names no event of this session that can be resumed from")
     }
 }
 
-impl std::error::Error for UnknownEvent {}
+impl std::error::Error for UnknownEventId {}
 
 impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     /// An empty log.
@@ -173,7 +173,8 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     pub fn open(&mut self) -> StreamKey {
         let key = StreamKey(self.next_stream);
         self.next_stream += 1;
-        let stream = Stream { events: VecDeque::new(), first: 0, unread: 0, cursors: 0, closed: false, cut: None };
+        let stream =
+            EventLogStream { events: VecDeque::new(), first: 0, unread: 0, cursors: 0, closed: false, cut: None };
         self.streams.insert(key, stream);
         key
     }
@@ -212,44 +213,44 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     }
 
     /// A cursor at the first unread event of a stream.
-    pub fn attach(&mut self, key: StreamKey) -> Option<Cursor> {
+    pub fn attach(&mut self, key: StreamKey) -> Option<EventCursor> {
         let stream = self.streams.get_mut(&key)?;
         stream.cursors += 1;
         // Events may have expired unread; a new reader does not miss them.
         let next = stream.unread.max(stream.first);
-        Some(Cursor { stream: key, next, number: stream.cursors })
+        Some(EventCursor { stream: key, next, number: stream.cursors })
     }
 
     /// A cursor after the last event that a client has received.
-    pub fn resume(&mut self, last_event_id: &str) -> Result<Cursor, UnknownEvent> {
-        let id = EventId::parse(last_event_id).ok_or(UnknownEvent)?;
-        let stream = self.streams.get_mut(&id.stream).ok_or(UnknownEvent)?;
-        let next = id.place.checked_add(u64::from(!crate::mutant!(ResumeTooEarly))).ok_or(UnknownEvent)?;
+    pub fn resume(&mut self, last_event_id: &str) -> Result<EventCursor, UnknownEventId> {
+        let id = EventId::parse(last_event_id).ok_or(UnknownEventId)?;
+        let stream = self.streams.get_mut(&id.stream).ok_or(UnknownEventId)?;
+        let next = id.place.checked_add(u64::from(!crate::mutant!(ResumeTooEarly))).ok_or(UnknownEventId)?;
         // The event must exist, and none after it may be missing.
         if next > stream.unread || next < stream.first {
-            return Err(UnknownEvent);
+            return Err(UnknownEventId);
         }
         stream.cursors += 1;
-        Ok(Cursor { stream: id.stream, next, number: stream.cursors })
+        Ok(EventCursor { stream: id.stream, next, number: stream.cursors })
     }
 
     /// Reads the next event and advances the cursor.
-    pub fn read(&mut self, cursor: &mut Cursor) -> CursorRead<B> {
+    pub fn read(&mut self, cursor: &mut EventCursor) -> EventLogRead<B> {
         // An unknown stream has ended, and its last event was read or has expired.
-        let Some(stream) = self.streams.get_mut(&cursor.stream) else { return CursorRead::Ended };
+        let Some(stream) = self.streams.get_mut(&cursor.stream) else { return EventLogRead::Ended };
         let cut = stream.cut.is_some_and(|(number, place)| number == cursor.number && cursor.next >= place);
         if cut || cursor.number != stream.cursors {
-            return CursorRead::Superseded;
+            return EventLogRead::Superseded;
         }
-        let Some(place) = cursor.next.checked_sub(stream.first) else { return CursorRead::Lost };
+        let Some(place) = cursor.next.checked_sub(stream.first) else { return EventLogRead::Lost };
         match usize::try_from(place).ok().and_then(|place| stream.events.get(place)) {
             Some(event) => {
                 cursor.next += 1;
                 stream.unread = stream.unread.max(cursor.next);
-                CursorRead::Event(event.clone())
+                EventLogRead::Event(event.clone())
             }
-            None if stream.closed => CursorRead::Ended,
-            None => CursorRead::Waiting,
+            None if stream.closed => EventLogRead::Ended,
+            None => EventLogRead::Waiting,
         }
     }
 
@@ -261,7 +262,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     }
 
     /// Whether a cursor is the one that reads its stream.
-    pub fn is_current(&self, cursor: &Cursor) -> bool {
+    pub fn is_current(&self, cursor: &EventCursor) -> bool {
         self.streams.get(&cursor.stream).is_some_and(|stream| stream.cursors == cursor.number)
     }
 
@@ -339,11 +340,11 @@ mod tests {
         log.append(at(0), stream, |_| body.as_bytes().to_vec()).unwrap().to_string()
     }
 
-    fn rest(log: &mut EventLog<Vec<u8>>, cursor: &mut Cursor) -> (Vec<String>, CursorRead<Vec<u8>>) {
+    fn rest(log: &mut EventLog<Vec<u8>>, cursor: &mut EventCursor) -> (Vec<String>, EventLogRead<Vec<u8>>) {
         let mut found = Vec::new();
         loop {
             match log.read(cursor) {
-                CursorRead::Event(event) => found.push(String::from_utf8(event).unwrap()),
+                EventLogRead::Event(event) => found.push(String::from_utf8(event).unwrap()),
                 other => return (found, other),
             }
         }
@@ -361,7 +362,7 @@ mod tests {
         log.close(stream);
         for _ in 0..3 {
             let mut cursor = log.resume(&first).unwrap();
-            assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into(), "c".into()], CursorRead::Ended));
+            assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into(), "c".into()], EventLogRead::Ended));
         }
     }
 
@@ -375,7 +376,7 @@ mod tests {
         let mut cursor = log.attach(one).unwrap();
         rest(&mut log, &mut cursor);
         let mut cursor = log.resume(&first).unwrap();
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], CursorRead::Waiting));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], EventLogRead::Waiting));
     }
 
     #[test]
@@ -395,7 +396,7 @@ mod tests {
         let stream = log.open();
         let unread = append(&mut log, stream, "a");
         for id in ["", "0", "0-1", "1-0", "x-0", "0-00", " 0-0", "0-18446744073709551615", &unread] {
-            assert_eq!(log.resume(id), Err(UnknownEvent), "{id}");
+            assert_eq!(log.resume(id), Err(UnknownEventId), "{id}");
         }
     }
 
@@ -405,11 +406,11 @@ mod tests {
         let stream = log.open();
         let mut old = log.attach(stream).unwrap();
         let id = append(&mut log, stream, "a");
-        assert_eq!(log.read(&mut old), CursorRead::Event(b"a".to_vec()));
+        assert_eq!(log.read(&mut old), EventLogRead::Event(b"a".to_vec()));
         let mut new = log.resume(&id).unwrap();
         append(&mut log, stream, "b");
-        assert_eq!(log.read(&mut old), CursorRead::Superseded);
-        assert_eq!(log.read(&mut new), CursorRead::Event(b"b".to_vec()));
+        assert_eq!(log.read(&mut old), EventLogRead::Superseded);
+        assert_eq!(log.read(&mut new), EventLogRead::Event(b"b".to_vec()));
         assert!(log.is_current(&new) && !log.is_current(&old));
     }
 
@@ -421,9 +422,9 @@ mod tests {
         let id = append(&mut log, stream, "a");
         log.cut(stream);
         append(&mut log, stream, "b");
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["a".into()], CursorRead::Superseded));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["a".into()], EventLogRead::Superseded));
         let mut again = log.resume(&id).unwrap();
-        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], CursorRead::Waiting));
+        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], EventLogRead::Waiting));
     }
 
     #[test]
@@ -436,7 +437,7 @@ mod tests {
         append(&mut log, stream, "b");
         assert_eq!(log.unread(stream), 1);
         let mut second = log.attach(stream).unwrap();
-        assert_eq!(rest(&mut log, &mut second), (vec!["b".into()], CursorRead::Waiting));
+        assert_eq!(rest(&mut log, &mut second), (vec!["b".into()], EventLogRead::Waiting));
     }
 
     #[test]
@@ -453,7 +454,7 @@ mod tests {
         rest(&mut log, &mut cursor);
         append(&mut log, stream, "far more than the limit");
         assert_eq!(log.len(), 1);
-        assert_eq!(log.resume(&first), Err(UnknownEvent), "something after it is gone");
+        assert_eq!(log.resume(&first), Err(UnknownEventId), "something after it is gone");
     }
 
     #[test]
@@ -463,7 +464,7 @@ mod tests {
         let mut cursor = log.attach(stream).unwrap();
         append(&mut log, stream, "a");
         append(&mut log, stream, "b");
-        assert_eq!(log.read(&mut cursor), CursorRead::Lost);
+        assert_eq!(log.read(&mut cursor), EventLogRead::Lost);
     }
 
     #[test]
@@ -478,7 +479,7 @@ mod tests {
         log.expire(at(299));
         assert!(log.resume(&id).is_ok());
         log.expire(at(300));
-        assert_eq!(log.resume(&id), Err(UnknownEvent));
+        assert_eq!(log.resume(&id), Err(UnknownEventId));
         assert!(log.is_empty() && log.streams.is_empty() && log.bytes() == 0);
     }
 
@@ -492,7 +493,7 @@ mod tests {
         log.expire(at(1000));
         let mut cursor = log.resume(&id).unwrap();
         log.append(at(1000), stream, |_| b"b".to_vec()).unwrap();
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], CursorRead::Waiting));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], EventLogRead::Waiting));
     }
 
     #[test]
@@ -508,11 +509,11 @@ mod tests {
         log.read(&mut cursor);
         log.withdraw(stream);
         log.close(stream);
-        assert_eq!(log.read(&mut cursor), CursorRead::Ended);
+        assert_eq!(log.read(&mut cursor), EventLogRead::Ended);
         let mut again = log.resume(&first).unwrap();
-        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], CursorRead::Ended));
+        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], EventLogRead::Ended));
         let mut cursor = log.attach(other).unwrap();
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["x".into()], CursorRead::Waiting));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["x".into()], EventLogRead::Waiting));
         assert_eq!((log.len(), log.bytes()), (3, 3));
     }
 
@@ -535,7 +536,7 @@ mod tests {
         append(&mut log, two, "x");
         assert_eq!(log.len(), 2, "what was read goes when there is too much");
         append(&mut log, two, "more than may be left unread");
-        assert_eq!((rest(&mut log, &mut second), log.len()), ((Vec::new(), CursorRead::Lost), 2));
+        assert_eq!((rest(&mut log, &mut second), log.len()), ((Vec::new(), EventLogRead::Lost), 2));
     }
 
     proptest! {
@@ -559,9 +560,9 @@ mod tests {
                     1 | 2 if !gone[which] => {
                         let Some(cursor) = &mut cursors[which] else { continue };
                         match log.read(cursor) {
-                            CursorRead::Event(event) => seen[which].push(String::from_utf8(event).unwrap()),
-                            CursorRead::Lost => gone[which] = true,
-                            CursorRead::Waiting => prop_assert_eq!(&seen[which], &sent[which]),
+                            EventLogRead::Event(event) => seen[which].push(String::from_utf8(event).unwrap()),
+                            EventLogRead::Lost => gone[which] = true,
+                            EventLogRead::Waiting => prop_assert_eq!(&seen[which], &sent[which]),
                             other => prop_assert!(false, "{:?}", other),
                         }
                     }
@@ -569,7 +570,7 @@ mod tests {
                         let Some(last) = seen[which].last() else { continue };
                         match log.resume(last) {
                             Ok(cursor) => { prop_assert!(!gone[which]); cursors[which] = Some(cursor); }
-                            Err(UnknownEvent) => gone[which] = true,
+                            Err(UnknownEventId) => gone[which] = true,
                         }
                     }
                 }

@@ -2,7 +2,7 @@
 
 use steadfast_model::code;
 
-use crate::json::Walker;
+use crate::json::JsonScanner;
 use crate::salvage::LONGEST_ID;
 
 /// The status of an error response with this code.
@@ -39,7 +39,7 @@ fn error_code(body: &[u8]) -> Option<i64> {
             // The cut may be inside a character, after the id.
             let whole = std::str::from_utf8(start).map_or_else(|error| error.valid_up_to(), str::len);
             let text = std::str::from_utf8(start.get(..whole)?).ok()?;
-            let id = Walker::new(text, 1).value(0).ok()?;
+            let id = JsonScanner::new(text, 1).value(0).ok()?;
             rest.get(id.end..)?.strip_prefix(b",")?
         }
         None => rest,

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use steadfast_model::{Implementation, Method, ServerCapabilities};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{
-    Call, CallKey, Connection, Event, Hello, Limits, ProgressReport, RequestKey, ServerHello,
+    Call, CallKey, Connection, ConnectionEvent, Limits, ProgressReport, RequestKey, SelfDescription, ServerDescription,
 };
 use steadfast_proto::encode::EncodedResponse;
 
 fn opened(revision: &str, limits: Limits) -> Connection {
     let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-    let hello = Hello::from(ServerHello::new(Implementation::new("test", "1"), capabilities));
+    let hello = SelfDescription::from(ServerDescription::new(Implementation::new("test", "1"), capabilities));
     let mut connection = Connection::new(hello, limits);
     say(
         &mut connection,
@@ -32,7 +32,7 @@ fn say(connection: &mut Connection, message: &Value) -> Vec<RequestKey> {
 fn started(connection: &mut Connection) -> Vec<RequestKey> {
     let mut keys = Vec::new();
     while let Some(event) = connection.poll_event() {
-        if let Event::Start(request) = event {
+        if let ConnectionEvent::Start(request) = event {
             keys.push(request.key);
         }
     }

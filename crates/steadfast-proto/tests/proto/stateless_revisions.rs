@@ -8,7 +8,9 @@ use steadfast_model::{
     ClientCapabilities, EmptyParams, Implementation, Method, Revision, ServerCapabilities, code, meta,
 };
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, ClientHello, Connection, Event, Hello, Limits, Peer, ServerHello};
+use steadfast_proto::connection::{
+    Call, CallKey, ClientDescription, Connection, ConnectionEvent, Limits, PeerInfo, SelfDescription, ServerDescription,
+};
 use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{self, HttpMode};
 use steadfast_proto::http::name;
@@ -16,7 +18,7 @@ use steadfast_proto::http::name;
 fn server() -> Connection {
     let capabilities = ServerCapabilities::new().with_tools(true);
     Connection::new(
-        Hello::Server(ServerHello::new(Implementation::new("server", "1"), capabilities)),
+        SelfDescription::Server(ServerDescription::new(Implementation::new("server", "1"), capabilities)),
         Limits::default(),
     )
 }
@@ -24,7 +26,10 @@ fn server() -> Connection {
 fn client() -> (Connection, CommonMembers) {
     let (info, capabilities) = (Implementation::new("client", "1"), ClientCapabilities::new());
     let common_members = CommonMembers::of_client(&info, &capabilities);
-    (Connection::new(Hello::Client(ClientHello::new(info, capabilities)), Limits::default()), common_members)
+    (
+        Connection::new(SelfDescription::Client(ClientDescription::new(info, capabilities)), Limits::default()),
+        common_members,
+    )
 }
 
 fn request(method: Method, version: &str) -> Value {
@@ -66,7 +71,9 @@ fn requests_of_every_stateless_revision_are_served_on_one_connection() {
     let mut connection = server();
     for &revision in Revision::stateless() {
         assert_eq!(send(&mut connection, &request(Method::CallTool, revision.as_str())), None);
-        let Some(Event::Start(started)) = connection.poll_event() else { panic!("not started in {revision}") };
+        let Some(ConnectionEvent::Start(started)) = connection.poll_event() else {
+            panic!("not started in {revision}")
+        };
         assert_eq!(started.peer.revision, revision);
         let cancel = json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}});
         send(&mut connection, &cancel);
@@ -100,7 +107,7 @@ fn a_stateless_revision_is_not_negotiated_in_a_handshake() {
 fn a_client_calls_in_the_revision_that_it_opened() {
     for &revision in Revision::stateless() {
         let (mut connection, common_members) = client();
-        let mut peer = Peer::new(revision);
+        let mut peer = PeerInfo::new(revision);
         peer.server_capabilities = ServerCapabilities::new().with_tools(true);
         connection.open_stateless(peer);
         let params = params_text(revision, &EmptyParams::default(), &common_members).ok();

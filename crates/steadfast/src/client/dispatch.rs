@@ -1,7 +1,7 @@
 //! The path of every request of a client, whatever its method and transport: the mirror image of `server::dispatch`.
 //!
 //! ```text
-//!   CallFlow, Changes, subscriptions, Logs, tasks::cancel, Opener
+//!   CallFlow, ChangeStream, subscriptions, LogStream, tasks::cancel, ConnectionOpener
 //!        |
 //!   RequestSender::send   1. layers: each may refuse the request, or add to its `_meta`
 //!                         2. encode: the parameters for the revision of the connection
@@ -20,11 +20,11 @@ use steadfast_model::{Method, Revision};
 use tokio::sync::watch;
 
 use crate::error::{Error, Outcome};
-use crate::runtime::{CallOptions, Mailbox, PendingCall};
+use crate::runtime::{CallOptions, DriverMailbox, PendingCall};
 
 /// Why a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RequestOrigin {
+pub(crate) enum RequestInitiator {
     /// The program made a call.
     Call,
     /// The client itself: to open or check a connection, for a subscription or a log level, to cancel a task.
@@ -36,21 +36,21 @@ pub(crate) enum RequestOrigin {
 pub(crate) struct OutgoingRequest {
     pub(crate) method: Method,
     pub(crate) revision: Revision,
-    pub(crate) origin: RequestOrigin,
+    pub(crate) origin: RequestInitiator,
 }
 
 /// Something that sees every request of a client before it is encoded.
-pub(crate) trait ClientLayer: Send + Sync + 'static {
+pub(crate) trait ClientRequestInterceptor: Send + Sync + 'static {
     /// Looks at a request. It may add to the members of its `_meta`. An error refuses the request, which is not sent.
     fn on_request(&self, request: &OutgoingRequest, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error>;
 }
 
 /// Refuses the calls of a client that is being closed: its connection is only for requests that cancel.
-pub(crate) struct RefuseWhileClosing(pub(crate) watch::Receiver<bool>);
+pub(crate) struct ClientCloseLayer(pub(crate) watch::Receiver<bool>);
 
-impl ClientLayer for RefuseWhileClosing {
+impl ClientRequestInterceptor for ClientCloseLayer {
     fn on_request(&self, request: &OutgoingRequest, _: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
-        let refused = request.origin == RequestOrigin::Call && !request.method.is_teardown() && *self.0.borrow();
+        let refused = request.origin == RequestInitiator::Call && !request.method.is_teardown() && *self.0.borrow();
         if refused { Err(Error::closed(Outcome::NotSent)) } else { Ok(()) }
     }
 }
@@ -58,33 +58,33 @@ impl ClientLayer for RefuseWhileClosing {
 /// The layers of a client, in their order, and the members that it adds to each request.
 pub(crate) struct ClientDispatch {
     pub(crate) common_members: CommonMembers,
-    pub(crate) layers: Vec<Arc<dyn ClientLayer>>,
+    pub(crate) layers: Vec<Arc<dyn ClientRequestInterceptor>>,
 }
 
 /// Sends requests over one connection. Cheap to clone, and does not keep the connection open.
 #[derive(Clone)]
 pub(crate) struct RequestSender {
     dispatch: Arc<ClientDispatch>,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<DriverMailbox>,
     revision: Revision,
 }
 
 impl RequestSender {
     /// For a connection with a server of that revision.
-    pub(crate) fn new(dispatch: &Arc<ClientDispatch>, mailbox: &Arc<Mailbox>, revision: Revision) -> Self {
+    pub(crate) fn new(dispatch: &Arc<ClientDispatch>, mailbox: &Arc<DriverMailbox>, revision: Revision) -> Self {
         Self { dispatch: Arc::clone(dispatch), mailbox: Arc::clone(mailbox), revision }
     }
 
     /// Sends a request of the client itself.
     pub(crate) fn send<R: Request>(&self, params: &R::Params, options: CallOptions) -> Result<PendingCall, Error> {
-        self.send_edited::<R>(RequestOrigin::Client, params, options, Ok)
+        self.send_edited::<R>(RequestInitiator::Client, params, options, Ok)
     }
 
     /// Sends a request. `edit` adds to the encoded parameters what is not part of their type: the members of a round or of a
     /// task. Every request of a client goes through here.
     pub(crate) fn send_edited<R: Request>(
         &self,
-        origin: RequestOrigin,
+        origin: RequestInitiator,
         params: &R::Params,
         options: CallOptions,
         edit: impl FnOnce(Box<str>) -> Result<Box<str>, Error>,
@@ -114,7 +114,7 @@ mod tests {
 
     struct Recorder(Arc<Mutex<Vec<Method>>>);
 
-    impl ClientLayer for Recorder {
+    impl ClientRequestInterceptor for Recorder {
         fn on_request(&self, request: &OutgoingRequest, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
             self.0.lock().unwrap().push(request.method);
             *members = Cow::Owned(members.clone().into_owned().with_meta("com.example/trace", "7"));
@@ -128,9 +128,9 @@ mod tests {
     #[test]
     fn a_layer_adds_to_the_metadata_of_a_request_or_refuses_it_before_it_is_sent() {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let layers: Vec<Arc<dyn ClientLayer>> = vec![Arc::new(Recorder(Arc::clone(&seen)))];
+        let layers: Vec<Arc<dyn ClientRequestInterceptor>> = vec![Arc::new(Recorder(Arc::clone(&seen)))];
         let dispatch = Arc::new(ClientDispatch { common_members: CommonMembers::none(), layers });
-        let mailbox = Mailbox::new(&Limits::default());
+        let mailbox = DriverMailbox::new(&Limits::default());
         let sender = RequestSender::new(&dispatch, &mailbox, Revision::LATEST);
         let call = sender.send::<request::Discover>(&EmptyParams::default(), CallOptions::default()).unwrap();
         let refused = sender.send::<request::Ping>(&EmptyParams::default(), CallOptions::default());

@@ -21,11 +21,11 @@ use crate::error::Error;
 /// The most pages of one list, against servers whose pages have no end.
 const MAX_PAGES: usize = 1_000;
 
-/// The most bytes that [`Items::all`] collects. Longer lists can be read item by item.
+/// The most bytes that [`ItemStream::all`] collects. Longer lists can be read item by item.
 const MAX_BYTES: usize = 64 << 20;
 
 /// A request for a paginated list.
-pub trait Listing: Request<Params = PaginatedParams> + sealed::Sealed<Listed = <Self as Listing>::Item> {
+pub trait Listing: Request<Params = PaginatedParams> + sealed::Sealed<ListItem = <Self as Listing>::Item> {
     /// The type of the items.
     type Item: Send + 'static;
 
@@ -35,10 +35,10 @@ pub trait Listing: Request<Params = PaginatedParams> + sealed::Sealed<Listed = <
 
 mod sealed {
     pub trait Sealed {
-        type Listed;
+        type ListItem;
 
         /// Whether an item can be used over HTTP, which has requirements on tools.
-        fn is_usable_over_http(_item: &Self::Listed) -> bool {
+        fn is_usable_over_http(_item: &Self::ListItem) -> bool {
             true
         }
     }
@@ -47,7 +47,7 @@ mod sealed {
 macro_rules! listings {
     ($($request:ident: $result:ident.$items:ident => $item:ty $(, usable if $usable:ident)?;)+) => {$(
         impl sealed::Sealed for request::$request {
-            type Listed = $item;
+            type ListItem = $item;
 
             $(fn is_usable_over_http(item: &$item) -> bool {
                 $usable(item)
@@ -84,7 +84,7 @@ fn has_valid_headers(tool: &Tool) -> bool {
 }
 
 /// A stream of the items of a list, which requests each page when it is needed. It implements `futures_core::Stream`;
-/// programs without stream combinators can use [`next`](Items::next) and [`all`](Items::all).
+/// programs without stream combinators can use [`next`](ItemStream::next) and [`all`](ItemStream::all).
 ///
 /// The stream ends after an error.
 ///
@@ -100,7 +100,7 @@ fn has_valid_headers(tool: &Tool) -> bool {
 /// # Ok::<_, steadfast::Error>(()) }).unwrap();
 /// ```
 #[must_use = "streams do nothing unless polled"]
-pub struct Items<R: Listing> {
+pub struct ItemStream<R: Listing> {
     client: Client,
     /// The page that is in flight.
     pending_page: Option<PendingResult<R>>,
@@ -117,7 +117,7 @@ pub struct Items<R: Listing> {
     fresh: bool,
 }
 
-impl<R: Listing> Items<R> {
+impl<R: Listing> ItemStream<R> {
     pub(super) fn new(client: Client) -> Self {
         let next_page = Some(PaginatedParams::default());
         let (buffered, timeout) = (VecDeque::new(), Some(DEFAULT_TIMEOUT));
@@ -195,9 +195,9 @@ impl<R: Listing> Items<R> {
 }
 
 // No field is structurally pinned.
-impl<R: Listing> Unpin for Items<R> {}
+impl<R: Listing> Unpin for ItemStream<R> {}
 
-impl<R: Listing> Stream for Items<R> {
+impl<R: Listing> Stream for ItemStream<R> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -221,8 +221,8 @@ impl<R: Listing> Stream for Items<R> {
     }
 }
 
-impl<R: Listing> std::fmt::Debug for Items<R> {
+impl<R: Listing> std::fmt::Debug for ItemStream<R> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Items").field("method", &R::METHOD).finish_non_exhaustive()
+        formatter.debug_struct("ItemStream").field("method", &R::METHOD).finish_non_exhaustive()
     }
 }

@@ -12,15 +12,15 @@ use steadfast_model::{
 
 use super::Client;
 use super::call::Call;
-use super::listing::Items;
+use super::listing::ItemStream;
 use crate::error::Error;
 use crate::runtime::PendingNotifications;
 
 /// Tools.
 impl Client {
     /// Lists the server's tools, page by page.
-    pub fn tools(&self) -> Items<request::ListTools> {
-        Items::new(self.clone())
+    pub fn tools(&self) -> ItemStream<request::ListTools> {
+        ItemStream::new(self.clone())
     }
 
     /// Lists the server's tools, all pages.
@@ -49,8 +49,8 @@ impl Client {
 /// Resources.
 impl Client {
     /// Lists the server's resources, page by page.
-    pub fn resources(&self) -> Items<request::ListResources> {
-        Items::new(self.clone())
+    pub fn resources(&self) -> ItemStream<request::ListResources> {
+        ItemStream::new(self.clone())
     }
 
     /// Lists the server's resources, all pages.
@@ -59,8 +59,8 @@ impl Client {
     }
 
     /// Lists the server's resource templates, page by page.
-    pub fn resource_templates(&self) -> Items<request::ListResourceTemplates> {
-        Items::new(self.clone())
+    pub fn resource_templates(&self) -> ItemStream<request::ListResourceTemplates> {
+        ItemStream::new(self.clone())
     }
 
     /// Lists the server's resource templates, all pages.
@@ -88,8 +88,8 @@ impl Client {
 /// Prompts and completion.
 impl Client {
     /// Lists the server's prompts, page by page.
-    pub fn prompts(&self) -> Items<request::ListPrompts> {
-        Items::new(self.clone())
+    pub fn prompts(&self) -> ItemStream<request::ListPrompts> {
+        ItemStream::new(self.clone())
     }
 
     /// Lists the server's prompts, all pages.
@@ -151,8 +151,8 @@ impl Client {
     }
 
     /// Lists the tasks that the server has for this client (2025-11-25), page by page.
-    pub fn tasks(&self) -> Items<request::ListTasks> {
-        Items::new(self.clone())
+    pub fn tasks(&self) -> ItemStream<request::ListTasks> {
+        ItemStream::new(self.clone())
     }
 
     /// Cancels a task.

@@ -1,7 +1,7 @@
 //! Clients: calls to a server, and handlers for its requests.
 //!
 //! ```text
-//!   Client --> ReconnectingConnection --> LiveConnection --> driver --> server
+//!   Client --> ReconnectingConnection --> NegotiatedConnection --> driver --> server
 //!     |          |                          one connection, until it is lost
 //!     |          +-- replaces a lost connection when a call needs one
 //!     +--> Call --> PendingResult --> CallFlow: the requests of one call
@@ -38,7 +38,7 @@ use steadfast_model::notification::Notification;
 use steadfast_model::request::Request;
 use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{Method, ProgressToken, Revision};
-use steadfast_proto::connection::Peer;
+use steadfast_proto::connection::PeerInfo;
 
 pub use crate::runtime::connection::notification_handlers::NotificationContext;
 pub use crate::runtime::handler::async_handler::AsyncHandler;
@@ -47,21 +47,21 @@ pub use call::Call;
 pub use call::canceller::Canceller;
 pub use call::outcome::{CallOutcome, UnknownOutcome};
 pub use call::pending::PendingResult;
-pub use call::progress::{ProgressStream, RunningCall};
+pub use call::progress::{CallHandle, ProgressStream};
 pub use connection::connect::ConnectBuilder;
 pub use connection::opening::NegotiationMode;
 pub use connection::reconnect::Reconnect;
-pub use connection::target::{Connector, Target};
+pub use connection::target::{ConnectTarget, TransportConnector};
 pub use handlers::ClientContext;
-pub use listing::{Items, Listing};
-pub use notifications::changes::{Change, Changes};
-pub use notifications::logs::Logs;
+pub use listing::{ItemStream, Listing};
+pub use notifications::changes::{Change, ChangeStream};
+pub use notifications::logs::LogStream;
 
 pub use handlers::capabilities::complete_form;
 
 use crate::error::{Error, Outcome};
 use crate::runtime::Runtime;
-use cache::{ClientCache, ConnectionProtocol};
+use cache::{ClientCache, RevisionAndTransport};
 use connection::reconnecting::ReconnectingConnection;
 
 /// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
@@ -109,8 +109,8 @@ impl ClientInner {
         ProgressToken(self.next_token.fetch_add(1, Ordering::Relaxed).into())
     }
 
-    fn wire_format(&self, revision: Revision) -> ConnectionProtocol {
-        ConnectionProtocol { revision, over_http: self.over_http }
+    fn wire_format(&self, revision: Revision) -> RevisionAndTransport {
+        RevisionAndTransport { revision, over_http: self.over_http }
     }
 
     fn cache(&self) -> &Arc<ClientCache> {
@@ -133,7 +133,7 @@ impl Client {
     /// a function that opens a transport, or a URL (feature `http-client`).
     ///
     /// [`transport::child::Command`]: crate::transport::child::Command
-    pub fn connect<Via>(target: impl Target<Via>) -> ConnectBuilder {
+    pub fn connect<Via>(target: impl ConnectTarget<Via>) -> ConnectBuilder {
         ConnectBuilder::new(target)
     }
 
@@ -143,7 +143,7 @@ impl Client {
     }
 
     /// The name, version and capabilities of the server, as of the last time that the client connected.
-    pub fn server(&self) -> Arc<Peer> {
+    pub fn server(&self) -> Arc<PeerInfo> {
         Arc::clone(&self.inner.connection.live().peer)
     }
 

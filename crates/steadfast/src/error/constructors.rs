@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use steadfast_model::{ClientCapabilities, ErrorObject, Revision, code};
 
-use super::{Error, ErrorKind, Inner, Outcome};
+use super::{Error, ErrorInner, ErrorKind, Outcome};
 
 /// Errors that a handler may return: each is sent as a JSON-RPC error.
 impl Error {
@@ -121,7 +121,7 @@ impl Error {
             object.code = code::INTERNAL_ERROR;
         }
         let (kind, outcome) = (ErrorKind::Unsupported, Outcome::NotSent);
-        Self(Box::new(Inner { kind, outcome, peer_fault: false, object, source: None }))
+        Self(Box::new(ErrorInner { kind, outcome, peer_fault: false, object, source: None }))
     }
 
     /// The two sides have no revision in common, or the handshake failed.
@@ -242,6 +242,6 @@ impl Error {
     /// An error that was found on this side: the peer sees an internal error, because the reserved codes are not for it.
     fn local(kind: ErrorKind, outcome: Outcome, message: impl Into<Cow<'static, str>>) -> Self {
         let object = ErrorObject::new(code::INTERNAL_ERROR, message);
-        Self(Box::new(Inner { kind, outcome, peer_fault: false, object, source: None }))
+        Self(Box::new(ErrorInner { kind, outcome, peer_fault: false, object, source: None }))
     }
 }

@@ -46,7 +46,7 @@ pub enum ErrorKind {
 /// Whose fault an [`Error`](crate::Error) is: who has to change something so that it does not happen again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum FaultParty {
     /// This program.
     Local,
     /// The program at the other end.

@@ -15,9 +15,9 @@ use std::fmt;
 
 use steadfast_model::{ErrorObject, code};
 
-pub use kind::{ErrorKind, Fault, Outcome};
+pub use kind::{ErrorKind, FaultParty, Outcome};
 
-type Source = Box<dyn StdError + Send + Sync>;
+type ErrorSource = Box<dyn StdError + Send + Sync>;
 
 /// The member of an error's `data` that has the HTTP status, for a server that answered with a status and no JSON-RPC error.
 pub(crate) const HTTP_STATUS: &str = "httpStatus";
@@ -37,15 +37,15 @@ pub(crate) const HTTP_STATUS: &str = "httpStatus";
 ///     Ok(std::fs::read_to_string(path)?) // a failure of the tool
 /// }
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorInner>);
 
-struct Inner {
+struct ErrorInner {
     kind: ErrorKind,
     outcome: Outcome,
     /// It is the peer's fault, whatever the kind.
     peer_fault: bool,
     object: ErrorObject,
-    source: Option<Source>,
+    source: Option<ErrorSource>,
 }
 
 /// What is known about an error.
@@ -67,25 +67,25 @@ impl Error {
     }
 
     /// Whose fault it is.
-    pub fn fault(&self) -> Fault {
+    pub fn fault(&self) -> FaultParty {
         match self.0.kind {
-            _ if self.0.peer_fault => Fault::Peer,
-            ErrorKind::Handler if self.0.object.code == code::INTERNAL_ERROR => Fault::Local,
+            _ if self.0.peer_fault => FaultParty::Peer,
+            ErrorKind::Handler if self.0.object.code == code::INTERNAL_ERROR => FaultParty::Local,
             ErrorKind::Limit | ErrorKind::Encode | ErrorKind::Unsendable | ErrorKind::Usage | ErrorKind::Unanswered => {
-                Fault::Local
+                FaultParty::Local
             }
             ErrorKind::Handler
             | ErrorKind::Refused
             | ErrorKind::Unsupported
             | ErrorKind::Incompatible
             | ErrorKind::Decode
-            | ErrorKind::InvalidOutput => Fault::Peer,
+            | ErrorKind::InvalidOutput => FaultParty::Peer,
             ErrorKind::Closed
             | ErrorKind::TimedOut
             | ErrorKind::Cancelled
             | ErrorKind::Transport
             | ErrorKind::Declined
-            | ErrorKind::Dismissed => Fault::Environment,
+            | ErrorKind::Dismissed => FaultParty::Environment,
         }
     }
 
@@ -112,7 +112,7 @@ impl Error {
 impl From<ErrorObject> for Error {
     fn from(object: ErrorObject) -> Self {
         let (kind, outcome) = (ErrorKind::Handler, Outcome::NotSent);
-        Self(Box::new(Inner { kind, outcome, peer_fault: false, object, source: None }))
+        Self(Box::new(ErrorInner { kind, outcome, peer_fault: false, object, source: None }))
     }
 }
 
@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn every_error_has_a_fault() {
-        assert_eq!(Error::invalid_params("x").fault(), Fault::Peer);
-        assert_eq!(Error::internal("x").fault(), Fault::Local);
-        assert_eq!(Error::closed(Outcome::Unknown).fault(), Fault::Environment);
-        assert_eq!(Error::usage("x").fault(), Fault::Local);
+        assert_eq!(Error::invalid_params("x").fault(), FaultParty::Peer);
+        assert_eq!(Error::internal("x").fault(), FaultParty::Local);
+        assert_eq!(Error::closed(Outcome::Unknown).fault(), FaultParty::Environment);
+        assert_eq!(Error::usage("x").fault(), FaultParty::Local);
     }
 
     #[test]

@@ -37,21 +37,21 @@ pub use connection::engine::ConnectionEnd;
 
 pub(crate) use bounded_queue::LossyChannel;
 pub(crate) use connection::calls::{CallOptions, CallSlot, OnProgress, PendingCall, progress_bytes};
-pub(crate) use connection::driver::{Driver, ExitReason};
-pub(crate) use connection::engine::{DispatchResult, Engine, Service};
+pub(crate) use connection::driver::{Driver, PeerExitReason};
+pub(crate) use connection::engine::{ConnectionEngine, DispatchResult, InboundService};
 pub(crate) use connection::exchange::Exchange;
 #[cfg(feature = "http")]
-pub(crate) use connection::exchange::ExchangeGuard;
-pub(crate) use connection::mailbox::{DriverCommand, Mailbox};
+pub(crate) use connection::exchange::ExchangeDropGuard;
+pub(crate) use connection::mailbox::{DriverCommand, DriverMailbox};
 pub(crate) use connection::notification_handlers::PeerNotification;
 pub(crate) use connection::notifications::PendingNotifications;
 #[cfg(feature = "http-client")]
 pub(crate) use handler::catch_panic::drop_catching_panics;
 pub(crate) use handler::catch_panic::poll_catching_panics;
-pub(crate) use handler::execution::{Execution, ShieldFuture};
-pub(crate) use handler::input_rounds::{InputRequestStatus, InputRounds, RoundState, RoundStore};
-pub(crate) use handler::launch::Job;
-pub(crate) use handler::prepared::{EncodeOutput, PreparedHandler};
+pub(crate) use handler::execution::{HandlerExecution, ShieldFuture};
+pub(crate) use handler::input_rounds::{HandlerInputs, InputRequestStatus, RoundState, RoundStore};
+pub(crate) use handler::launch::HandlerJob;
+pub(crate) use handler::prepared::{OutputEncoder, PreparedHandler};
 #[cfg(feature = "http-client")]
 pub(crate) use log::{PeerLogRecord, RateLimitedLog};
 #[cfg(feature = "http")]

@@ -11,7 +11,7 @@ use tokio::runtime::{Handle, Id};
 use tokio::time::Sleep;
 
 use super::threads::blocking_pool::{BlockingPool, WeakBlockingPool};
-use super::threads::watchdog::{PollGuard, Watchdog};
+use super::threads::watchdog::{HandlerPollGuard, WorkerWatchdog};
 use super::{Runtime, RuntimeTask, Timer};
 
 /// A tokio runtime for handlers. Cheap to clone.
@@ -23,14 +23,14 @@ pub struct TokioRuntime {
     handle: Handle,
     origin: Instant,
     blocking_pool: BlockingPool,
-    watchdog: Arc<Watchdog>,
+    watchdog: Arc<WorkerWatchdog>,
 }
 
 /// What the connections in one tokio runtime share, for as long as one of them exists.
 struct SharedServices {
     id: Id,
     blocking_pool: WeakBlockingPool,
-    watchdog: Weak<Watchdog>,
+    watchdog: Weak<WorkerWatchdog>,
 }
 
 static SHARED: Mutex<Vec<SharedServices>> = Mutex::new(Vec::new());
@@ -55,7 +55,7 @@ impl TokioRuntime {
         let known = shared.iter().find(|shared| shared.id == handle.id());
         let known = known.and_then(|known| Some((known.blocking_pool.upgrade()?, known.watchdog.upgrade()?)));
         let (blocking_pool, watchdog) = known.unwrap_or_else(|| {
-            let (blocking_pool, watchdog) = (BlockingPool::default(), Watchdog::start(handle.clone()));
+            let (blocking_pool, watchdog) = (BlockingPool::default(), WorkerWatchdog::start(handle.clone()));
             let (id, weak) = (handle.id(), blocking_pool.downgrade());
             shared.push(SharedServices { id, blocking_pool: weak, watchdog: Arc::downgrade(&watchdog) });
             (blocking_pool, watchdog)
@@ -84,7 +84,7 @@ impl TokioRuntime {
     }
 
     /// Has the watchdog watch a poll of a handler, until the guard is dropped.
-    pub(super) fn watch_poll(&self) -> PollGuard<'_> {
+    pub(super) fn watch_poll(&self) -> HandlerPollGuard<'_> {
         self.watchdog.watch_poll()
     }
 

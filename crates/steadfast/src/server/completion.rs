@@ -99,20 +99,20 @@ mod sealed {
 
 /// Marks a completer that takes the typed text.
 #[derive(Debug)]
-pub struct TakesTyped;
+pub struct TakesText;
 /// Marks a completer that takes the typed text and the other arguments.
 #[derive(Debug)]
-pub struct TakesTypedAndContext;
+pub struct TakesTextAndArguments;
 /// Marks a completer that takes the typed text, the other arguments and the context of the request.
 #[derive(Debug)]
 pub struct TakesRequest;
 /// Marks a list of values.
 #[derive(Debug)]
-pub struct ByPrefix<S>(PhantomData<S>);
+pub struct PrefixCompletion<S>(PhantomData<S>);
 
-impl<Function, Out> sealed::Sealed<TakesTyped> for Function where Function: Fn(String) -> Out {}
+impl<Function, Out> sealed::Sealed<TakesText> for Function where Function: Fn(String) -> Out {}
 
-impl<Function, Out> Completer<TakesTyped> for Function
+impl<Function, Out> Completer<TakesText> for Function
 where
     Function: Fn(String) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
@@ -124,9 +124,10 @@ where
     }
 }
 
-impl<Function, Out> sealed::Sealed<TakesTypedAndContext> for Function where Function: Fn(String, CompleteContext) -> Out {}
+impl<Function, Out> sealed::Sealed<TakesTextAndArguments> for Function where Function: Fn(String, CompleteContext) -> Out
+{}
 
-impl<Function, Out> Completer<TakesTypedAndContext> for Function
+impl<Function, Out> Completer<TakesTextAndArguments> for Function
 where
     Function: Fn(String, CompleteContext) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
@@ -153,25 +154,25 @@ where
     }
 }
 
-impl<S> sealed::Sealed<ByPrefix<S>> for Vec<S> {}
+impl<S> sealed::Sealed<PrefixCompletion<S>> for Vec<S> {}
 
-impl<S: AsRef<str> + Send + Sync + 'static> Completer<ByPrefix<S>> for Vec<S> {
+impl<S: AsRef<str> + Send + Sync + 'static> Completer<PrefixCompletion<S>> for Vec<S> {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         Box::pin(std::future::ready(by_prefix(self, &typed).into_completion_reply()))
     }
 }
 
-impl<S, const N: usize> sealed::Sealed<ByPrefix<S>> for [S; N] {}
+impl<S, const N: usize> sealed::Sealed<PrefixCompletion<S>> for [S; N] {}
 
-impl<S: AsRef<str> + Send + Sync + 'static, const N: usize> Completer<ByPrefix<S>> for [S; N] {
+impl<S: AsRef<str> + Send + Sync + 'static, const N: usize> Completer<PrefixCompletion<S>> for [S; N] {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         Box::pin(std::future::ready(by_prefix(self, &typed).into_completion_reply()))
     }
 }
 
-impl<S> sealed::Sealed<ByPrefix<S>> for &'static [S] {}
+impl<S> sealed::Sealed<PrefixCompletion<S>> for &'static [S] {}
 
-impl<S: AsRef<str> + Send + Sync + 'static> Completer<ByPrefix<S>> for &'static [S] {
+impl<S: AsRef<str> + Send + Sync + 'static> Completer<PrefixCompletion<S>> for &'static [S] {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         Box::pin(std::future::ready(by_prefix(self, &typed).into_completion_reply()))
     }

@@ -15,7 +15,7 @@ use steadfast_proto::connection::{CancelReason, ProgressReport};
 
 use super::Server;
 use crate::error::{Error, Outcome};
-use crate::runtime::{CallOptions, DriverCommand, Execution, PendingCall, ShieldFuture};
+use crate::runtime::{CallOptions, DriverCommand, HandlerExecution, PendingCall, ShieldFuture};
 
 /// A handler's access to its request.
 ///
@@ -39,7 +39,7 @@ use crate::runtime::{CallOptions, DriverCommand, Execution, PendingCall, ShieldF
 /// ```
 #[derive(Clone)]
 pub struct Context {
-    execution: Option<Arc<Execution>>,
+    execution: Option<Arc<HandlerExecution>>,
     server: Option<Server>,
 }
 
@@ -48,7 +48,7 @@ pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// The sender of the request.
 impl Context {
-    pub(crate) fn new(execution: Arc<Execution>, server: &Server) -> Self {
+    pub(crate) fn new(execution: Arc<HandlerExecution>, server: &Server) -> Self {
         Self { execution: Some(execution), server: Some(server.clone()) }
     }
 
@@ -63,7 +63,7 @@ impl Context {
         self.execution.as_ref().map_or_else(|| RequestId::from("detached"), |execution| execution.id.clone())
     }
 
-    /// The authenticated sender of the request: the result of `HttpOptions::identify`, or what a layer in front of the
+    /// The authenticated sender of the request: the result of `HttpServerOptions::identify`, or what a layer in front of the
     /// HTTP service, such as `BearerLayer` of `steadfast-auth`, left in the extensions of the HTTP request. `None` on
     /// stdio.
     ///
@@ -211,8 +211,8 @@ impl Context {
     pub async fn shield<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
         let Some(execution) = &self.execution else { return future.await };
         let Some(guard) = execution.start_shield() else { return future.await };
-        let slot = Arc::new(Mutex::new(ShieldValue { value: None, sender_dropped: false, waker: None }));
-        let sender = ShieldSender(Arc::clone(&slot));
+        let slot = Arc::new(Mutex::new(ShieldResultSlot { value: None, sender_dropped: false, waker: None }));
+        let sender = ShieldResultSender(Arc::clone(&slot));
         let shielded = async move {
             let value = future.await;
             sender.send(value);
@@ -239,22 +239,22 @@ impl Context {
 }
 
 /// The slot through which a shielded future passes its value to the handler.
-struct ShieldValue<T> {
+struct ShieldResultSlot<T> {
     value: Option<T>,
     sender_dropped: bool,
     waker: Option<Waker>,
 }
 
 /// The sending side; dropping it without a value wakes the receiver, which then panics.
-struct ShieldSender<T>(Arc<Mutex<ShieldValue<T>>>);
+struct ShieldResultSender<T>(Arc<Mutex<ShieldResultSlot<T>>>);
 
-impl<T> ShieldSender<T> {
+impl<T> ShieldResultSender<T> {
     fn send(&self, value: T) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).value = Some(value);
     }
 }
 
-impl<T> Drop for ShieldSender<T> {
+impl<T> Drop for ShieldResultSender<T> {
     fn drop(&mut self) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slot.sender_dropped = true;
@@ -352,7 +352,7 @@ impl Context {
     }
 
     /// The request that this context belongs to.
-    pub(super) fn execution(&self) -> Option<&Arc<Execution>> {
+    pub(super) fn execution(&self) -> Option<&Arc<HandlerExecution>> {
         self.execution.as_ref()
     }
 }
@@ -367,7 +367,7 @@ impl fmt::Debug for Context {
 /// What the client says about itself. Nothing of it is verified.
 #[derive(Clone, Copy)]
 pub struct ClientInfo<'a> {
-    execution: Option<&'a Execution>,
+    execution: Option<&'a HandlerExecution>,
 }
 
 impl<'a> ClientInfo<'a> {

@@ -35,7 +35,7 @@ pub use context::{ClientInfo, Context};
 pub use input::ask::Ask;
 pub use input::elicit::{Elicit, ElicitOutcome};
 pub use input::form::Form;
-pub use input::need::Need;
+pub use input::need::RequiredCapability;
 pub use input::seal::StateKeys;
 pub use prompt::reply::{IntoPromptReply, PromptReply};
 pub use prompt::{PromptBuilder, ServerPrompt};
@@ -50,20 +50,20 @@ pub use tool::reply::{IntoToolReply, Structured};
 pub use tool::{ServerTool, ToolBuilder};
 
 #[cfg(feature = "http")]
-pub(crate) use dispatch::ServerService;
+pub(crate) use dispatch::ServerInboundService;
 pub(crate) use registry::{Catalog, CatalogItem, LiveCatalog};
 #[cfg(feature = "http")]
 pub(crate) use serve::signals::listen as listen_for_signals;
 #[cfg(feature = "http")]
 pub(crate) use serve::start_failed;
-pub(crate) use subscriptions::watch::{ServerChange, Watcher};
-pub(crate) use tool::arguments::Arguments;
+pub(crate) use subscriptions::watch::{ServerChange, ServerChangeCallback};
+pub(crate) use tool::arguments::RawArguments;
 
-use subscriptions::watch::Watchers;
+use subscriptions::watch::ServerChangeWatchers;
 
 use crate::error::Error;
-use dispatch::layer::{Layer, RequireTasksExtension};
-use tasks::{TaskMode, TaskRoutes, TaskSettings, TaskSetup, Tasks};
+use dispatch::layer::{RequestInterceptor, RequireTasksExtension};
+use tasks::{ServerTasks, TaskMode, TaskRoutes, TaskSettings, TaskSetup};
 use vendor::VendorHandlers;
 
 /// A server: its name and version, and its tools, prompts and resources. Cheap to clone; all clones are the same
@@ -82,10 +82,10 @@ use vendor::VendorHandlers;
 /// ```
 #[derive(Clone)]
 pub struct Server {
-    inner: Arc<Inner>,
+    inner: Arc<ServerInner>,
 }
 
-struct Inner {
+struct ServerInner {
     settings: ServerSettings,
     common_members: CommonMembers,
     tools: LiveCatalog<ServerTool>,
@@ -93,10 +93,10 @@ struct Inner {
     resources: LiveCatalog<ServerResource>,
     resource_templates: LiveCatalog<ServerResourceTemplate>,
     /// Created by the first task, or the first request about one.
-    tasks: OnceLock<Arc<Tasks>>,
-    watchers: Arc<Watchers>,
+    tasks: OnceLock<Arc<ServerTasks>>,
+    watchers: Arc<ServerChangeWatchers>,
     /// What runs before every request is routed, in this order.
-    layers: Vec<Arc<dyn Layer>>,
+    layers: Vec<Arc<dyn RequestInterceptor>>,
 }
 
 /// The tools, prompts and resources of a server.
@@ -184,11 +184,11 @@ impl Server {
     }
 
     /// The tasks of the server. Only code that is reached through [`TaskRoutes`] calls this.
-    pub(crate) fn tasks(&self) -> &Arc<Tasks> {
-        let Inner { settings, watchers, tasks, .. } = &*self.inner;
+    pub(crate) fn tasks(&self) -> &Arc<ServerTasks> {
+        let ServerInner { settings, watchers, tasks, .. } = &*self.inner;
         tasks.get_or_init(|| {
             let setup = settings.tasks.get_or_init(|| TaskSetup::new(TaskSettings::default()));
-            Arc::new(Tasks::new(setup.settings.clone(), Arc::clone(watchers)))
+            Arc::new(ServerTasks::new(setup.settings.clone(), Arc::clone(watchers)))
         })
     }
 
@@ -213,7 +213,7 @@ impl Server {
     }
 
     /// What runs before every request is routed, in this order.
-    pub(crate) fn layers(&self) -> &[Arc<dyn Layer>] {
+    pub(crate) fn layers(&self) -> &[Arc<dyn RequestInterceptor>] {
         &self.inner.layers
     }
 
@@ -285,7 +285,7 @@ impl Server {
     }
 
     /// Has `watcher` called after each change, until the last `Arc` of it is dropped.
-    pub(crate) fn watch(&self, watcher: &Arc<Watcher>) {
+    pub(crate) fn watch(&self, watcher: &Arc<ServerChangeCallback>) {
         self.inner.watchers.add(watcher);
     }
 
@@ -302,8 +302,8 @@ impl Server {
     fn assemble(settings: ServerSettings, items: ServerItems) -> Self {
         let common_members = CommonMembers::of_server(&settings.info).with_cache(settings.cache);
         let page_size = settings.page_size;
-        let watchers: Arc<Watchers> = Arc::default();
-        let inner = Inner {
+        let watchers: Arc<ServerChangeWatchers> = Arc::default();
+        let inner = ServerInner {
             tools: LiveCatalog::new(items.tools, page_size),
             prompts: LiveCatalog::new(items.prompts, page_size),
             resources: LiveCatalog::new(items.resources, page_size),

@@ -10,13 +10,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
-pub use super::input::need::Need;
+pub use super::input::need::RequiredCapability;
 use super::prompt::reply::IntoPromptReply;
 use super::prompt::{PromptBuilder, ServerPrompt, described_argument};
 use super::resource::reply::IntoResourceReply;
 use super::resource::template::{ResourceTemplateBuilder, ServerResourceTemplate};
 use super::resource::{ResourceBuilder, ServerResource};
-pub use super::tool::parameters::Parameters;
+pub use super::tool::parameters::ParameterTuple;
 use super::tool::parameters::may_be_absent;
 use super::tool::reply::IntoToolReply;
 pub use super::tool::schema::Properties;
@@ -31,7 +31,7 @@ pub fn async_handler<P, F, Out>(
     function: F,
 ) -> ServerTool
 where
-    P: Parameters,
+    P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
     Out::Output: IntoToolReply,
@@ -47,7 +47,7 @@ pub fn blocking_handler_of<P, F, Out>(
     function: F,
 ) -> ServerTool
 where
-    P: Parameters,
+    P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: IntoToolReply + 'static,
 {
@@ -62,7 +62,7 @@ pub fn prompt_argument(name: &str, description: &str, required: bool) -> PromptA
 /// Completes a prompt whose parameters are decoded by name, with an `async` handler.
 pub fn prompt_on_workers<P, F, Out>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> ServerPrompt
 where
-    P: Parameters,
+    P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
     Out::Output: IntoPromptReply,
@@ -73,7 +73,7 @@ where
 /// Completes a prompt whose parameters are decoded by name, with a blocking handler.
 pub fn prompt_on_threads<P, F, Out>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> ServerPrompt
 where
-    P: Parameters,
+    P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: IntoPromptReply,
 {
@@ -87,7 +87,7 @@ pub fn resource_on_workers<P, F, Out>(
     function: F,
 ) -> ServerResource
 where
-    P: Parameters,
+    P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
     Out::Output: IntoResourceReply,
@@ -102,7 +102,7 @@ pub fn resource_on_threads<P, F, Out>(
     function: F,
 ) -> ServerResource
 where
-    P: Parameters,
+    P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: IntoResourceReply,
 {
@@ -116,7 +116,7 @@ pub fn template_on_workers<P, F, Out>(
     function: F,
 ) -> ServerResourceTemplate
 where
-    P: Parameters,
+    P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
     Out::Output: IntoResourceReply,
@@ -131,7 +131,7 @@ pub fn template_on_threads<P, F, Out>(
     function: F,
 ) -> ServerResourceTemplate
 where
-    P: Parameters,
+    P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
     Out: IntoResourceReply,
 {
@@ -149,12 +149,12 @@ pub fn is_required<T: DeserializeOwned>() -> bool {
     label = "not readable from a string",
     note = "derive `serde::Deserialize` for it"
 )]
-pub trait PromptParameter: DeserializeOwned + Send + 'static {}
+pub trait FromPromptArgument: DeserializeOwned + Send + 'static {}
 
-impl<T: DeserializeOwned + Send + 'static> PromptParameter for T {}
+impl<T: DeserializeOwned + Send + 'static> FromPromptArgument for T {}
 
 /// Makes the compiler report the error at the type, and not in the middle of generated code.
-pub const fn assert_prompt_parameter<T: PromptParameter>() {}
+pub const fn assert_prompt_parameter<T: FromPromptArgument>() {}
 
 /// A type that can be a variable of a resource's URI.
 #[diagnostic::on_unimplemented(
@@ -162,12 +162,12 @@ pub const fn assert_prompt_parameter<T: PromptParameter>() {}
     label = "not readable from a string",
     note = "derive `serde::Deserialize` for it"
 )]
-pub trait ResourceParameter: DeserializeOwned + Send + 'static {}
+pub trait FromUriVariable: DeserializeOwned + Send + 'static {}
 
-impl<T: DeserializeOwned + Send + 'static> ResourceParameter for T {}
+impl<T: DeserializeOwned + Send + 'static> FromUriVariable for T {}
 
 /// Makes the compiler report the error at the type, and not in the middle of generated code.
-pub const fn assert_resource_parameter<T: ResourceParameter>() {}
+pub const fn assert_resource_parameter<T: FromUriVariable>() {}
 
 /// A type that can be a parameter of a tool.
 #[diagnostic::on_unimplemented(
@@ -175,31 +175,31 @@ pub const fn assert_resource_parameter<T: ResourceParameter>() {}
     label = "not readable from JSON",
     note = "derive `serde::Deserialize` and `schemars::JsonSchema` for it"
 )]
-pub trait Parameter: DeserializeOwned + schemars::JsonSchema + Send + 'static {}
+pub trait ToolParameter: DeserializeOwned + schemars::JsonSchema + Send + 'static {}
 
-impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> Parameter for T {}
+impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> ToolParameter for T {}
 
 /// Makes the compiler report the error at the type, and not in the middle of generated code.
-pub const fn assert_parameter<T: Parameter>() {}
+pub const fn assert_parameter<T: ToolParameter>() {}
 
 /// A default value that may or may not be `Serialize`: the inherent method is called if it is, and the method of the
 /// trait otherwise.
 #[derive(Debug)]
-pub struct DefaultValue<'a, T>(pub &'a T);
+pub struct DefaultJson<'a, T>(pub &'a T);
 
-impl<T: Serialize> DefaultValue<'_, T> {
+impl<T: Serialize> DefaultJson<'_, T> {
     /// The value as JSON.
     pub fn json(&self) -> Option<Value> {
         serde_json::to_value(self.0).ok()
     }
 }
 
-/// The fallback of [`DefaultValue`].
-pub trait DefaultWithoutJson {
+/// The fallback of [`DefaultJson`].
+pub trait DefaultJsonFallback {
     /// No JSON.
     fn json(&self) -> Option<Value> {
         None
     }
 }
 
-impl<T> DefaultWithoutJson for DefaultValue<'_, T> {}
+impl<T> DefaultJsonFallback for DefaultJson<'_, T> {}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use steadfast_model::{CallToolResult, Content, Icon, JsonObject, Meta, code};
 
 use super::*;
-use crate::runtime::Job;
+use crate::runtime::HandlerJob;
 
 fn ready(name: &str) -> ServerTool {
     ServerTool::new(name).handler(|| async { true })
@@ -55,8 +55,8 @@ async fn a_blocking_handler_takes_the_same() {
     assert_eq!(called(&ServerTool::new("t").blocking_handler(|_: Context| "context"), json!({})).await, "context");
     let tool = ServerTool::new("t").blocking_handler(|| "nothing");
     assert_eq!(called(&tool, json!({})).await, "nothing");
-    assert!(matches!(tool.start(Arguments::none(), Context::detached()), Job::Blocking(_)));
-    assert!(matches!(ready("t").start(Arguments::none(), Context::detached()), Job::Future(_)));
+    assert!(matches!(tool.start(RawArguments::none(), Context::detached()), HandlerJob::Blocking(_)));
+    assert!(matches!(ready("t").start(RawArguments::none(), Context::detached()), HandlerJob::Future(_)));
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn nothing_runs_before_the_run_is_polled() {
     let tool = ServerTool::new("t").handler(|| async {
         CALLS.fetch_add(1, Ordering::Relaxed);
     });
-    drop(tool.start(Arguments::none(), Context::detached()));
+    drop(tool.start(RawArguments::none(), Context::detached()));
     assert_eq!(CALLS.load(Ordering::Relaxed), 0);
 }
 
@@ -290,7 +290,7 @@ fn a_definition_of_another_server_is_not_changed() {
 fn watchers_are_called_after_each_change_until_they_are_dropped() {
     let server = Server::builder("s", "1").build();
     let count = Arc::new(AtomicUsize::new(0));
-    let watcher: Arc<Watcher> = {
+    let watcher: Arc<ServerChangeCallback> = {
         let (count, server) = (Arc::clone(&count), server.clone());
         Arc::new(move |change| {
             assert!(matches!(change, ServerChange::Tools), "{change:?}");
@@ -308,7 +308,7 @@ fn watchers_are_called_after_each_change_until_they_are_dropped() {
     drop(watcher);
     server.add_tool(ready("b"));
     assert_eq!(count.load(Ordering::Relaxed), 3);
-    server.watch(&(Arc::new(|_: &ServerChange| ()) as Arc<Watcher>));
+    server.watch(&(Arc::new(|_: &ServerChange| ()) as Arc<ServerChangeCallback>));
     assert_eq!(server.inner.watchers.len(), 1, "dead watchers are forgotten");
 }
 

@@ -46,7 +46,7 @@ pub trait Transport: Send + 'static {
 
     /// Completes when the peer has closed one direction, even while nothing is read or written. Each direction is reported at
     /// most once; after that, and on transports that cannot know, this is `Pending`.
-    fn poll_hangup(&mut self, _cx: &mut Context<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, _cx: &mut Context<'_>) -> Poll<HangupDirection> {
         Poll::Pending
     }
 
@@ -80,7 +80,7 @@ pub trait Transport: Send + 'static {
 /// A direction that the peer has closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Hangup {
+pub enum HangupDirection {
     /// The peer closed its sending end. Bytes that it sent before may still be unread.
     Input,
     /// The peer does not read our output any more.
@@ -100,7 +100,7 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
         (**self).poll_flush(cx)
     }
 
-    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         (**self).poll_hangup(cx)
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::{Hangup, Transport};
+use super::{HangupDirection, Transport};
 
 /// Makes a test fail that would hang. The timeout is long because these tests do not measure speed.
 pub(super) async fn settle<T>(future: impl Future<Output = T>) -> T {
@@ -55,7 +55,7 @@ pub(super) async fn write_all(transport: &mut impl Transport, mut bytes: &[u8]) 
     settle(poll_fn(|cx| transport.poll_flush(cx))).await
 }
 
-pub(super) async fn hangup(transport: &mut impl Transport) -> Hangup {
+pub(super) async fn hangup(transport: &mut impl Transport) -> HangupDirection {
     settle(poll_fn(|cx| transport.poll_hangup(cx))).await
 }
 

@@ -6,17 +6,17 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::limits;
-use super::schema_cost::{Node, check_limit};
+use super::schema_cost::{SubschemaNode, check_limit};
 
 /// Finds the targets of references by name.
-pub(super) struct Document<'a> {
+pub(super) struct SchemaIndex<'a> {
     root: &'a Value,
     /// Schemas with an `$id`, by the last segment of its path. The base URI does not matter here.
     identified: HashMap<&'a str, Vec<&'a Value>>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> SchemaIndex<'a> {
     /// Indexes a schema; an error if it is too long or nested too deeply. Never recurses.
     pub(super) fn of(root: &'a Value) -> Result<Self, String> {
         let mut document = Self { root, identified: HashMap::new(), anchors: HashMap::new() };
@@ -56,13 +56,13 @@ impl<'a> Document<'a> {
     }
 
     /// Everything that a reference in `resource` may refer to.
-    pub(super) fn targets(&self, reference: &str, resource: &'a Value) -> Vec<Node<'a>> {
+    pub(super) fn targets(&self, reference: &str, resource: &'a Value) -> Vec<SubschemaNode<'a>> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let resources = self.resources(uri, resource);
         let fragment = percent_decode(fragment);
         if !fragment.is_empty() && !fragment.starts_with('/') {
             let found = self.anchors.get(&*fragment).into_iter().flatten();
-            return found.map(|schema| Node { schema, resource }).collect();
+            return found.map(|schema| SubschemaNode { schema, resource }).collect();
         }
         let mut found = schemas_at(&resources, &fragment);
         if found.is_empty() {
@@ -84,9 +84,9 @@ impl<'a> Document<'a> {
     }
 }
 
-fn schemas_at<'a>(resources: &[&'a Value], pointer: &str) -> Vec<Node<'a>> {
+fn schemas_at<'a>(resources: &[&'a Value], pointer: &str) -> Vec<SubschemaNode<'a>> {
     let found = resources.iter().filter_map(|resource| Some((*resource, resource.pointer(pointer)?)));
-    found.map(|(resource, schema)| Node { schema, resource }).collect()
+    found.map(|(resource, schema)| SubschemaNode { schema, resource }).collect()
 }
 
 fn last_segment(uri: &str) -> &str {

@@ -6,7 +6,7 @@
 
 use serde_json::{Number, Value};
 use steadfast_model::error::excerpt;
-use steadfast_model::{FormKind, FormSchema, JsonObject};
+use steadfast_model::{FormFieldKind, FormSchema, JsonObject};
 
 /// Checks the answer to a form. Optional fields that are `null` are removed.
 ///
@@ -28,9 +28,9 @@ pub(crate) fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), S
     Ok(())
 }
 
-fn check_field(kind: &FormKind, value: &Value) -> Result<(), String> {
+fn check_field(kind: &FormFieldKind, value: &Value) -> Result<(), String> {
     match kind {
-        FormKind::Text { min_length, max_length, format, .. } => {
+        FormFieldKind::Text { min_length, max_length, format, .. } => {
             let text = value.as_str().ok_or("must be a string")?;
             check_count(text.chars().count(), *min_length, *max_length, "characters")?;
             match format.as_deref() {
@@ -38,16 +38,16 @@ fn check_field(kind: &FormKind, value: &Value) -> Result<(), String> {
                 _ => Ok(()),
             }
         }
-        FormKind::Number { integer, minimum, maximum, .. } => {
+        FormFieldKind::Number { integer, minimum, maximum, .. } => {
             let number = value.as_number().ok_or("must be a number")?;
             check_number(number, *integer, minimum.as_ref(), maximum.as_ref())
         }
-        FormKind::Boolean { .. } => value.as_bool().map(drop).ok_or_else(|| "must be true or false".to_owned()),
-        FormKind::Choice { options, .. } => {
+        FormFieldKind::Boolean { .. } => value.as_bool().map(drop).ok_or_else(|| "must be true or false".to_owned()),
+        FormFieldKind::Choice { options, .. } => {
             let chosen = value.as_str().ok_or("must be one of the options")?;
             check_option(options.iter().any(|option| option.value == chosen), chosen)
         }
-        FormKind::Choices { options, min_items, max_items, .. } => {
+        FormFieldKind::Choices { options, min_items, max_items, .. } => {
             let chosen = value.as_array().ok_or("must be a list of options")?;
             check_count(chosen.len(), *min_items, *max_items, "options")?;
             chosen.iter().try_for_each(|chosen| {

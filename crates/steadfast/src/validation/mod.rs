@@ -29,17 +29,17 @@ use schema_cost::SchemaCost;
 
 /// A compiled schema.
 #[cfg(feature = "schema-validation")]
-pub(crate) struct Validator {
+pub(crate) struct SchemaValidator {
     compiled: jsonschema::Validator,
     cost: SchemaCost,
 }
 
 /// Without the feature no value of this type exists.
 #[cfg(not(feature = "schema-validation"))]
-pub(crate) enum Validator {}
+pub(crate) enum SchemaValidator {}
 
 #[cfg(feature = "schema-validation")]
-impl Validator {
+impl SchemaValidator {
     /// Compiles a schema; the error says what is wrong with it.
     pub(crate) fn new(schema: &JsonObject) -> Result<Self, String> {
         let schema = Value::Object(schema.clone());
@@ -88,7 +88,7 @@ impl Validator {
 }
 
 #[cfg(not(feature = "schema-validation"))]
-impl Validator {
+impl SchemaValidator {
     /// Always an error, so that no schema is accepted that would not be enforced.
     pub(crate) fn new(_schema: &JsonObject) -> Result<Self, String> {
         Err("checking values against it requires the feature `schema-validation` of the crate `steadfast`, which is disabled: \

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::dialect::Dialect;
-use super::document::Document;
+use super::document::SchemaIndex;
 use super::limits;
 
 /// The cost of a schema that is within the limits.
@@ -25,8 +25,8 @@ pub(super) struct SchemaCost {
 impl SchemaCost {
     /// Measures a schema; the error names the limit that it exceeds.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
-        let document = Document::of(schema)?;
-        let mut walk = Walk { document, done: HashMap::new(), in_progress: HashSet::new(), edges: 0 };
+        let document = SchemaIndex::of(schema)?;
+        let mut walk = SchemaWalk { document, done: HashMap::new(), in_progress: HashSet::new(), edges: 0 };
         let mut cost = Self { chain: 0, branching: 1 };
         walk.run(schema, &mut cost)?;
         Ok(cost)
@@ -35,7 +35,7 @@ impl SchemaCost {
 
 /// How a subschema relates to the one that contains or references it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edge {
+pub(super) enum SubschemaEdge {
     /// It applies to the same value.
     InPlace,
     /// It applies to a part of the value.
@@ -46,12 +46,12 @@ pub(super) enum Edge {
 
 /// A subschema, and the schema resource that its references are relative to.
 #[derive(Clone, Copy)]
-pub(super) struct Node<'a> {
+pub(super) struct SubschemaNode<'a> {
     pub(super) schema: &'a Value,
     pub(super) resource: &'a Value,
 }
 
-impl<'a> Node<'a> {
+impl<'a> SubschemaNode<'a> {
     fn below(self, schema: &'a Value) -> Self {
         let own = schema.get("$id").or_else(|| schema.get("id")).and_then(Value::as_str);
         // `#name` is an anchor of older drafts.
@@ -68,23 +68,23 @@ struct SubschemaTotals {
     branching: usize,
 }
 
-struct Frame<'a> {
+struct SchemaStackFrame<'a> {
     schema: *const Value,
-    edge: Edge,
+    edge: SubschemaEdge,
     totals: SubschemaTotals,
-    remaining: Vec<(Edge, Node<'a>)>,
+    remaining: Vec<(SubschemaEdge, SubschemaNode<'a>)>,
 }
 
-struct Walk<'a> {
-    document: Document<'a>,
+struct SchemaWalk<'a> {
+    document: SchemaIndex<'a>,
     done: HashMap<*const Value, SubschemaTotals>,
     in_progress: HashSet<*const Value>,
     edges: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalk<'a> {
     fn run(&mut self, root: &'a Value, cost: &mut SchemaCost) -> Result<(), String> {
-        let mut stack = vec![self.enter(Edge::Definition, Node { schema: root, resource: root })?];
+        let mut stack = vec![self.enter(SubschemaEdge::Definition, SubschemaNode { schema: root, resource: root })?];
         while let Some(frame) = stack.last_mut() {
             let Some((edge, node)) = frame.remaining.pop() else {
                 let Some(ended) = stack.pop() else { break };
@@ -106,19 +106,19 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn enter(&mut self, edge: Edge, node: Node<'a>) -> Result<Frame<'a>, String> {
+    fn enter(&mut self, edge: SubschemaEdge, node: SubschemaNode<'a>) -> Result<SchemaStackFrame<'a>, String> {
         Dialect::of(node.schema)?;
         let remaining = self.edges_of(node);
         self.edges = self.edges.saturating_add(remaining.len());
         check_limit("subschemas after expanding references", self.edges, limits::EXPANDED)?;
         let address = std::ptr::from_ref(node.schema);
         self.in_progress.insert(address);
-        let reaches_parts = remaining.iter().any(|(edge, _)| *edge == Edge::Part);
+        let reaches_parts = remaining.iter().any(|(edge, _)| *edge == SubschemaEdge::Part);
         let totals = SubschemaTotals { expanded: 1, chain: 1, branching: usize::from(reaches_parts) };
-        Ok(Frame { schema: address, edge, totals, remaining })
+        Ok(SchemaStackFrame { schema: address, edge, totals, remaining })
     }
 
-    fn leave(&mut self, frame: &Frame<'_>, cost: &mut SchemaCost) -> Result<(), String> {
+    fn leave(&mut self, frame: &SchemaStackFrame<'_>, cost: &mut SchemaCost) -> Result<(), String> {
         self.in_progress.remove(&frame.schema);
         self.done.insert(frame.schema, frame.totals);
         check_limit("subschemas", self.done.len(), limits::SUBSCHEMAS)?;
@@ -130,18 +130,18 @@ impl<'a> Walk<'a> {
     }
 
     /// The keywords of all dialects. Keywords that the declared dialect does not have are counted too.
-    fn edges_of(&self, node: Node<'a>) -> Vec<(Edge, Node<'a>)> {
+    fn edges_of(&self, node: SubschemaNode<'a>) -> Vec<(SubschemaEdge, SubschemaNode<'a>)> {
         let mut found = Vec::new();
         let Value::Object(members) = node.schema else { return found };
         for (keyword, value) in members {
             let edge = match keyword.as_str() {
                 "$ref" | "$dynamicRef" | "$recursiveRef" => {
                     let targets = self.document.targets(value.as_str().unwrap_or_default(), node.resource);
-                    found.extend(targets.into_iter().map(|target| (Edge::InPlace, target)));
+                    found.extend(targets.into_iter().map(|target| (SubschemaEdge::InPlace, target)));
                     continue;
                 }
                 "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas" | "dependencies" => {
-                    Edge::InPlace
+                    SubschemaEdge::InPlace
                 }
                 "properties"
                 | "patternProperties"
@@ -152,8 +152,8 @@ impl<'a> Walk<'a> {
                 | "prefixItems"
                 | "additionalItems"
                 | "unevaluatedItems"
-                | "contains" => Edge::Part,
-                "$defs" | "definitions" | "contentSchema" => Edge::Definition,
+                | "contains" => SubschemaEdge::Part,
+                "$defs" | "definitions" | "contentSchema" => SubschemaEdge::Definition,
                 _ => continue,
             };
             let many = matches!(
@@ -173,12 +173,12 @@ impl<'a> Walk<'a> {
 }
 
 impl SubschemaTotals {
-    fn add(&mut self, edge: Edge, other: Self) {
-        if edge == Edge::Definition {
+    fn add(&mut self, edge: SubschemaEdge, other: Self) {
+        if edge == SubschemaEdge::Definition {
             return;
         }
         self.expanded = self.expanded.saturating_add(other.expanded);
-        if edge == Edge::InPlace {
+        if edge == SubschemaEdge::InPlace {
             self.chain = self.chain.max(other.chain.saturating_add(1));
             self.branching = self.branching.saturating_add(other.branching);
         }

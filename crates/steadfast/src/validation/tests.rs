@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn validator(schema: Value) -> Result<Validator, String> {
-    Validator::new(schema.as_object().unwrap())
+fn validator(schema: Value) -> Result<SchemaValidator, String> {
+    SchemaValidator::new(schema.as_object().unwrap())
 }
 
 fn nested(levels: usize, innermost: Value) -> Value {

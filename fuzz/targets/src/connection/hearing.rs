@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use steadfast_model::{CancelledParams, Method, RequestId, Revision};
-use steadfast_proto::connection::{CallEnd, CallKey, CancelReason, Connection, Event, RequestKey, Request};
-use steadfast_proto::envelope::{self, Batch, Message, MalformedMessage, RefusalKind};
-use steadfast_proto::salvage::Shape;
+use steadfast_proto::connection::{CallEnd, CallKey, CancelReason, Connection, ConnectionEvent, RequestKey, Request};
+use steadfast_proto::envelope::{self, Batch, Message, MalformedMessage, MalformedMessageKind};
+use steadfast_proto::salvage::MessageShape;
 
 use super::calls::Calls;
 use super::ledger::Ledger;
@@ -35,7 +35,7 @@ impl Hearing {
 
     /// Enters in the ledger what a message entitles the peer to. `events` are what the connection made of it, and `calls` are
     /// as they were before it.
-    pub(super) fn enter(&self, bytes: &[u8], events: &[Event], calls: &Calls, ledger: &mut Ledger) {
+    pub(super) fn enter(&self, bytes: &[u8], events: &[ConnectionEvent], calls: &Calls, ledger: &mut Ledger) {
         let mut made = Made::of(events);
         let mut enter_one = |message: Result<Message<'_>, MalformedMessage>| {
             let awaited = self.answers(&message).and_then(|id| calls.awaited(id));
@@ -71,8 +71,8 @@ impl Hearing {
         match message {
             Ok(Message::Response { id, .. }) => id.as_ref(),
             Err(MalformedMessage { salvaged, .. }) => {
-                let may_answer = salvaged.shape == Shape::Response
-                    || (salvaged.shape == Shape::Unknown && self.side == Side::Client);
+                let may_answer = salvaged.shape == MessageShape::Response
+                    || (salvaged.shape == MessageShape::Unknown && self.side == Side::Client);
                 salvaged.id.as_ref().filter(|_| may_answer)
             }
             Ok(_) => None,
@@ -100,7 +100,7 @@ impl Hearing {
             Ok(Message::Batch(_)) => ledger.owe_without_id(),
             Err(refusal) if is_never_answered(&refusal) => {}
             Err(refusal) => match refusal.salvaged.id {
-                Some(id) if refusal.salvaged.shape == Shape::Call && !ledger.is_open(&id) => ledger.owe(id),
+                Some(id) if refusal.salvaged.shape == MessageShape::Call && !ledger.is_open(&id) => ledger.owe(id),
                 _ => ledger.owe_without_id(),
             },
         }
@@ -129,8 +129,8 @@ impl Hearing {
 
 /// An answer is not answered, nor is a notification with parameters that are none.
 fn is_never_answered(refusal: &MalformedMessage) -> bool {
-    let notification = refusal.kind == RefusalKind::BadParams && refusal.salvaged.id.is_none();
-    notification || refusal.salvaged.shape == Shape::Response
+    let notification = refusal.kind == MalformedMessageKind::BadParams && refusal.salvaged.id.is_none();
+    notification || refusal.salvaged.shape == MessageShape::Response
 }
 
 /// What a connection made of a message.
@@ -143,13 +143,13 @@ struct Made<'a> {
 }
 
 impl<'a> Made<'a> {
-    fn of(events: &'a [Event]) -> Self {
+    fn of(events: &'a [ConnectionEvent]) -> Self {
         let mut made = Self { started: VecDeque::new(), cancelled: Vec::new(), ended: BTreeMap::new() };
         for event in events {
             match event {
-                Event::Start(request) => made.started.push_back(request),
-                Event::Stop { key, reason: CancelReason::Peer } => made.cancelled.push(*key),
-                Event::CallEnded { call, outcome } => {
+                ConnectionEvent::Start(request) => made.started.push_back(request),
+                ConnectionEvent::Stop { key, reason: CancelReason::Peer } => made.cancelled.push(*key),
+                ConnectionEvent::CallEnded { call, outcome } => {
                     let answered =
                         matches!(outcome, CallEnd::Answered(_) | CallEnd::Refused(_) | CallEnd::Unreadable(_));
                     made.ended.insert(*call, answered);

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use steadfast_model::{ClientCapabilities, Implementation, ServerCapabilities};
-use steadfast_proto::connection::{ClientHello, Hello, Limits, ServerHello};
+use steadfast_proto::connection::{ClientDescription, SelfDescription, Limits, ServerDescription};
 
 use super::operation::Side;
 
-pub(super) fn hello_of(side: Side) -> Hello {
+pub(super) fn hello_of(side: Side) -> SelfDescription {
     let info = Implementation::new("fuzz", "0");
     match side {
         Side::Server => {
             let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-            Hello::from(ServerHello::new(info, capabilities))
+            SelfDescription::from(ServerDescription::new(info, capabilities))
         }
         Side::Client => {
             let capabilities = ClientCapabilities::new().with_roots(true).with_sampling();
-            Hello::from(ClientHello::new(info, capabilities))
+            SelfDescription::from(ClientDescription::new(info, capabilities))
         }
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast_model::{CancelledParams, ErrorObject, LoggingLevel, Method, ProgressToken, RequestId, Revision};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, Connection, Event, RequestKey, Peer, ProgressReport};
+use steadfast_proto::connection::{Call, CallKey, Connection, ConnectionEvent, RequestKey, PeerInfo, ProgressReport};
 use steadfast_proto::encode::EncodedResponse;
-use steadfast_proto::salvage::{SalvagedFields, Shape};
+use steadfast_proto::salvage::{SalvagedFields, MessageShape};
 
 use super::calls::Calls;
 use super::frame::{Frame, Tag};
@@ -79,7 +79,7 @@ impl World {
             Operation::OpenStateless => {
                 // A client asks before it is asked. What it owes from before that would not be said any more.
                 if self.side == Side::Client && self.ledger.owed() == 0 {
-                    let peer = Peer::new(Revision::V2026_07_28);
+                    let peer = PeerInfo::new(Revision::V2026_07_28);
                     self.step(0, |connection, _| connection.open_stateless(peer));
                 }
             }
@@ -136,7 +136,7 @@ impl World {
             return;
         }
         let id = serde_json::from_value::<RequestId>(request_id(id)).ok();
-        let salvaged = SalvagedFields { id: id.clone(), shape: Shape::Call };
+        let salvaged = SalvagedFields { id: id.clone(), shape: MessageShape::Call };
         let hearing = Hearing::of(&self.connection, self.side);
         let listens = self.connection.statistics().messages_in;
         let events = self.act(2 * ONE_MESSAGE, |connection, now| connection.handle_too_long(now, salvaged));
@@ -185,7 +185,7 @@ impl World {
             15 => f64::NAN,
             value => f64::from(value),
         };
-        let progress = ProgressReport { progress, total: Some(f64::INFINITY), message: Some("on".to_owned()) };
+        let progress = ProgressReport::new(progress).with_total(f64::INFINITY).with_message("on");
         self.step(ONE_MESSAGE, |connection, now| connection.progress(now, key, progress));
     }
 
@@ -309,7 +309,7 @@ impl World {
 
     /// Does something, and gives what the connection makes of it. No more than `most` bytes may wait afterwards that did
     /// not wait before.
-    fn act(&mut self, most: usize, act: impl FnOnce(&mut Connection, Moment)) -> Vec<Event> {
+    fn act(&mut self, most: usize, act: impl FnOnce(&mut Connection, Moment)) -> Vec<ConnectionEvent> {
         let waited = self.connection.waiting_bytes();
         act(&mut self.connection, self.now);
         let waits = self.connection.waiting_bytes();
@@ -318,13 +318,13 @@ impl World {
     }
 
     /// Enters what the connection did in the books, and checks them.
-    fn follow(&mut self, events: Vec<Event>) {
+    fn follow(&mut self, events: Vec<ConnectionEvent>) {
         let mut stopped = Vec::new();
         for event in events {
             assert!(!self.closed, "nothing happens after the end: {event:?}");
             match event {
                 // Requests are entered when their message is heard: nothing else starts one.
-                Event::Start(request) => {
+                ConnectionEvent::Start(request) => {
                     assert!(self.ledger.knows(request.key), "started by nothing: {request:?}");
                     let acknowledgement = Method::SubscriptionAcknowledged;
                     if request.method == Method::Listen
@@ -333,13 +333,13 @@ impl World {
                         self.ledger.acknowledge(request.key);
                     }
                 }
-                Event::Stop { key, reason } => {
+                ConnectionEvent::Stop { key, reason } => {
                     self.ledger.stop(key, reason);
                     stopped.push(key);
                 }
-                Event::CallEnded { call, outcome } => self.calls.end(call, &outcome),
-                Event::CallProgress { call, .. } => self.calls.progress(call),
-                Event::Closed(_) => self.closed = true,
+                ConnectionEvent::CallEnded { call, outcome } => self.calls.end(call, &outcome),
+                ConnectionEvent::CallProgress { call, .. } => self.calls.progress(call),
+                ConnectionEvent::Closed(_) => self.closed = true,
                 _ => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture};
+use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture};
 
 #[derive(Clone)]
 pub(crate) struct RetryAuthorizer {
@@ -16,12 +16,12 @@ impl RetryAuthorizer {
 }
 
 impl Authorize for RetryAuthorizer {
-    fn attempt(&self, _: &Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(self.clone())
     }
 }
 
-impl Attempt for RetryAuthorizer {
+impl AuthorizationAttempt for RetryAuthorizer {
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             headers.insert(AUTHORIZATION, HeaderValue::try_from(&self.token)?);

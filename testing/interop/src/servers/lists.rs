@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::client::{Change, Changes};
+use steadfast::client::{Change, ChangeStream};
 use steadfast::{
     Content, Error, Reference, ResourceContents, SubscriptionFilter,
     model::{PaginatedParams, request},
@@ -96,12 +96,16 @@ async fn has_grown(session: &Session) -> Result<bool, Error> {
     Ok(session.client.list_tools().await?.iter().any(|tool| tool.name == "grown"))
 }
 
-async fn is_listening(changes: &mut Changes) -> Result<bool, Error> {
+async fn is_listening(changes: &mut ChangeStream) -> Result<bool, Error> {
     Ok(matches!(changes.next().await.transpose()?, Some(Change::Listening(_))))
 }
 
 /// Calls a tool that changes something until the server tells of it.
-async fn call_until_changed(session: &Session, tool: &str, changes: &mut Changes) -> Result<Option<Change>, Error> {
+async fn call_until_changed(
+    session: &Session,
+    tool: &str,
+    changes: &mut ChangeStream,
+) -> Result<Option<Change>, Error> {
     for _ in 0..TRIES {
         session.call(tool, json!({})).await?;
         if let Ok(change) = tokio::time::timeout(WAIT, changes.next()).await {

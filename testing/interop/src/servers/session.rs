@@ -10,7 +10,7 @@ use steadfast::client::{ConnectBuilder, NegotiationMode};
 use steadfast::transport::child::Child;
 use steadfast::{
     CallToolResult, Client, Content, CreateMessageResult, ElicitParams, ElicitResult, Error, JsonObject,
-    ListRootsResult, Outcome, Revision, Root, model::FormKind,
+    ListRootsResult, Outcome, Revision, Root, model::FormFieldKind,
 };
 
 use super::host::{Host, ServerAddress};
@@ -92,7 +92,7 @@ fn answers(asked: &ElicitParams) -> JsonObject {
     if let ElicitParams::Form(form) = asked {
         let form = &form.requested_schema;
         for (name, field) in form.fields().filter(|(name, _)| form.is_required(name)) {
-            if let FormKind::Choice { default: None, options, .. } = &field.kind {
+            if let FormFieldKind::Choice { default: None, options, .. } = &field.kind {
                 answers.insert(name.to_owned(), json!(options.first().map(|option| &option.value)));
             }
         }

@@ -13,7 +13,8 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::Value;
 use steadfast::transport::http::{
-    Attempt, Authorize, AuthorizeFuture, Fetch, FetchError, FetchFuture, FetchRequest, FetchResponse, HttpTarget,
+    AuthorizationAttempt, Authorize, AuthorizeFuture, Fetch, FetchError, FetchFuture, FetchRequest, FetchResponse,
+    HttpTarget,
 };
 
 use super::checks::LEAVING_HTTP;
@@ -284,12 +285,12 @@ type FetchResult = Result<FetchResponse, FetchError>;
 struct AlwaysRetry;
 
 impl Authorize for AlwaysRetry {
-    fn attempt(&self, _: &Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(Self)
     }
 }
 
-impl Attempt for AlwaysRetry {
+impl AuthorizationAttempt for AlwaysRetry {
     fn sign<'a>(&'a mut self, _: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }

@@ -14,7 +14,7 @@ use serde_json::json;
 use steadfast_model::{ErrorObject, LoggingLevel, Method, RequestId};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{
-    Call, CallKey, CancelReason, Connection, Event, ProgressReport, Request, RequestKey,
+    Call, CallKey, CancelReason, Connection, ConnectionEvent, ProgressReport, Request, RequestKey,
 };
 use steadfast_proto::encode::EncodedResponse;
 
@@ -107,7 +107,7 @@ impl Endpoint {
         self.connection.waiting_bytes() > 0 && !self.connection.is_quiet() && !self.ledger.output_failed
     }
 
-    pub(crate) fn statistics(&self) -> &steadfast_proto::connection::Statistics {
+    pub(crate) fn statistics(&self) -> &steadfast_proto::connection::ConnectionStatistics {
         self.connection.statistics()
     }
 
@@ -134,7 +134,7 @@ impl Endpoint {
 
     pub(crate) fn receive_too_long(&mut self, trace: &mut Trace, salvaged: steadfast_proto::salvage::SalvagedFields) {
         let now = self.now;
-        let answer = salvaged.shape == steadfast_proto::salvage::Shape::Response;
+        let answer = salvaged.shape == steadfast_proto::salvage::MessageShape::Response;
         let id = salvaged.id.as_ref().map(|id| id.to_string().into());
         let seen = Observation::Received(Message::too_long(answer, id));
         self.step(trace, seen, |connection| connection.handle_too_long(now, salvaged));
@@ -285,7 +285,7 @@ impl Endpoint {
         });
     }
 
-    pub(crate) fn open_stateless(&mut self, trace: &mut Trace, peer: steadfast_proto::connection::Peer) {
+    pub(crate) fn open_stateless(&mut self, trace: &mut Trace, peer: steadfast_proto::connection::PeerInfo) {
         self.step(trace, Observation::Asked("speak 2026-07-28"), |connection| connection.open_stateless(peer));
     }
 
@@ -340,31 +340,31 @@ impl Endpoint {
         self.note(trace, settled);
     }
 
-    fn hear(&mut self, trace: &mut Trace, event: Event) {
+    fn hear(&mut self, trace: &mut Trace, event: ConnectionEvent) {
         match event {
-            Event::Start(request) => {
+            ConnectionEvent::Start(request) => {
                 let execution = self.executions.len() as u64;
                 self.executions.push((request.key, request.id.clone()));
                 let id = request.id.to_string().into();
                 self.note(trace, Observation::Started { execution, id, method: request.method.name() });
                 self.effects.push(Effect::Start { execution, request });
             }
-            Event::Stop { key, reason } => self.hear_stop(trace, key, reason),
-            Event::CallEnded { call, outcome } => {
+            ConnectionEvent::Stop { key, reason } => self.hear_stop(trace, key, reason),
+            ConnectionEvent::CallEnded { call, outcome } => {
                 let call = self.call_number(call);
                 self.note(trace, Observation::CallEnded { call, how: outcome.into() });
             }
-            Event::CallProgress { call, .. } => {
+            ConnectionEvent::CallProgress { call, .. } => {
                 let call = self.call_number(call);
                 self.note(trace, Observation::CallProgressed(call));
             }
-            Event::Opened(peer) => self.note(trace, Observation::Opened(peer.revision)),
-            Event::Warning(warning) => self.note(trace, Observation::LogLine(format!("{warning:?}"))),
-            Event::Closed(cause) => {
+            ConnectionEvent::Opened(peer) => self.note(trace, Observation::Opened(peer.revision)),
+            ConnectionEvent::Warning(warning) => self.note(trace, Observation::LogLine(format!("{warning:?}"))),
+            ConnectionEvent::Closed(cause) => {
                 self.note(trace, Observation::Closed(cause));
                 self.effects.push(Effect::Closed);
             }
-            Event::LateResult(_) | Event::Notification { .. } => {}
+            ConnectionEvent::LateResult(_) | ConnectionEvent::Notification { .. } => {}
         }
     }
 

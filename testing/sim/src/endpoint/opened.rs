@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast_model::{ClientCapabilities, Implementation, Method, Revision, ServerCapabilities};
-use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Limits, Peer, ServerHello};
+use steadfast_proto::connection::{
+    Call, ClientDescription, Connection, Limits, PeerInfo, SelfDescription, ServerDescription,
+};
 
 use crate::endpoint::Endpoint;
 use crate::observation::ledger::{Settings, Side};
@@ -66,15 +68,24 @@ fn settings(side: Side, limits: &Limits) -> Arc<Settings> {
 pub(crate) fn unopened_server(limits: Limits) -> impl Fn() -> Endpoint + Send + Sync + 'static {
     move || {
         let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-        let hello = ServerHello::new(Implementation::new("sim", "1"), capabilities);
-        Endpoint::new("server", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Server, &limits))
+        let hello = ServerDescription::new(Implementation::new("sim", "1"), capabilities);
+        Endpoint::new(
+            "server",
+            Connection::new(SelfDescription::from(hello), limits.clone()),
+            settings(Side::Server, &limits),
+        )
     }
 }
 
 pub(crate) fn unopened_client(limits: Limits) -> impl Fn() -> Endpoint + Send + Sync + 'static {
     move || {
-        let hello = ClientHello::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
-        Endpoint::new("client", Connection::new(Hello::from(hello), limits.clone()), settings(Side::Client, &limits))
+        let hello =
+            ClientDescription::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
+        Endpoint::new(
+            "client",
+            Connection::new(SelfDescription::from(hello), limits.clone()),
+            settings(Side::Client, &limits),
+        )
     }
 }
 
@@ -108,7 +119,7 @@ pub(crate) fn modern_client_end(limits: Limits) -> impl Fn() -> Endpoint + Send 
     let begin = unopened_client(limits);
     move || {
         let mut end = begin();
-        let mut peer = Peer::new(Revision::V2026_07_28);
+        let mut peer = PeerInfo::new(Revision::V2026_07_28);
         peer.server_capabilities = ServerCapabilities::new().with_tools(true);
         end.open_stateless(&mut Trace::off(), peer);
         end

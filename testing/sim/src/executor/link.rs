@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use steadfast::transport::{Hangup, Transport};
+use steadfast::transport::{HangupDirection, Transport};
 
 use crate::executor::Executor;
 use crate::script::rng::Random;
@@ -330,15 +330,15 @@ impl Transport for LinkTransport {
         if state.is_delayed(cx) { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
-    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         let mut state = self.0.lock();
         if state.ended && !state.reported.0 {
             state.reported.0 = true;
-            return Poll::Ready(Hangup::Input);
+            return Poll::Ready(HangupDirection::Input);
         }
         if state.unread && !state.reported.1 {
             state.reported.1 = true;
-            return Poll::Ready(Hangup::Output);
+            return Poll::Ready(HangupDirection::Output);
         }
         state.for_end[2] = Some(cx.waker().clone());
         Poll::Pending

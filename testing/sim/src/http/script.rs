@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use steadfast::Limits;
-use steadfast::transport::http::{EventLogLimits, HttpOptions};
+use steadfast::transport::http::{EventLogLimits, HttpServerOptions};
 
 use super::{bias, changes};
 use crate::script::changes::{Change, Filter};
@@ -45,14 +45,14 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
-    pub(super) fn options(&self, limits: &Limits) -> HttpOptions {
-        let mut options = HttpOptions::new().limits(limits.clone());
-        options.session_idle = self.session_idle;
-        options.stream_after = self.stream_after;
-        options.resumable_after = self.resumable_after;
-        options.keep_alive = self.keep_alive;
-        options.body_timeout = self.body_timeout;
-        options.log = self.log.clone();
+    pub(super) fn options(&self, limits: &Limits) -> HttpServerOptions {
+        let mut options = HttpServerOptions::new().limits(limits.clone());
+        options = options.session_idle_timeout(self.session_idle);
+        options = options.stream_after(self.stream_after);
+        options = options.resumable_after(self.resumable_after);
+        options = options.comment_interval(self.keep_alive);
+        options = options.body_timeout(self.body_timeout);
+        options = options.event_log(self.log.clone());
         options
     }
 }

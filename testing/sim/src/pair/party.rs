@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use steadfast_proto::Moment;
-use steadfast_proto::frame::line::{Line, LineDecoder};
+use steadfast_proto::frame::line::{InputLine, LineDecoder};
 
 use super::link::{Link, Read};
 use super::workload::HandlerPlan;
@@ -179,9 +179,9 @@ impl Party {
     }
 }
 
-fn hand_over(endpoint: &mut Endpoint, trace: &mut Trace, line: Line<'_>) {
+fn hand_over(endpoint: &mut Endpoint, trace: &mut Trace, line: InputLine<'_>) {
     match line {
-        Line::Message(bytes) => endpoint.receive(trace, Message::read(bytes)),
-        Line::TooLong(salvaged) => endpoint.receive_too_long(trace, salvaged),
+        InputLine::Message(bytes) => endpoint.receive(trace, Message::read(bytes)),
+        InputLine::TooLong(salvaged) => endpoint.receive_too_long(trace, salvaged),
     }
 }

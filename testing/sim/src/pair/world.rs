@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast_model::{ClientCapabilities, Implementation, Method, ProgressToken, ServerCapabilities};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, ClientHello, Connection, Hello, Peer, ServerHello};
+use steadfast_proto::connection::{Call, ClientDescription, Connection, PeerInfo, SelfDescription, ServerDescription};
 
 use super::lines::{self, ConversationState};
 use super::link::Link;
@@ -106,12 +106,13 @@ impl<'a> World<'a> {
     fn new(script: &'a Script, trace: Trace) -> Self {
         let settings =
             |side| Arc::new(Settings { side, limits: script.limits.clone(), longest_frame: LONGEST_MESSAGE });
-        let server = ServerHello::new(
+        let server = ServerDescription::new(
             Implementation::new("sim", "1"),
             ServerCapabilities::new().with_tools(true).with_logging(),
         );
-        let client = ClientHello::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
-        let connection = |hello: Hello| Connection::new(hello, script.limits.clone());
+        let client =
+            ClientDescription::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
+        let connection = |hello: SelfDescription| Connection::new(hello, script.limits.clone());
         let link = |shape: &super::link::Shape, stream| Link::new(shape.clone(), Random::new(script.seed, stream));
         Self {
             script,
@@ -147,7 +148,7 @@ impl<'a> World<'a> {
     /// Opens the connection, as the revision has it, and puts the script in the queue.
     fn open(&mut self) {
         if self.script.revision.is_stateless() {
-            let mut peer = Peer::new(self.script.revision);
+            let mut peer = PeerInfo::new(self.script.revision);
             peer.server_capabilities = ServerCapabilities::new().with_tools(true);
             self.client.endpoint.open_stateless(&mut self.trace, peer);
         } else {

@@ -11,8 +11,8 @@ use url::Url;
 use super::Authorizer;
 use super::renew::RenewalReason;
 use crate::client::Error;
-use crate::client::challenge::{Challenge, Scheme};
-use crate::client::dpop::{PROOF, Proof, ProofKey, USE_NONCE};
+use crate::client::challenge::{AuthScheme, Challenge};
+use crate::client::dpop::{PROOF, ProofKey, ProofParameters, USE_NONCE};
 use crate::client::scope::is_step_up;
 use crate::client::token::{Tokens, nonce};
 
@@ -35,7 +35,7 @@ pub enum ResponseAction {
 /// The number of retries is limited, however the server behaves.
 ///
 /// It is for one URL, since DPoP proofs are. To follow a redirect, start another attempt.
-pub struct Attempt {
+pub struct OAuthAuthorizationAttempt {
     authorizer: Authorizer,
     method: Method,
     url: Url,
@@ -45,7 +45,7 @@ pub struct Attempt {
     step_ups: u8,
 }
 
-impl Attempt {
+impl OAuthAuthorizationAttempt {
     pub(super) fn new(authorizer: Authorizer, method: Method, url: Url) -> Self {
         Self { authorizer, method, url, used: None, nonces: 0, renewals: 0, step_ups: 0 }
     }
@@ -60,11 +60,15 @@ impl Attempt {
         let token = &tokens.access_token;
         let value = zeroize::Zeroizing::new(format!("{} {}", tokens.scheme.as_str(), token.expose()));
         headers.insert(AUTHORIZATION, sensitive(&value)?);
-        if tokens.scheme == Scheme::Dpop {
+        if tokens.scheme == AuthScheme::Dpop {
             let key = tokens.key.as_ref().ok_or(Error::UnusableKey("the key of the token is missing"))?;
             let nonce = self.authorizer.nonce();
-            let proof =
-                Proof { method: self.method.as_str(), url: &self.url, token: Some(token), nonce: nonce.as_deref() };
+            let proof = ProofParameters {
+                method: self.method.as_str(),
+                url: &self.url,
+                token: Some(token),
+                nonce: nonce.as_deref(),
+            };
             let proof = ProofKey::import(key)?.prove(&proof, SystemTime::now(), self.authorizer.randomness())?;
             headers.insert(PROOF, sensitive(&proof)?);
         }
@@ -129,9 +133,14 @@ impl Attempt {
     }
 }
 
-impl fmt::Debug for Attempt {
+impl fmt::Debug for OAuthAuthorizationAttempt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Attempt({} {})", self.method, crate::client::url_policy::redact_url(self.url.as_str()))
+        write!(
+            formatter,
+            "OAuthAuthorizationAttempt({} {})",
+            self.method,
+            crate::client::url_policy::redact_url(self.url.as_str())
+        )
     }
 }
 

@@ -4,7 +4,7 @@ use http::{HeaderMap, Method, StatusCode};
 use steadfast::transport::http as transport;
 use steadfast::transport::http::AuthorizeFuture;
 
-use super::{Attempt, Authorizer, ResponseAction};
+use super::{Authorizer, OAuthAuthorizationAttempt, ResponseAction};
 use crate::client::Error;
 
 /// ```no_run
@@ -13,25 +13,25 @@ use crate::client::Error;
 /// use steadfast::Client;
 /// use steadfast::transport::http::HttpTarget;
 /// use steadfast_auth::ReqwestClient;
-/// use steadfast_auth::client::{Authorizer, LoopbackUserAgent, ClientSettings};
+/// use steadfast_auth::client::{Authorizer, LoopbackUserAgent, OAuthClientSettings};
 ///
 /// let server = "https://mcp.example.com/mcp";
-/// let authorizer = Authorizer::builder(server, ClientSettings::new("Example editor"), ReqwestClient::new()?)?
+/// let authorizer = Authorizer::builder(server, OAuthClientSettings::new("Example editor"), ReqwestClient::new()?)?
 ///     .user_agent(LoopbackUserAgent::new())
 ///     .build();
 /// let client = Client::connect(HttpTarget::new(server).authorize(authorizer)).await?;
 /// # Ok(()) }
 /// ```
 impl transport::Authorize for Authorizer {
-    fn attempt(&self, method: &Method, url: &str) -> Box<dyn transport::Attempt> {
-        Box::new(AttemptAdapter(self.attempt(method.clone(), url).map_err(Some)))
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn transport::AuthorizationAttempt> {
+        Box::new(AuthorizationAttemptAdapter(self.attempt(method.clone(), url).map_err(Some)))
     }
 }
 
 /// An attempt, or the error of starting one.
-struct AttemptAdapter(Result<Attempt, Option<Error>>);
+struct AuthorizationAttemptAdapter(Result<OAuthAuthorizationAttempt, Option<Error>>);
 
-impl transport::Attempt for AttemptAdapter {
+impl transport::AuthorizationAttempt for AuthorizationAttemptAdapter {
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async move {
             match &mut self.0 {

@@ -12,10 +12,10 @@ use url::Url;
 
 use super::denied_scopes::DeniedScopes;
 use super::persistence::PendingSave;
-use super::{AssertionSource, Attempt, UserAgent};
+use super::{AssertionSource, OAuthAuthorizationAttempt, UserAgent};
 use crate::HttpClient;
 use crate::client::Error;
-use crate::client::profile::ClientSettings;
+use crate::client::profile::OAuthClientSettings;
 use crate::client::random::RandomSource;
 use crate::client::store::TokenStore;
 use crate::client::token::Tokens;
@@ -23,10 +23,10 @@ use crate::client::url_policy::redact_url;
 
 /// Provides the tokens for one server, shared by all requests to it. Clones share the same state.
 #[derive(Clone)]
-pub struct Authorizer(pub(super) Arc<Inner>);
+pub struct Authorizer(pub(super) Arc<AuthorizerInner>);
 
-pub(super) struct Inner {
-    pub(super) profile: Arc<ClientSettings>,
+pub(super) struct AuthorizerInner {
+    pub(super) profile: Arc<OAuthClientSettings>,
     pub(super) server: Url,
     pub(super) server_text: String,
     pub(super) http: Arc<dyn HttpClient>,
@@ -60,12 +60,12 @@ pub(super) struct AuthorizerState {
 
 impl Authorizer {
     /// Starts a request. Its URL must have the origin of the server.
-    pub fn attempt(&self, method: Method, url: &str) -> Result<Attempt, Error> {
+    pub fn attempt(&self, method: Method, url: &str) -> Result<OAuthAuthorizationAttempt, Error> {
         let url = Url::parse(url).map_err(|_| Error::WrongOrigin)?;
         if url.origin() != self.0.server.origin() {
             return Err(Error::WrongOrigin);
         }
-        Ok(Attempt::new(self.clone(), method, url))
+        Ok(OAuthAuthorizationAttempt::new(self.clone(), method, url))
     }
 
     pub(super) fn randomness(&self) -> &dyn RandomSource {

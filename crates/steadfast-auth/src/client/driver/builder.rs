@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex};
 
 use url::Url;
 
-use super::authorizer::Inner;
+use super::authorizer::AuthorizerInner;
 use super::{AssertionSource, Authorizer, UserAgent};
 use crate::HttpClient;
 use crate::client::Error;
-use crate::client::profile::ClientSettings;
+use crate::client::profile::OAuthClientSettings;
 use crate::client::random::{RandomSource, SystemRandomness};
-use crate::client::store::{MemoryStore, TokenStore};
+use crate::client::store::{MemoryTokenStore, TokenStore};
 use crate::client::url_policy::{UrlPolicy, redact_url};
 
 /// Builds an [`Authorizer`].
-pub struct AuthorizerBuilder(Inner);
+pub struct AuthorizerBuilder(AuthorizerInner);
 
 impl AuthorizerBuilder {
     /// Stores tokens here. Default: in memory.
@@ -50,15 +50,19 @@ impl AuthorizerBuilder {
 
 impl Authorizer {
     /// An authorizer for the server at this URL, spelled as in the server's metadata.
-    pub fn builder(server: &str, profile: ClientSettings, http: impl HttpClient) -> Result<AuthorizerBuilder, Error> {
+    pub fn builder(
+        server: &str,
+        profile: OAuthClientSettings,
+        http: impl HttpClient,
+    ) -> Result<AuthorizerBuilder, Error> {
         let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(redact_url(server)))?;
         UrlPolicy::for_server(&url)?;
-        Ok(AuthorizerBuilder(Inner {
+        Ok(AuthorizerBuilder(AuthorizerInner {
             profile: Arc::new(profile),
             server: url,
             server_text: server.to_owned(),
             http: Arc::new(http),
-            store: Arc::new(MemoryStore::new()),
+            store: Arc::new(MemoryTokenStore::new()),
             user: None,
             assertions: None,
             random: Arc::new(SystemRandomness),

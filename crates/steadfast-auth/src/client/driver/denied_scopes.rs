@@ -19,9 +19,9 @@ const MAX_ENTRIES: usize = 16;
 
 /// Requests for scopes that failed.
 #[derive(Default)]
-pub(super) struct DeniedScopes(VecDeque<DeniedRequest>);
+pub(super) struct DeniedScopes(VecDeque<DeniedScopeRequest>);
 
-struct DeniedRequest {
+struct DeniedScopeRequest {
     scopes: Scopes,
     error: Error,
     at: Instant,
@@ -30,7 +30,7 @@ struct DeniedRequest {
 impl DeniedScopes {
     /// The error of the last request for these scopes, if it is recent.
     pub(super) fn error_for(&self, scopes: &Scopes, now: Instant) -> Option<Error> {
-        let is_same = |denied: &&DeniedRequest| denied.scopes == *scopes;
+        let is_same = |denied: &&DeniedScopeRequest| denied.scopes == *scopes;
         let denied = self.0.iter().rev().find(is_same)?;
         (now.duration_since(denied.at) < LIFETIME).then(|| denied.error.clone())
     }
@@ -40,7 +40,7 @@ impl DeniedScopes {
         if self.0.len() >= MAX_ENTRIES {
             self.0.pop_front();
         }
-        self.0.push_back(DeniedRequest { scopes, error, at: now });
+        self.0.push_back(DeniedScopeRequest { scopes, error, at: now });
     }
 
     pub(super) fn clear(&mut self) {

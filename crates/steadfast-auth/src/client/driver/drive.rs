@@ -8,11 +8,11 @@ use http::{Method, Request};
 use tokio::time::Instant;
 
 use super::persistence::TokenLock;
-use super::{Authorizer, Visit};
+use super::{Authorizer, UserLogin};
 use crate::client::Error;
-use crate::client::flow::{Command, Event, Flow, FlowInput};
-use crate::client::store::StoreKey;
-use crate::{HttpError, Payload, ReferrerHost};
+use crate::client::flow::{Flow, FlowCommand, FlowCommandResult, FlowStartInput};
+use crate::client::store::TokenStoreKey;
+use crate::{HttpError, HttpPayload, MetadataSourceHost};
 
 /// Limit of the length of a response.
 pub(super) const MAX_BYTES: usize = 256 * 1024;
@@ -22,11 +22,11 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How far a flow got without the user.
 pub(super) enum NonInteractiveOutcome {
     Done,
-    NeedsUser(Box<(Flow, Command)>),
+    NeedsUser(Box<(Flow, FlowCommand)>),
 }
 
 impl Authorizer {
-    pub(super) fn flow(&self, input: FlowInput) -> Result<Flow, Error> {
+    pub(super) fn flow(&self, input: FlowStartInput) -> Result<Flow, Error> {
         let (profile, random) = (Arc::clone(&self.0.profile), Arc::clone(&self.0.random));
         Flow::new(profile, &self.0.server_text, input, random)
     }
@@ -35,7 +35,7 @@ impl Authorizer {
     pub(super) async fn drive(
         &self,
         mut flow: Flow,
-        mut command: Command,
+        mut command: FlowCommand,
         lock: &mut Option<TokenLock>,
     ) -> Result<NonInteractiveOutcome, Error> {
         let begun = Instant::now();
@@ -44,60 +44,64 @@ impl Authorizer {
             tracing::debug!(?command, "authorization");
             self.discard(flow.take_invalidation()).await?;
             let event = match command {
-                Command::Send(mut request) => {
+                FlowCommand::Send(mut request) => {
                     self.add_referrer(&mut request);
                     // Metadata may be at several URLs: one timeout for all of them.
                     let is_search = request.method() == Method::GET;
                     let end = if is_search { begun } else { Instant::now() } + REQUEST_TIMEOUT;
                     match tokio::time::timeout_at(end, self.0.http.send(request, MAX_BYTES)).await {
-                        Ok(Ok(response)) => Event::Response(response),
-                        Ok(Err(error)) => Event::Unreachable(error),
-                        Err(_) => Event::Unreachable(HttpError::new("request timed out")),
+                        Ok(Ok(response)) => FlowCommandResult::Response(response),
+                        Ok(Err(error)) => FlowCommandResult::Unreachable(error),
+                        Err(_) => FlowCommandResult::Unreachable(HttpError::new("request timed out")),
                     }
                 }
-                Command::LoadRegistration { issuer } => {
-                    Event::RegistrationLoaded(self.load_value(&StoreKey::Client { issuer }).await?)
+                FlowCommand::LoadRegistration { issuer } => {
+                    FlowCommandResult::RegistrationLoaded(self.load_value(&TokenStoreKey::Client { issuer }).await?)
                 }
-                Command::PrepareRedirect { .. } | Command::Visit(_) => {
+                FlowCommand::PrepareRedirect { .. } | FlowCommand::Visit(_) => {
                     return Ok(NonInteractiveOutcome::NeedsUser(Box::new((flow, command))));
                 }
-                Command::FetchAssertion { issuer, resource } => {
+                FlowCommand::FetchAssertion { issuer, resource } => {
                     let unconfigured = || Error::NoAssertion(String::from("no assertion source is configured"));
                     let source = self.0.assertions.as_ref().ok_or_else(unconfigured)?;
                     let assertion = tokio::time::timeout(REQUEST_TIMEOUT, source.assertion(&issuer, &resource)).await;
                     let late = |_| Error::NoAssertion(String::from("the assertion source timed out"));
-                    Event::Assertion(assertion.map_err(late)??)
+                    FlowCommandResult::Assertion(assertion.map_err(late)??)
                 }
-                Command::Authorized(authorization) => {
+                FlowCommand::Authorized(authorization) => {
                     self.store_authorization(*authorization, lock).await?;
                     return Ok(NonInteractiveOutcome::Done);
                 }
-                Command::Failed(error) => return Err(error),
+                FlowCommand::Failed(error) => return Err(error),
             };
             command = flow.handle(event, SystemTime::now());
         }
     }
 
     /// Marks the request as one to a URL from the server's metadata, unless the application configured its host.
-    pub(super) fn add_referrer(&self, request: &mut Request<Payload>) {
+    pub(super) fn add_referrer(&self, request: &mut Request<HttpPayload>) {
         let host = request.uri().host().unwrap_or_default();
         if let Some(server) = self.0.server.host_str().filter(|_| !self.0.profile.configures_host(host)) {
-            request.extensions_mut().insert(ReferrerHost::new(server));
+            request.extensions_mut().insert(MetadataSourceHost::new(server));
         }
     }
 
     /// Executes a command that needs the user.
-    pub(super) async fn ask_user(&self, command: Command, visit: &mut Option<Box<dyn Visit>>) -> Result<Event, Error> {
+    pub(super) async fn ask_user(
+        &self,
+        command: FlowCommand,
+        visit: &mut Option<Box<dyn UserLogin>>,
+    ) -> Result<FlowCommandResult, Error> {
         match command {
-            Command::PrepareRedirect { preferred } => {
+            FlowCommand::PrepareRedirect { preferred } => {
                 let unconfigured = || Error::UserUnavailable(String::from("no user agent is configured"));
                 let user = self.0.user.as_ref().ok_or_else(unconfigured)?;
                 let ready = visit.insert(user.prepare(preferred.as_deref()).await?);
-                Ok(Event::RedirectReady(ready.redirect_uri().to_owned()))
+                Ok(FlowCommandResult::RedirectReady(ready.redirect_uri().to_owned()))
             }
-            Command::Visit(url) => {
+            FlowCommand::Visit(url) => {
                 let visit = visit.take().ok_or(Error::Misuse("a visit needs a prepared redirect"))?;
-                Ok(Event::Redirected(visit.visit(url).await?))
+                Ok(FlowCommandResult::Redirected(visit.visit(url).await?))
             }
             _ => Err(Error::Misuse("the command needs no user")),
         }

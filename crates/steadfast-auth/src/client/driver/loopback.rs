@@ -13,7 +13,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use url::Url;
 
 use super::page::{ExpectedRedirect, serve};
-use super::{BoxFuture, UserAgent, Visit};
+use super::{BoxFuture, UserAgent, UserLogin};
 use crate::client::Error;
 use crate::client::authorize::state_of;
 use crate::client::url_policy::redact_url;
@@ -121,10 +121,10 @@ impl fmt::Debug for LoopbackUserAgent {
 }
 
 impl UserAgent for LoopbackUserAgent {
-    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>> {
+    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn UserLogin>, Error>> {
         Box::pin(async move {
             let failed = |error: io::Error| Error::UserUnavailable(format!("failed to listen on loopback: {error}"));
-            let visit: Box<dyn Visit> = Box::new(self.listen(preferred).await.map_err(failed)?);
+            let visit: Box<dyn UserLogin> = Box::new(self.listen(preferred).await.map_err(failed)?);
             Ok(visit)
         })
     }
@@ -178,7 +178,7 @@ impl LoopbackListener {
     }
 }
 
-impl Visit for LoopbackListener {
+impl UserLogin for LoopbackListener {
     fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     /// An agent at an address that is written down, ready, and its port. A port that is free may be taken the next moment.
-    async fn written_down() -> (Box<dyn Visit>, String, u16) {
+    async fn written_down() -> (Box<dyn UserLogin>, String, u16) {
         loop {
             let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap().port();
             let uri = format!("http://localhost:{port}/oauth/done");

@@ -15,7 +15,7 @@ mod renew;
 mod renewal_permit;
 mod sign_out;
 
-pub use attempt::{Attempt, ResponseAction};
+pub use attempt::{OAuthAuthorizationAttempt, ResponseAction};
 pub use authorizer::Authorizer;
 pub use builder::AuthorizerBuilder;
 pub use loopback::{LoopbackUserAgent, open_browser};
@@ -28,11 +28,11 @@ use super::{Error, Secret};
 /// Asks the user. [`LoopbackUserAgent`] does it with a browser on this machine.
 pub trait UserAgent: Send + Sync + 'static {
     /// Prepares for the redirect of the user, if possible at `preferred`, the registered redirect URI.
-    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, Error>>;
+    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn UserLogin>, Error>>;
 }
 
 /// A prepared login of the user. Dropping it cancels the login.
-pub trait Visit: Send {
+pub trait UserLogin: Send {
     /// The redirect URI for the authorization request.
     fn redirect_uri(&self) -> &str;
 

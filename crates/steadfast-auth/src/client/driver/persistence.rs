@@ -8,15 +8,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Authorizer;
-use crate::client::flow::{Authorization, Invalidation};
-use crate::client::registration::Registration;
-use crate::client::store::{Lock, StoreKey};
+use crate::client::flow::{AuthorizationResult, CredentialInvalidation};
+use crate::client::registration::ClientRegistration;
+use crate::client::store::{TokenStoreKey, TokenStoreLockGuard};
 use crate::client::token::Tokens;
 use crate::client::{Error, Secret};
 
 /// Issuer and resource in the metadata of a server the last time.
 #[derive(Serialize, Deserialize)]
-struct Binding {
+struct ServerDiscoveryRecord {
     issuer: String,
     resource: String,
 }
@@ -24,15 +24,15 @@ struct Binding {
 /// The result of a flow that is not in the store yet.
 #[derive(Clone)]
 pub(super) struct PendingSave {
-    authorization: Authorization,
+    authorization: AuthorizationResult,
     /// The key of the tokens that these replace, if it is another one.
-    replaced: Option<StoreKey>,
+    replaced: Option<TokenStoreKey>,
 }
 
 /// The lock of tokens in the store. A process holds at most one: waiting for one while holding another could deadlock.
 pub(super) struct TokenLock {
-    pub(super) key: StoreKey,
-    _lock: Lock,
+    pub(super) key: TokenStoreKey,
+    _lock: TokenStoreLockGuard,
 }
 
 impl Authorizer {
@@ -62,32 +62,32 @@ impl Authorizer {
 
     /// The tokens of this server in the store, and the issuer in its metadata the last time.
     pub(super) async fn stored(&self) -> Result<(Option<Tokens>, Option<String>), Error> {
-        let Some(Binding { issuer, resource }) = self.load_value(&self.server_key()).await? else {
+        let Some(ServerDiscoveryRecord { issuer, resource }) = self.load_value(&self.server_key()).await? else {
             return Ok((None, None));
         };
-        let tokens = self.load_value(&StoreKey::Tokens { issuer: issuer.clone(), resource }).await?;
+        let tokens = self.load_value(&TokenStoreKey::Tokens { issuer: issuer.clone(), resource }).await?;
         Ok((tokens, Some(issuer)))
     }
 
-    pub(super) async fn load_value<T: DeserializeOwned>(&self, key: &StoreKey) -> Result<Option<T>, Error> {
+    pub(super) async fn load_value<T: DeserializeOwned>(&self, key: &TokenStoreKey) -> Result<Option<T>, Error> {
         let text = self.0.store.load(key).await?;
         // A value that cannot be parsed, for example of another version, is ignored.
         Ok(text.and_then(|text| serde_json::from_str(text.expose()).ok()))
     }
 
-    async fn save_value<T: Serialize>(&self, key: &StoreKey, value: &T) -> Result<(), Error> {
+    async fn save_value<T: Serialize>(&self, key: &TokenStoreKey, value: &T) -> Result<(), Error> {
         let text = serde_json::to_string(value).map_err(|_| Error::Misuse("a value could not be serialized"))?;
         Ok(self.0.store.save(key, &Secret::new(text)).await?)
     }
 
-    pub(super) fn server_key(&self) -> StoreKey {
-        StoreKey::Server { url: self.0.server_text.clone() }
+    pub(super) fn server_key(&self) -> TokenStoreKey {
+        TokenStoreKey::Server { url: self.0.server_text.clone() }
     }
 
     /// Stores the result of a flow. In memory first: a used refresh token is invalid, so its successor must not be lost.
     pub(super) async fn store_authorization(
         &self,
-        authorization: Authorization,
+        authorization: AuthorizationResult,
         lock: &mut Option<TokenLock>,
     ) -> Result<(), Error> {
         let tokens = Arc::new(authorization.tokens.clone());
@@ -118,9 +118,9 @@ impl Authorizer {
         }
         self.save_value(&key, tokens).await?;
         if let Some(registration) = &pending_save.authorization.registration {
-            self.save_value(&StoreKey::Client { issuer: tokens.issuer.clone() }, registration).await?;
+            self.save_value(&TokenStoreKey::Client { issuer: tokens.issuer.clone() }, registration).await?;
         }
-        let binding = Binding { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() };
+        let binding = ServerDiscoveryRecord { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() };
         self.save_value(&self.server_key(), &binding).await?;
         if let Some(before) = &pending_save.replaced {
             // The server does not accept these any more.
@@ -131,28 +131,29 @@ impl Authorizer {
     }
 
     /// The tokens in the store, if they were requested with more scopes than these and can be refreshed by this client.
-    async fn better_than(&self, tokens: &Tokens, key: &StoreKey) -> Result<Option<Tokens>, Error> {
+    async fn better_than(&self, tokens: &Tokens, key: &TokenStoreKey) -> Result<Option<Tokens>, Error> {
         let stored: Option<Tokens> = self.load_value(key).await?;
         let is_better = |stored: &Tokens| stored.requests_more_than(tokens) && !stored.is_expired(SystemTime::now());
         let Some(stored) = stored.filter(is_better) else { return Ok(None) };
-        let known: Option<Registration> = self.load_value(&StoreKey::Client { issuer: stored.issuer.clone() }).await?;
+        let known: Option<ClientRegistration> =
+            self.load_value(&TokenStoreKey::Client { issuer: stored.issuer.clone() }).await?;
         let is_known = known.is_some_and(|known| known.client_id == stored.client_id);
         Ok(Some(stored).filter(|stored| is_known || stored.client_id == tokens.client_id))
     }
 
-    pub(super) async fn lock(&self, key: StoreKey) -> Result<TokenLock, Error> {
+    pub(super) async fn lock(&self, key: TokenStoreKey) -> Result<TokenLock, Error> {
         let lock = self.0.store.lock(&key).await?;
         Ok(TokenLock { key, _lock: lock })
     }
 
     /// Removes what an authorization server does not accept any more.
-    pub(super) async fn discard(&self, invalidation: Invalidation) -> Result<(), Error> {
+    pub(super) async fn discard(&self, invalidation: CredentialInvalidation) -> Result<(), Error> {
         if let Some(tokens) = invalidation.refresh_token_of {
             self.remove_refresh_token(*tokens).await?;
         }
         if let Some((issuer, client)) = invalidation.client {
-            let key = StoreKey::Client { issuer };
-            let known: Option<Registration> = self.load_value(&key).await?;
+            let key = TokenStoreKey::Client { issuer };
+            let known: Option<ClientRegistration> = self.load_value(&key).await?;
             if known.is_some_and(|known| known.client_id == client) {
                 self.0.store.remove(&key).await?;
             }
@@ -170,6 +171,6 @@ impl Authorizer {
 }
 
 /// The key of tokens in the store.
-pub(super) fn key(tokens: &Tokens) -> StoreKey {
-    StoreKey::Tokens { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() }
+pub(super) fn key(tokens: &Tokens) -> TokenStoreKey {
+    TokenStoreKey::Tokens { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() }
 }

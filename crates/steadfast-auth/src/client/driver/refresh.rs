@@ -7,8 +7,8 @@ use super::Authorizer;
 use super::persistence::key;
 use crate::client::Error;
 use crate::client::dpop::seconds;
-use crate::client::flow::FlowInput;
-use crate::client::store::StoreKey;
+use crate::client::flow::FlowStartInput;
+use crate::client::store::TokenStoreKey;
 use crate::client::token::Tokens;
 
 impl Authorizer {
@@ -53,8 +53,8 @@ impl Authorizer {
             self.adopt(Arc::new(stored), false);
             return Ok(None);
         }
-        let registration = self.load_value(&StoreKey::Client { issuer: stored.issuer.clone() }).await?;
-        let mut flow = self.flow(FlowInput { tokens: Some(stored.clone()), ..FlowInput::default() })?;
+        let registration = self.load_value(&TokenStoreKey::Client { issuer: stored.issuer.clone() }).await?;
+        let mut flow = self.flow(FlowStartInput { tokens: Some(stored.clone()), ..FlowStartInput::default() })?;
         let first = flow.begin_refresh(registration.as_ref(), SystemTime::now());
         match self.drive(flow, first, &mut lock).await {
             Ok(_) => Ok(self.state().tokens.clone()),

@@ -15,7 +15,7 @@ use super::renewal_permit::{RenewalPermit, run_detached};
 use crate::Scopes;
 use crate::client::Error;
 use crate::client::challenge::Challenge;
-use crate::client::flow::{Command, FlowInput};
+use crate::client::flow::{FlowCommand, FlowStartInput};
 use crate::client::scope::is_step_up;
 use crate::client::token::Tokens;
 
@@ -29,7 +29,7 @@ pub(super) enum RenewalReason {
 }
 
 /// What to do about a rejected token.
-enum Plan {
+enum RenewalPlan {
     /// Retry with the current tokens: another caller has replaced them.
     UseCurrent,
     /// Request new tokens. With the scopes if the server requires more.
@@ -60,8 +60,8 @@ impl Authorizer {
         }
         let required = challenge.as_ref().and_then(|challenge| challenge.scope.as_ref());
         let scopes = match self.plan(used, required, reason, &permit)? {
-            Plan::UseCurrent => return Ok(()),
-            Plan::RequestTokens { scopes } => scopes,
+            RenewalPlan::UseCurrent => return Ok(()),
+            RenewalPlan::RequestTokens { scopes } => scopes,
         };
         let may_refresh = reason == RenewalReason::TokenRejected { may_refresh: true };
         let FlowResult { permit, user_was_asked, result } = self.run_flow(permit, challenge, may_refresh).await?;
@@ -81,7 +81,7 @@ impl Authorizer {
         required: Option<&Scopes>,
         reason: RenewalReason,
         permit: &RenewalPermit,
-    ) -> Result<Plan, Error> {
+    ) -> Result<RenewalPlan, Error> {
         let others = self.others_finished(permit);
         let state = self.state();
         let same = match (state.tokens.as_ref(), used) {
@@ -91,7 +91,7 @@ impl Authorizer {
         };
         let requested = state.tokens.as_ref().and_then(|tokens| tokens.requested.as_ref());
         if (others || !same) && !is_step_up(required, requested) {
-            return Ok(Plan::UseCurrent);
+            return Ok(RenewalPlan::UseCurrent);
         }
         if same && state.unproven && used.is_some() {
             return Err(Error::TokenRejected);
@@ -99,7 +99,7 @@ impl Authorizer {
         let scopes = required.filter(|_| reason == RenewalReason::MoreScopes).cloned();
         let scopes = scopes.map(|required| required.union(requested.cloned().unwrap_or_default()));
         let error = scopes.as_ref().and_then(|scopes| state.denied_scopes.error_for(scopes, Instant::now()));
-        error.map_or(Ok(Plan::RequestTokens { scopes }), Err)
+        error.map_or(Ok(RenewalPlan::RequestTokens { scopes }), Err)
     }
 
     /// Runs a whole flow, with the user if necessary.
@@ -119,7 +119,7 @@ impl Authorizer {
                 Ok(NonInteractiveOutcome::Done) => break Ok(()),
                 Err(error) => break Err(error),
             };
-            user_was_asked |= matches!(command, Command::Visit(_));
+            user_was_asked |= matches!(command, FlowCommand::Visit(_));
             // Not detached: dropping the caller cancels the login and closes the listener.
             let event = match self.ask_user(command, &mut visit).await {
                 Ok(event) => event,
@@ -165,7 +165,7 @@ impl Authorizer {
         }
         let issuer = self.state().issuer.clone();
         let tokens = old.map(|tokens| (*tokens).clone());
-        let mut flow = self.flow(FlowInput { challenge, tokens, may_refresh, issuer })?;
+        let mut flow = self.flow(FlowStartInput { challenge, tokens, may_refresh, issuer })?;
         let first = flow.begin();
         self.drive(flow, first, &mut lock).await
     }

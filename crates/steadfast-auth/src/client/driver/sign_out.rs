@@ -7,10 +7,10 @@ use http::Request;
 use super::Authorizer;
 use super::drive::MAX_BYTES;
 use super::persistence::key;
-use crate::Payload;
+use crate::HttpPayload;
 use crate::client::Error;
-use crate::client::flow::FlowInput;
-use crate::client::store::StoreKey;
+use crate::client::flow::FlowStartInput;
+use crate::client::store::TokenStoreKey;
 use crate::client::token::Tokens;
 
 /// Timeout of the revocation. The tokens are deleted here already.
@@ -40,7 +40,7 @@ impl Authorizer {
         let state = self.state().issuer.take();
         let mut was_registered = false;
         for issuer in [stored.filter(|stored| state.as_ref() != Some(stored)), state].into_iter().flatten() {
-            let key = StoreKey::Client { issuer };
+            let key = TokenStoreKey::Client { issuer };
             was_registered |= self.0.store.load(&key).await?.is_some();
             self.0.store.remove(&key).await?;
         }
@@ -51,7 +51,7 @@ impl Authorizer {
     }
 
     /// Deletes the tokens, and returns the requests that revoke them.
-    async fn delete_tokens(&self) -> Result<Vec<Request<Payload>>, Error> {
+    async fn delete_tokens(&self) -> Result<Vec<Request<HttpPayload>>, Error> {
         self.load().await?;
         let (tokens, pending_save) = {
             let mut state = self.state();
@@ -79,14 +79,14 @@ impl Authorizer {
         Ok(revocations)
     }
 
-    async fn revocation(&self, tokens: Tokens) -> Result<Vec<Request<Payload>>, Error> {
-        let registration = self.load_value(&StoreKey::Client { issuer: tokens.issuer.clone() }).await?;
-        let flow = self.flow(FlowInput { tokens: Some(tokens), ..FlowInput::default() })?;
+    async fn revocation(&self, tokens: Tokens) -> Result<Vec<Request<HttpPayload>>, Error> {
+        let registration = self.load_value(&TokenStoreKey::Client { issuer: tokens.issuer.clone() }).await?;
+        let flow = self.flow(FlowStartInput { tokens: Some(tokens), ..FlowStartInput::default() })?;
         Ok(flow.revocation(registration.as_ref(), SystemTime::now()))
     }
 
     /// Sends the revocations. Failures are only logged.
-    async fn revoke(&self, revocations: Vec<Request<Payload>>) {
+    async fn revoke(&self, revocations: Vec<Request<HttpPayload>>) {
         let each = async {
             for mut request in revocations {
                 self.add_referrer(&mut request);

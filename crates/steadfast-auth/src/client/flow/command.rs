@@ -6,31 +6,31 @@ use http::{Request, Response};
 use url::Url;
 
 use crate::client::challenge::Challenge;
-use crate::client::registration::Registration;
+use crate::client::registration::ClientRegistration;
 use crate::client::token::Tokens;
 use crate::client::url_policy::redact_url;
 use crate::client::{Error, Secret};
-use crate::{HttpError, Payload};
+use crate::{HttpError, HttpPayload};
 
-/// What to do next; the result is passed to [`Flow::handle`](super::Flow::handle) as an [`Event`].
+/// What to do next; the result is passed to [`Flow::handle`](super::Flow::handle) as an [`FlowCommandResult`].
 #[non_exhaustive]
-pub enum Command {
-    /// Send this request without following redirects. Result: [`Event::Response`] or [`Event::Unreachable`].
-    Send(Request<Payload>),
-    /// Load the registration at this authorization server from the store. Result: [`Event::RegistrationLoaded`].
+pub enum FlowCommand {
+    /// Send this request without following redirects. Result: [`FlowCommandResult::Response`] or [`FlowCommandResult::Unreachable`].
+    Send(Request<HttpPayload>),
+    /// Load the registration at this authorization server from the store. Result: [`FlowCommandResult::RegistrationLoaded`].
     LoadRegistration {
         /// The authorization server.
         issuer: String,
     },
     /// Prepare for the redirect of the user, if possible at the URI that is registered already. Result:
-    /// [`Event::RedirectReady`].
+    /// [`FlowCommandResult::RedirectReady`].
     PrepareRedirect {
         /// The registered redirect URI.
         preferred: Option<String>,
     },
-    /// Show this URL to the user. Result: [`Event::Redirected`].
+    /// Show this URL to the user. Result: [`FlowCommandResult::Redirected`].
     Visit(Url),
-    /// Get the assertion for the user or the workload. Result: [`Event::Assertion`].
+    /// Get the assertion for the user or the workload. Result: [`FlowCommandResult::Assertion`].
     FetchAssertion {
         /// The authorization server that it is sent to.
         issuer: String,
@@ -38,18 +38,18 @@ pub enum Command {
         resource: String,
     },
     /// The flow succeeded.
-    Authorized(Box<Authorization>),
+    Authorized(Box<AuthorizationResult>),
     /// The flow failed.
     Failed(Error),
 }
 
 /// The result of a successful flow.
 #[derive(Clone, Debug)]
-pub struct Authorization {
+pub struct AuthorizationResult {
     /// The tokens.
     pub tokens: Tokens,
     /// The registration at their issuer, if the client registered itself.
-    pub registration: Option<Registration>,
+    pub registration: Option<ClientRegistration>,
     /// Whether they are the result of a refresh. If not, they are newly granted.
     pub refreshed: bool,
 }
@@ -57,7 +57,7 @@ pub struct Authorization {
 /// What an authorization server does not accept any more.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Invalidation {
+pub struct CredentialInvalidation {
     /// The tokens whose refresh token was refused.
     pub refresh_token_of: Option<Box<Tokens>>,
     /// An issuer, and the client id that it does not know any more.
@@ -66,13 +66,13 @@ pub struct Invalidation {
 
 /// The result of a command.
 #[non_exhaustive]
-pub enum Event {
+pub enum FlowCommandResult {
     /// A response, whatever its status.
-    Response(Response<Payload>),
+    Response(Response<HttpPayload>),
     /// The request got no response.
     Unreachable(HttpError),
     /// The stored registration, if any.
-    RegistrationLoaded(Option<Registration>),
+    RegistrationLoaded(Option<ClientRegistration>),
     /// The redirect URI.
     RedirectReady(String),
     /// The query of the redirect.
@@ -83,7 +83,7 @@ pub enum Event {
 
 /// What is known when a flow starts.
 #[derive(Clone, Debug, Default)]
-pub struct FlowInput {
+pub struct FlowStartInput {
     /// The challenge of the server.
     pub challenge: Option<Challenge>,
     /// The current tokens.
@@ -94,7 +94,7 @@ pub struct FlowInput {
     pub issuer: Option<String>,
 }
 
-impl fmt::Debug for Command {
+impl fmt::Debug for FlowCommand {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Send(request) => {
@@ -113,7 +113,7 @@ impl fmt::Debug for Command {
 }
 
 /// Without the contents, which may be secret.
-impl fmt::Debug for Event {
+impl fmt::Debug for FlowCommandResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Response(_) => "Response",

@@ -5,43 +5,43 @@ use std::time::SystemTime;
 use http::Response;
 use url::Url;
 
-use super::{Authorization, Command, Discovery, Flow, State, Step};
+use super::{AuthorizationResult, Discovery, Flow, FlowCommand, State, Step};
 use crate::client::authorize::AuthorizationCode;
-use crate::client::credentials::{Client, Credential, Method};
+use crate::client::credentials::{ClientAuthMethod, ClientCredential, OAuthClient};
 use crate::client::dpop::{ProofKey, seconds};
 use crate::client::profile::{Grant, IdentityProvider};
-use crate::client::registration::Registration;
+use crate::client::registration::ClientRegistration;
 use crate::client::token::{GrantedTokens, TokenRequest, TokenResponse, Tokens};
 use crate::client::url_policy::redact_url;
 use crate::client::{Error, Secret};
-use crate::{Payload, Scopes};
+use crate::{HttpPayload, Scopes};
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
 /// A token request in flight, and what is known of the tokens.
-pub(super) struct TokenExchange {
+pub(super) struct PendingTokenRequest {
     call: TokenRequest,
     revocation_endpoint: Option<String>,
     resource: String,
     requested: Option<Scopes>,
     must_be_bound: bool,
-    registration: Option<Registration>,
-    purpose: Purpose,
+    registration: Option<ClientRegistration>,
+    purpose: TokenRequestPurpose,
 }
 
-enum Purpose {
+enum TokenRequestPurpose {
     /// To get new tokens.
     Tokens,
     /// To refresh these tokens. `otherwise` is how to continue if that is refused.
-    Refresh { old: Box<Tokens>, otherwise: Option<(Box<Discovery>, Option<Registration>)> },
+    Refresh { old: Box<Tokens>, otherwise: Option<(Box<Discovery>, Option<ClientRegistration>)> },
     /// To get an assertion for the authorization server from the identity provider.
-    Assertion { discovery: Box<Discovery>, client: Client },
+    Assertion { discovery: Box<Discovery>, client: OAuthClient },
 }
 
-impl TokenExchange {
-    fn new(discovery: &Discovery, client: Client, parameters: Vec<(&'static str, Secret)>) -> Self {
+impl PendingTokenRequest {
+    fn new(discovery: &Discovery, client: OAuthClient, parameters: Vec<(&'static str, Secret)>) -> Self {
         Self {
             call: TokenRequest {
                 endpoint: discovery.server.token_endpoint.clone(),
@@ -57,12 +57,17 @@ impl TokenExchange {
             requested: discovery.scopes.clone(),
             must_be_bound: discovery.must_be_bound,
             registration: None,
-            purpose: Purpose::Tokens,
+            purpose: TokenRequestPurpose::Tokens,
         }
     }
 
     /// The authorization code grant.
-    pub(super) fn code(discovery: &Discovery, client: Client, code: AuthorizationCode, redirect_uri: &str) -> Self {
+    pub(super) fn code(
+        discovery: &Discovery,
+        client: OAuthClient,
+        code: AuthorizationCode,
+        redirect_uri: &str,
+    ) -> Self {
         let parameters = vec![
             ("grant_type", Secret::new("authorization_code")),
             ("code", code.code),
@@ -74,18 +79,18 @@ impl TokenExchange {
     }
 
     /// The client credentials grant.
-    pub(super) fn client_credentials(discovery: &Discovery, client: Client) -> Self {
+    pub(super) fn client_credentials(discovery: &Discovery, client: OAuthClient) -> Self {
         Self::new(discovery, client, with_scope(discovery, vec![("grant_type", Secret::new("client_credentials"))]))
     }
 
     /// The JWT bearer grant.
-    fn jwt_bearer(discovery: &Discovery, client: Client, assertion: Secret) -> Self {
+    fn jwt_bearer(discovery: &Discovery, client: OAuthClient, assertion: Secret) -> Self {
         let parameters = vec![("grant_type", Secret::new(JWT_BEARER)), ("assertion", assertion)];
         Self::new(discovery, client, with_scope(discovery, parameters))
     }
 
     /// The token exchange at the identity provider: the user's identity for an assertion.
-    fn identity(discovery: Box<Discovery>, client: Client, provider: &IdentityProvider, subject: &Secret) -> Self {
+    fn identity(discovery: Box<Discovery>, client: OAuthClient, provider: &IdentityProvider, subject: &Secret) -> Self {
         let parameters = vec![
             ("grant_type", Secret::new(TOKEN_EXCHANGE)),
             ("requested_token_type", Secret::new(ID_JAG)),
@@ -94,20 +99,21 @@ impl TokenExchange {
             ("subject_token_type", Secret::new(provider.subject_token_type.as_str())),
         ];
         let method = match provider.credential {
-            Credential::Secret(_) => Method::ClientSecretPost,
-            _ => Method::choose(&provider.credential, None),
+            ClientCredential::Secret(_) => ClientAuthMethod::ClientSecretPost,
+            _ => ClientAuthMethod::choose(&provider.credential, None),
         };
-        let at_provider = Client { id: provider.client_id.clone(), credential: provider.credential.clone(), method };
+        let at_provider =
+            OAuthClient { id: provider.client_id.clone(), credential: provider.credential.clone(), method };
         let mut exchange = Self::new(&discovery, at_provider, with_scope(&discovery, parameters));
         exchange.call.endpoint = provider.token_endpoint.clone();
         exchange.call.issuer.clone_from(&provider.issuer);
         exchange.call.key = None;
-        exchange.purpose = Purpose::Assertion { discovery, client };
+        exchange.purpose = TokenRequestPurpose::Assertion { discovery, client };
         exchange
     }
 
     /// The refresh token grant.
-    pub(super) fn refresh(tokens: &Tokens, client: Client, endpoint: Url) -> Result<Self, Error> {
+    pub(super) fn refresh(tokens: &Tokens, client: OAuthClient, endpoint: Url) -> Result<Self, Error> {
         let token = tokens.refresh_token.clone().ok_or(Error::Misuse("the flow has no tokens to refresh"))?;
         let parameters = vec![
             ("grant_type", Secret::new("refresh_token")),
@@ -131,34 +137,38 @@ impl TokenExchange {
             requested: tokens.requested.clone(),
             must_be_bound,
             registration: None,
-            purpose: Purpose::Refresh { old: Box::new(tokens.clone()), otherwise: None },
+            purpose: TokenRequestPurpose::Refresh { old: Box::new(tokens.clone()), otherwise: None },
         })
     }
 
     /// How to continue if the refresh is refused.
-    pub(super) fn or_else_request(mut self, discovery: Box<Discovery>, registration: Option<Registration>) -> Self {
-        if let Purpose::Refresh { otherwise, .. } = &mut self.purpose {
+    pub(super) fn or_else_request(
+        mut self,
+        discovery: Box<Discovery>,
+        registration: Option<ClientRegistration>,
+    ) -> Self {
+        if let TokenRequestPurpose::Refresh { otherwise, .. } = &mut self.purpose {
             *otherwise = Some((discovery, registration));
         }
         self
     }
 
     /// The registration to store with the tokens.
-    pub(super) fn with_registration(mut self, registration: Option<Registration>) -> Self {
+    pub(super) fn with_registration(mut self, registration: Option<ClientRegistration>) -> Self {
         self.registration = registration;
         self
     }
 
     /// The tokens from the response.
-    fn finish(self, granted: GrantedTokens, now: SystemTime) -> Result<Authorization, Error> {
+    fn finish(self, granted: GrantedTokens, now: SystemTime) -> Result<AuthorizationResult, Error> {
         let scheme = granted.scheme(self.call.key.as_ref(), self.must_be_bound)?;
         let old = match self.purpose {
-            Purpose::Refresh { old, .. } => Some(old),
+            TokenRequestPurpose::Refresh { old, .. } => Some(old),
             _ => None,
         };
         let refreshed = old.is_some();
         let issued_at = seconds(now);
-        let bound = self.call.key.filter(|_| scheme == super::Scheme::Dpop);
+        let bound = self.call.key.filter(|_| scheme == super::AuthScheme::Dpop);
         let written = granted.scope.map(|text| Scopes::lenient(text.split(' ')));
         // A server that does not rotate refresh tokens leaves the old one valid.
         let refresh_token = granted.refresh_token.or_else(|| old.as_ref().and_then(|old| old.refresh_token.clone()));
@@ -180,7 +190,7 @@ impl TokenExchange {
             requested: self.requested,
             key: bound.map(|key| key.export()),
         };
-        Ok(Authorization { tokens, registration: self.registration, refreshed })
+        Ok(AuthorizationResult { tokens, registration: self.registration, refreshed })
     }
 }
 
@@ -194,16 +204,16 @@ fn with_scope(discovery: &Discovery, mut parameters: Vec<(&'static str, Secret)>
 }
 
 impl Flow {
-    pub(super) fn refresh_only(&mut self, registration: Option<&Registration>, now: SystemTime) -> Step {
+    pub(super) fn refresh_only(&mut self, registration: Option<&ClientRegistration>, now: SystemTime) -> Step {
         let tokens = self.input.tokens.clone().ok_or(Error::Misuse("the flow has no tokens to refresh"))?;
         let client = self.client_of(&tokens, registration);
         let client = client.ok_or_else(|| Error::NoClient { issuer: redact_url(&tokens.issuer) })?;
         let endpoint = self.url_policy.check(&tokens.token_endpoint)?;
-        self.exchange(TokenExchange::refresh(&tokens, client, endpoint)?, now)
+        self.exchange(PendingTokenRequest::refresh(&tokens, client, endpoint)?, now)
     }
 
     /// The client that the tokens were issued to, if its credentials are still known.
-    pub(super) fn client_of(&self, tokens: &Tokens, registration: Option<&Registration>) -> Option<Client> {
+    pub(super) fn client_of(&self, tokens: &Tokens, registration: Option<&ClientRegistration>) -> Option<OAuthClient> {
         let pre_registered = self.profile.registered.as_ref();
         let pre_registered = pre_registered
             .filter(|pre_registered| pre_registered.issuer.as_ref().is_none_or(|issuer| *issuer == tokens.issuer));
@@ -211,42 +221,42 @@ impl Flow {
         let document = self.profile.document.as_ref().map(|(url, credential)| (url, credential));
         let known = [pre_registered, document].into_iter().flatten().find(|(id, _)| **id == tokens.client_id);
         if let Some((id, credential)) = known {
-            return Some(Client { id: id.clone(), credential: credential.clone(), method: tokens.method });
+            return Some(OAuthClient { id: id.clone(), credential: credential.clone(), method: tokens.method });
         }
-        registration.filter(|known| known.client_id == tokens.client_id).map(Registration::client)
+        registration.filter(|known| known.client_id == tokens.client_id).map(ClientRegistration::client)
     }
 
     /// Sends a token request.
-    pub(super) fn exchange(&mut self, mut exchange: TokenExchange, now: SystemTime) -> Step {
+    pub(super) fn exchange(&mut self, mut exchange: PendingTokenRequest, now: SystemTime) -> Step {
         let request = exchange.call.request(now, &*self.random)?;
         self.state = State::Exchanging(Box::new(exchange));
-        Ok(Command::Send(request))
+        Ok(FlowCommand::Send(request))
     }
 
     pub(super) fn handle_token_response(
         &mut self,
-        mut exchange: TokenExchange,
-        response: &Response<Payload>,
+        mut exchange: PendingTokenRequest,
+        response: &Response<HttpPayload>,
         now: SystemTime,
     ) -> Step {
         match exchange.call.read(response)? {
             TokenResponse::RetryWithNonce => self.exchange(exchange, now),
             TokenResponse::Granted(granted) => match exchange.purpose {
-                Purpose::Assertion { discovery, client } => {
+                TokenRequestPurpose::Assertion { discovery, client } => {
                     if granted.issued_token_type.as_deref() != Some(ID_JAG) {
                         let problem = "has another token type than the requested assertion";
                         return Err(Error::Invalid { what: "token response", problem });
                     }
-                    self.exchange(TokenExchange::jwt_bearer(&discovery, client, granted.access_token), now)
+                    self.exchange(PendingTokenRequest::jwt_bearer(&discovery, client, granted.access_token), now)
                 }
-                _ => exchange.finish(granted, now).map(|outcome| Command::Authorized(Box::new(outcome))),
+                _ => exchange.finish(granted, now).map(|outcome| FlowCommand::Authorized(Box::new(outcome))),
             },
             TokenResponse::Refused(refusal) => {
                 let is_unknown = refusal.code == "invalid_client";
-                if is_unknown && !matches!(exchange.purpose, Purpose::Assertion { .. }) {
+                if is_unknown && !matches!(exchange.purpose, TokenRequestPurpose::Assertion { .. }) {
                     self.invalidation.client = Some((exchange.call.issuer, exchange.call.client.id));
                 }
-                let Purpose::Refresh { old, otherwise } = exchange.purpose else {
+                let TokenRequestPurpose::Refresh { old, otherwise } = exchange.purpose else {
                     return Err(Error::TokenRefused(refusal));
                 };
                 self.invalidation.refresh_token_of = Some(old);
@@ -260,13 +270,13 @@ impl Flow {
     pub(super) fn handle_assertion(
         &mut self,
         discovery: Box<Discovery>,
-        client: Client,
+        client: OAuthClient,
         assertion: &Secret,
         now: SystemTime,
     ) -> Step {
         let exchange = match &self.profile.grant {
-            Grant::EnterpriseManaged(provider) => TokenExchange::identity(discovery, client, provider, assertion),
-            _ => TokenExchange::jwt_bearer(&discovery, client, assertion.clone()),
+            Grant::EnterpriseManaged(provider) => PendingTokenRequest::identity(discovery, client, provider, assertion),
+            _ => PendingTokenRequest::jwt_bearer(&discovery, client, assertion.clone()),
         };
         self.exchange(exchange, now)
     }

@@ -1,7 +1,7 @@
 //! The steps to a token as a state machine, without sockets, clock or browser.
 //!
-//! [`Flow::begin`] and each [`Flow::handle`] return a [`Command`]: what to do next. The result is passed to [`Flow::handle`] as an
-//! [`Event`]. The last command is [`Command::Authorized`] or [`Command::Failed`].
+//! [`Flow::begin`] and each [`Flow::handle`] return a [`FlowCommand`]: what to do next. The result is passed to [`Flow::handle`] as an
+//! [`FlowCommandResult`]. The last command is [`FlowCommand::Authorized`] or [`FlowCommand::Failed`].
 //!
 //! ```text
 //!  begin
@@ -38,38 +38,39 @@ use url::Url;
 
 use super::Error;
 use super::authorize::{AuthorizationRequest, PendingAuthorization};
-use super::challenge::Scheme;
-use super::credentials::Client;
+use super::challenge::AuthScheme;
+use super::credentials::OAuthClient;
 use super::discovery::{
-    AuthorizationServer, ProtectedResource, own_authorization_server, resource_metadata_urls, server_metadata_urls,
+    AuthorizationServerMetadata, ProtectedResourceMetadata, own_authorization_server, resource_metadata_urls,
+    server_metadata_urls,
 };
 use super::dpop::{DpopPolicy, ProofKey};
-use super::profile::{ClientSettings, Grant};
+use super::profile::{Grant, OAuthClientSettings};
 use super::random::RandomSource;
-use super::registration::{self, Registration, RegistrationParameters, known_client};
+use super::registration::{self, ClientRegistration, RegistrationParameters, known_client};
 use super::scope::ScopeSources;
 use super::url_policy::{UrlPolicy, redact_url};
-use crate::{Payload, Scopes};
-pub use command::{Authorization, Command, Event, FlowInput, Invalidation};
-use exchange::TokenExchange;
-use search::{Search, document};
+use crate::{HttpPayload, Scopes};
+pub use command::{AuthorizationResult, CredentialInvalidation, FlowCommand, FlowCommandResult, FlowStartInput};
+use exchange::PendingTokenRequest;
+use search::{MetadataSearch, document};
 
 /// The state machine that obtains a token. See the [module docs](super) of the client for the driver around it.
 pub struct Flow {
-    profile: Arc<ClientSettings>,
+    profile: Arc<OAuthClientSettings>,
     random: Arc<dyn RandomSource>,
     server: Url,
     server_text: String,
     url_policy: UrlPolicy,
-    input: FlowInput,
+    input: FlowStartInput,
     state: State,
-    invalidation: Invalidation,
+    invalidation: CredentialInvalidation,
 }
 
 /// The result of discovery, and what follows from it for the request.
 struct Discovery {
-    resource: ProtectedResource,
-    server: AuthorizationServer,
+    resource: ProtectedResourceMetadata,
+    server: AuthorizationServerMetadata,
     scopes: Option<Scopes>,
     key: Option<ProofKey>,
     must_be_bound: bool,
@@ -77,70 +78,70 @@ struct Discovery {
 
 enum State {
     New,
-    Resource { search: Search, named: bool },
-    Server { search: Search, resource: ProtectedResource, issuer: String, own: bool },
+    Resource { search: MetadataSearch, named: bool },
+    Server { search: MetadataSearch, resource: ProtectedResourceMetadata, issuer: String, own: bool },
     LoadingRegistration(Box<Discovery>),
-    Redirecting { discovery: Box<Discovery>, registration: Option<Registration> },
+    Redirecting { discovery: Box<Discovery>, registration: Option<ClientRegistration> },
     Registering { discovery: Box<Discovery>, redirect_uri: String },
     Visiting(Box<Visit>),
-    FetchingAssertion { discovery: Box<Discovery>, client: Client },
-    Exchanging(Box<TokenExchange>),
+    FetchingAssertion { discovery: Box<Discovery>, client: OAuthClient },
+    Exchanging(Box<PendingTokenRequest>),
     Done,
 }
 
 struct Visit {
     discovery: Box<Discovery>,
     pending: PendingAuthorization,
-    client: Client,
+    client: OAuthClient,
     redirect_uri: String,
-    registration: Option<Registration>,
+    registration: Option<ClientRegistration>,
 }
 
-type Step = Result<Command, Error>;
+type Step = Result<FlowCommand, Error>;
 
 impl Flow {
     /// A flow for the server at this URL.
     pub fn new(
-        profile: Arc<ClientSettings>,
+        profile: Arc<OAuthClientSettings>,
         server: &str,
-        input: FlowInput,
+        input: FlowStartInput,
         random: Arc<dyn RandomSource>,
     ) -> Result<Self, Error> {
         let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(redact_url(server)))?;
         let url_policy = UrlPolicy::for_server(&url)?;
         let server_text = server.to_owned();
-        let invalidation = Invalidation::default();
+        let invalidation = CredentialInvalidation::default();
         Ok(Self { profile, random, server: url, server_text, url_policy, input, state: State::New, invalidation })
     }
 
     /// Starts the flow.
-    pub fn begin(&mut self) -> Command {
+    pub fn begin(&mut self) -> FlowCommand {
         let step = match std::mem::replace(&mut self.state, State::Done) {
             State::New => self.find_resource(),
             _ => Err(Error::Misuse("a flow can be started only once")),
         };
-        step.unwrap_or_else(Command::Failed)
+        step.unwrap_or_else(FlowCommand::Failed)
     }
 
     /// Starts a flow that only refreshes the tokens of its input: no discovery, no user.
     ///
     /// `registration` is the stored registration at the issuer of the tokens.
-    pub fn begin_refresh(&mut self, registration: Option<&Registration>, now: SystemTime) -> Command {
+    pub fn begin_refresh(&mut self, registration: Option<&ClientRegistration>, now: SystemTime) -> FlowCommand {
         let step = match std::mem::replace(&mut self.state, State::Done) {
             State::New => self.refresh_only(registration, now),
             _ => Err(Error::Misuse("a flow can be started only once")),
         };
-        step.unwrap_or_else(Command::Failed)
+        step.unwrap_or_else(FlowCommand::Failed)
     }
 
     /// Takes the result of the last command and returns the next one.
-    pub fn handle(&mut self, event: Event, now: SystemTime) -> Command {
+    pub fn handle(&mut self, event: FlowCommandResult, now: SystemTime) -> FlowCommand {
         let state = std::mem::replace(&mut self.state, State::Done);
-        self.advance(state, event, now).unwrap_or_else(Command::Failed)
+        self.advance(state, event, now).unwrap_or_else(FlowCommand::Failed)
     }
 
     /// What the last event showed to be invalid. It must be removed from the store, however the flow ends.
-    pub fn take_invalidation(&mut self) -> Invalidation {
+    pub fn take_invalidation(&mut self) -> CredentialInvalidation {
         std::mem::take(&mut self.invalidation)
     }
 
@@ -154,35 +155,35 @@ impl Flow {
         }
     }
 
-    fn advance(&mut self, state: State, event: Event, now: SystemTime) -> Step {
+    fn advance(&mut self, state: State, event: FlowCommandResult, now: SystemTime) -> Step {
         match (state, event) {
-            (State::Resource { search, named }, Event::Response(response)) => {
+            (State::Resource { search, named }, FlowCommandResult::Response(response)) => {
                 self.handle_resource_metadata(search, named, &response)
             }
-            (State::Server { search, resource, issuer, own }, Event::Response(response)) => {
+            (State::Server { search, resource, issuer, own }, FlowCommandResult::Response(response)) => {
                 self.handle_server_metadata(search, resource, issuer, own, &response)
             }
-            (State::LoadingRegistration(discovery), Event::RegistrationLoaded(registration)) => {
+            (State::LoadingRegistration(discovery), FlowCommandResult::RegistrationLoaded(registration)) => {
                 self.registration_loaded(discovery, registration, now)
             }
-            (State::Redirecting { discovery, registration }, Event::RedirectReady(uri)) => {
+            (State::Redirecting { discovery, registration }, FlowCommandResult::RedirectReady(uri)) => {
                 self.redirect_ready(discovery, registration, uri, now)
             }
-            (State::Registering { discovery, redirect_uri }, Event::Response(response)) => {
+            (State::Registering { discovery, redirect_uri }, FlowCommandResult::Response(response)) => {
                 let parameters =
                     RegistrationParameters { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
                 let registration = registration::read(&response, &discovery.server, &parameters)?;
                 let client = registration.client();
                 self.visit(discovery, client, redirect_uri, Some(registration))
             }
-            (State::Visiting(visit), Event::Redirected(query)) => self.redirected(*visit, &query, now),
-            (State::FetchingAssertion { discovery, client }, Event::Assertion(assertion)) => {
+            (State::Visiting(visit), FlowCommandResult::Redirected(query)) => self.redirected(*visit, &query, now),
+            (State::FetchingAssertion { discovery, client }, FlowCommandResult::Assertion(assertion)) => {
                 self.handle_assertion(discovery, client, &assertion, now)
             }
-            (State::Exchanging(exchange), Event::Response(response)) => {
+            (State::Exchanging(exchange), FlowCommandResult::Response(response)) => {
                 self.handle_token_response(*exchange, &response, now)
             }
-            (state, Event::Unreachable(cause)) => Err(Error::Unreachable { what: state.what(), cause }),
+            (state, FlowCommandResult::Unreachable(cause)) => Err(Error::Unreachable { what: state.what(), cause }),
             _ => Err(Error::Misuse("the flow got an event that it did not expect")),
         }
     }
@@ -192,14 +193,19 @@ impl Flow {
         let urls = resource_metadata_urls(&self.server, named, self.url_policy)?;
         let named = named.is_some();
         let (search, command) =
-            Search::begin("protected resource metadata", urls).ok_or(Error::NoResourceMetadata)??;
+            MetadataSearch::begin("protected resource metadata", urls).ok_or(Error::NoResourceMetadata)??;
         self.state = State::Resource { search, named };
         Ok(command)
     }
 
-    fn handle_resource_metadata(&mut self, mut search: Search, named: bool, response: &Response<Payload>) -> Step {
+    fn handle_resource_metadata(
+        &mut self,
+        mut search: MetadataSearch,
+        named: bool,
+        response: &Response<HttpPayload>,
+    ) -> Step {
         if let Some(document) = document(response)
-            && let Some(resource) = ProtectedResource::read(document, &self.server)?
+            && let Some(resource) = ProtectedResourceMetadata::read(document, &self.server)?
         {
             let registered = self.profile.registered.as_ref().and_then(|registered| registered.issuer.as_deref());
             let known = [registered, self.input.issuer.as_deref()].into_iter().flatten();
@@ -215,12 +221,18 @@ impl Flow {
             return Err(Error::NoResourceMetadata);
         }
         let (issuer, urls) = own_authorization_server(&self.server);
-        let resource = ProtectedResource::without_metadata(&self.server, &self.server_text, issuer.clone());
+        let resource = ProtectedResourceMetadata::without_metadata(&self.server, &self.server_text, issuer.clone());
         self.find_server(resource, issuer, urls, true)
     }
 
-    fn find_server(&mut self, resource: ProtectedResource, issuer: String, urls: VecDeque<Url>, own: bool) -> Step {
-        let begun = Search::begin("authorization server metadata", urls);
+    fn find_server(
+        &mut self,
+        resource: ProtectedResourceMetadata,
+        issuer: String,
+        urls: VecDeque<Url>,
+        own: bool,
+    ) -> Step {
+        let begun = MetadataSearch::begin("authorization server metadata", urls);
         let (search, command) = begun.ok_or_else(|| Error::NoServerMetadata { issuer: redact_url(&issuer) })??;
         self.state = State::Server { search, resource, issuer, own };
         Ok(command)
@@ -228,14 +240,14 @@ impl Flow {
 
     fn handle_server_metadata(
         &mut self,
-        mut search: Search,
-        resource: ProtectedResource,
+        mut search: MetadataSearch,
+        resource: ProtectedResourceMetadata,
         issuer: String,
         own: bool,
-        response: &Response<Payload>,
+        response: &Response<HttpPayload>,
     ) -> Step {
         if let Some(document) = document(response)
-            && let Some(server) = AuthorizationServer::read(document, &issuer, self.url_policy)?
+            && let Some(server) = AuthorizationServerMetadata::read(document, &issuer, self.url_policy)?
         {
             return self.finish_discovery(resource, server);
         }
@@ -244,13 +256,13 @@ impl Flow {
             return Ok(command);
         }
         if own {
-            let server = AuthorizationServer::with_default_endpoints(&self.server, issuer);
+            let server = AuthorizationServerMetadata::with_default_endpoints(&self.server, issuer);
             return self.finish_discovery(resource, server);
         }
         Err(Error::NoServerMetadata { issuer: redact_url(&issuer) })
     }
 
-    fn finish_discovery(&mut self, resource: ProtectedResource, server: AuthorizationServer) -> Step {
+    fn finish_discovery(&mut self, resource: ProtectedResourceMetadata, server: AuthorizationServerMetadata) -> Step {
         let before = self.input.tokens.as_ref().filter(|tokens| tokens.issuer == server.issuer);
         let challenge = self.input.challenge.as_ref();
         let by_user = matches!(self.profile.grant, Grant::AuthorizationCode);
@@ -261,7 +273,8 @@ impl Flow {
             wanted: self.profile.scopes.as_ref(),
             offline: by_user && self.profile.offline_access && server.has_offline_access,
         };
-        let required = resource.dpop_required || challenge.is_some_and(|challenge| challenge.scheme == Scheme::Dpop);
+        let required =
+            resource.dpop_required || challenge.is_some_and(|challenge| challenge.scheme == AuthScheme::Dpop);
         let bound = match self.profile.dpop {
             DpopPolicy::Never => false,
             DpopPolicy::WhenRequired => required,
@@ -277,13 +290,13 @@ impl Flow {
         let issuer = server.issuer.clone();
         let scopes = known.choose();
         self.state = State::LoadingRegistration(Box::new(Discovery { resource, server, scopes, key, must_be_bound }));
-        Ok(Command::LoadRegistration { issuer })
+        Ok(FlowCommand::LoadRegistration { issuer })
     }
 
     fn registration_loaded(
         &mut self,
         discovery: Box<Discovery>,
-        registration: Option<Registration>,
+        registration: Option<ClientRegistration>,
         now: SystemTime,
     ) -> Step {
         let tokens = self.input.tokens.clone().filter(|tokens| {
@@ -293,7 +306,7 @@ impl Flow {
         if let Some(tokens) = tokens
             && let Some(client) = self.client_of(&tokens, registration.as_ref())
         {
-            let exchange = TokenExchange::refresh(&tokens, client, discovery.server.token_endpoint.clone())?;
+            let exchange = PendingTokenRequest::refresh(&tokens, client, discovery.server.token_endpoint.clone())?;
             return self.exchange(exchange.or_else_request(discovery, registration), now);
         }
         self.request_tokens(discovery, registration, now)
@@ -303,7 +316,7 @@ impl Flow {
     fn request_tokens(
         &mut self,
         discovery: Box<Discovery>,
-        registration: Option<Registration>,
+        registration: Option<ClientRegistration>,
         now: SystemTime,
     ) -> Step {
         let known = known_client(&self.profile, &discovery.server, self.input.issuer.as_deref())?;
@@ -314,13 +327,13 @@ impl Flow {
             }
             let preferred = registration.as_ref().filter(|_| known.is_none()).map(|known| known.redirect_uri.clone());
             self.state = State::Redirecting { discovery, registration };
-            return Ok(Command::PrepareRedirect { preferred });
+            return Ok(FlowCommand::PrepareRedirect { preferred });
         }
         let client = known.ok_or_else(|| Error::NoClient { issuer: redact_url(&discovery.server.issuer) })?;
         if matches!(self.profile.grant, Grant::ClientCredentials) {
-            return self.exchange(TokenExchange::client_credentials(&discovery, client), now);
+            return self.exchange(PendingTokenRequest::client_credentials(&discovery, client), now);
         }
-        let command = Command::FetchAssertion {
+        let command = FlowCommand::FetchAssertion {
             issuer: discovery.server.issuer.clone(),
             resource: discovery.resource.resource.clone(),
         };
@@ -331,7 +344,7 @@ impl Flow {
     fn redirect_ready(
         &mut self,
         discovery: Box<Discovery>,
-        registration: Option<Registration>,
+        registration: Option<ClientRegistration>,
         redirect_uri: String,
         now: SystemTime,
     ) -> Step {
@@ -345,15 +358,15 @@ impl Flow {
         }
         let request = registration::request(&self.profile, &discovery.server, &parameters, discovery.must_be_bound)?;
         self.state = State::Registering { discovery, redirect_uri };
-        Ok(Command::Send(request))
+        Ok(FlowCommand::Send(request))
     }
 
     fn visit(
         &mut self,
         discovery: Box<Discovery>,
-        client: Client,
+        client: OAuthClient,
         redirect_uri: String,
-        registration: Option<Registration>,
+        registration: Option<ClientRegistration>,
     ) -> Step {
         let request = AuthorizationRequest {
             client_id: &client.id,
@@ -364,7 +377,7 @@ impl Flow {
         };
         let (url, pending) = PendingAuthorization::new(&request, &discovery.server, &*self.random)?;
         self.state = State::Visiting(Box::new(Visit { discovery, pending, client, redirect_uri, registration }));
-        Ok(Command::Visit(url))
+        Ok(FlowCommand::Visit(url))
     }
 
     fn redirected(&mut self, visit: Visit, query: &str, now: SystemTime) -> Step {
@@ -374,7 +387,7 @@ impl Flow {
                 self.invalidation.client = Some((visit.discovery.server.issuer.clone(), visit.client.id.clone()));
             }
         })?;
-        let exchange = TokenExchange::code(&visit.discovery, visit.client, code, &visit.redirect_uri);
+        let exchange = PendingTokenRequest::code(&visit.discovery, visit.client, code, &visit.redirect_uri);
         self.exchange(exchange.with_registration(visit.registration), now)
     }
 }

@@ -6,11 +6,11 @@ use http::Request;
 use url::Url;
 
 use super::Flow;
-use crate::Payload;
+use crate::HttpPayload;
 use crate::client::Error;
 use crate::client::Secret;
-use crate::client::credentials::{Client, Credential, Method};
-use crate::client::registration::Registration;
+use crate::client::credentials::{ClientAuthMethod, ClientCredential, OAuthClient};
+use crate::client::registration::ClientRegistration;
 use crate::client::token::{TokenRequest, Tokens};
 
 impl Flow {
@@ -19,7 +19,7 @@ impl Flow {
     ///
     /// `registration` is the stored registration at the issuer of the tokens. The responses do not matter: the tokens are deleted
     /// here in any case.
-    pub fn revocation(&self, registration: Option<&Registration>, now: SystemTime) -> Vec<Request<Payload>> {
+    pub fn revocation(&self, registration: Option<&ClientRegistration>, now: SystemTime) -> Vec<Request<HttpPayload>> {
         let Some(tokens) = &self.input.tokens else { return Vec::new() };
         let endpoint = tokens.revocation_endpoint.as_deref().and_then(|text| self.url_policy.check(text).ok());
         let client = self.client_of(tokens, registration).or_else(|| public(tokens));
@@ -35,10 +35,10 @@ impl Flow {
         token: &Secret,
         kind: &'static str,
         tokens: &Tokens,
-        client: &Client,
+        client: &OAuthClient,
         endpoint: &Url,
         now: SystemTime,
-    ) -> Result<Request<Payload>, Error> {
+    ) -> Result<Request<HttpPayload>, Error> {
         let mut call = TokenRequest {
             endpoint: endpoint.clone(),
             issuer: tokens.issuer.clone(),
@@ -53,7 +53,11 @@ impl Flow {
 }
 
 /// A public client, which needs only its id.
-fn public(tokens: &Tokens) -> Option<Client> {
-    let client = || Client { id: tokens.client_id.clone(), credential: Credential::None, method: Method::None };
-    (tokens.method == Method::None).then(client)
+fn public(tokens: &Tokens) -> Option<OAuthClient> {
+    let client = || OAuthClient {
+        id: tokens.client_id.clone(),
+        credential: ClientCredential::None,
+        method: ClientAuthMethod::None,
+    };
+    (tokens.method == ClientAuthMethod::None).then(client)
 }

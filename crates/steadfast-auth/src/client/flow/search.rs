@@ -6,8 +6,8 @@ use http::header::{ACCEPT, LOCATION};
 use http::{Request, Response, StatusCode};
 use url::Url;
 
-use super::Command;
-use crate::Payload;
+use super::FlowCommand;
+use crate::HttpPayload;
 use crate::client::Error;
 use crate::client::url_policy::redact_url;
 
@@ -15,23 +15,23 @@ use crate::client::url_policy::redact_url;
 const MAX_REDIRECTS: u8 = 3;
 
 /// The search for a document.
-pub(super) struct Search {
+pub(super) struct MetadataSearch {
     pub(super) what: &'static str,
     current: Url,
     next: VecDeque<Url>,
     redirects: u8,
 }
 
-impl Search {
+impl MetadataSearch {
     /// Requests the first URL.
-    pub(super) fn begin(what: &'static str, mut urls: VecDeque<Url>) -> Option<Result<(Self, Command), Error>> {
+    pub(super) fn begin(what: &'static str, mut urls: VecDeque<Url>) -> Option<Result<(Self, FlowCommand), Error>> {
         let current = urls.pop_front()?;
         let command = fetch(&current);
         Some(command.map(|command| (Self { what, current, next: urls, redirects: 0 }, command)))
     }
 
     /// After a response that was not the document: requests the target of its redirect, or the next URL.
-    pub(super) fn next_request(&mut self, response: &Response<Payload>) -> Result<Option<Command>, Error> {
+    pub(super) fn next_request(&mut self, response: &Response<HttpPayload>) -> Result<Option<FlowCommand>, Error> {
         let status = response.status();
         if status.is_server_error() {
             return Err(Error::Unavailable { what: self.what, status: status.as_u16() });
@@ -52,12 +52,12 @@ impl Search {
     }
 }
 
-fn fetch(url: &Url) -> Result<Command, Error> {
-    let request = Request::get(url.as_str()).header(ACCEPT, "application/json").body(Payload::default());
-    request.map(Command::Send).map_err(|_| Error::UnsafeUrl(redact_url(url.as_str())))
+fn fetch(url: &Url) -> Result<FlowCommand, Error> {
+    let request = Request::get(url.as_str()).header(ACCEPT, "application/json").body(HttpPayload::default());
+    request.map(FlowCommand::Send).map_err(|_| Error::UnsafeUrl(redact_url(url.as_str())))
 }
 
 /// The body of a response with status 200.
-pub(super) fn document(response: &Response<Payload>) -> Option<&[u8]> {
+pub(super) fn document(response: &Response<HttpPayload>) -> Option<&[u8]> {
     (response.status() == StatusCode::OK).then(|| response.body().as_bytes())
 }

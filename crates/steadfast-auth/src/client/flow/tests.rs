@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::client::Secret;
 use crate::client::challenge::Challenge;
-use crate::client::credentials::{ClientKey, Credential};
+use crate::client::credentials::{ClientCredential, ClientKey};
 use crate::client::profile::{IdentityProvider, PreRegisteredClient};
 use crate::client::random::CountingRandomness;
 
@@ -19,10 +19,10 @@ const CALLBACK: &str = "http://127.0.0.1:7/callback";
 
 /// A flow and its servers: a response for each path, on any host.
 struct World {
-    profile: ClientSettings,
-    input: FlowInput,
+    profile: OAuthClientSettings,
+    input: FlowStartInput,
     answers: Vec<(&'static str, u16, Value)>,
-    registration: Option<Registration>,
+    registration: Option<ClientRegistration>,
     /// The parameters of the redirect besides code and state.
     redirect: &'static str,
     /// `METHOD url` of each request, and its form or body.
@@ -32,8 +32,8 @@ struct World {
 
 fn world() -> World {
     World {
-        profile: ClientSettings::new("Test"),
-        input: FlowInput::default(),
+        profile: OAuthClientSettings::new("Test"),
+        input: FlowStartInput::default(),
         answers: vec![
             ("mcp.example.com/.well-known/oauth-protected-resource/mcp", 200, resource(SERVER)),
             ("auth.example.com/.well-known/oauth-authorization-server", 200, metadata(json!({}))),
@@ -89,33 +89,35 @@ impl World {
         Flow::new(Arc::new(self.profile.clone()), SERVER, self.input.clone(), random).unwrap()
     }
 
-    fn run(&mut self) -> Result<Authorization, Error> {
+    fn run(&mut self) -> Result<AuthorizationResult, Error> {
         let mut flow = self.flow();
         let first = flow.begin();
         self.drive(flow, first)
     }
 
-    fn drive(&mut self, mut flow: Flow, mut command: Command) -> Result<Authorization, Error> {
+    fn drive(&mut self, mut flow: Flow, mut command: FlowCommand) -> Result<AuthorizationResult, Error> {
         for _ in 0..20 {
             let event = match command {
-                Command::Send(request) => Event::Response(self.answer(&request)),
-                Command::LoadRegistration { .. } => Event::RegistrationLoaded(self.registration.clone()),
-                Command::PrepareRedirect { .. } => Event::RedirectReady(CALLBACK.to_owned()),
-                Command::Visit(url) => {
+                FlowCommand::Send(request) => FlowCommandResult::Response(self.answer(&request)),
+                FlowCommand::LoadRegistration { .. } => {
+                    FlowCommandResult::RegistrationLoaded(self.registration.clone())
+                }
+                FlowCommand::PrepareRedirect { .. } => FlowCommandResult::RedirectReady(CALLBACK.to_owned()),
+                FlowCommand::Visit(url) => {
                     let state = url.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
                     self.visited.push(url);
-                    Event::Redirected(format!("code=the-code&state={state}{}", self.redirect))
+                    FlowCommandResult::Redirected(format!("code=the-code&state={state}{}", self.redirect))
                 }
-                Command::FetchAssertion { .. } => Event::Assertion(Secret::new("the-assertion")),
-                Command::Authorized(outcome) => return Ok(*outcome),
-                Command::Failed(error) => return Err(error),
+                FlowCommand::FetchAssertion { .. } => FlowCommandResult::Assertion(Secret::new("the-assertion")),
+                FlowCommand::Authorized(outcome) => return Ok(*outcome),
+                FlowCommand::Failed(error) => return Err(error),
             };
             command = flow.handle(event, now());
         }
         panic!("no end: {:?}", self.seen)
     }
 
-    fn answer(&mut self, request: &Request<Payload>) -> Response<Payload> {
+    fn answer(&mut self, request: &Request<HttpPayload>) -> Response<HttpPayload> {
         let body = String::from_utf8(request.body().as_bytes().to_vec()).unwrap();
         self.seen.push((format!("{} {}", request.method(), request.uri()), body));
         let url = request.uri().to_string();
@@ -125,7 +127,7 @@ impl World {
         if let Some(location) = body["location"].as_str() {
             response = response.header(LOCATION, location);
         }
-        response.body(Payload::from(body.to_string())).unwrap()
+        response.body(HttpPayload::from(body.to_string())).unwrap()
     }
 
     fn paths(&self) -> Vec<&str> {
@@ -312,7 +314,8 @@ fn a_step_up_asks_for_the_union_and_does_not_refresh() {
     world.input.challenge = challenge("basic");
     let first = world.run().unwrap();
     assert_eq!(world.asked("scope").as_deref(), Some("basic"));
-    world.input = FlowInput { challenge: challenge("write"), tokens: Some(first.tokens), ..FlowInput::default() };
+    world.input =
+        FlowStartInput { challenge: challenge("write"), tokens: Some(first.tokens), ..FlowStartInput::default() };
     let second = world.run().unwrap();
     assert_eq!(world.asked("scope").as_deref(), Some("basic write"));
     assert_eq!(second.tokens.requested, "basic write".parse().ok());
@@ -324,7 +327,7 @@ fn what_was_asked_from_another_issuer_is_not_asked_from_this_one() {
     let mut before = world.run().unwrap().tokens;
     before.issuer = String::from("https://old.example.com");
     before.requested = "old".parse().ok();
-    world.input = FlowInput { tokens: Some(before), may_refresh: true, ..FlowInput::default() };
+    world.input = FlowStartInput { tokens: Some(before), may_refresh: true, ..FlowStartInput::default() };
     world.run().unwrap();
     assert_eq!(world.asked("scope"), None);
     assert_eq!(world.token_form("grant_type").as_deref(), Some("authorization_code"), "nor is the old token shown");
@@ -337,7 +340,7 @@ fn tokens_are_refreshed_before_the_user_is_asked() {
     let first = world.run().unwrap();
     world.registration = first.registration;
     world.visited.clear();
-    world.input = FlowInput { tokens: Some(first.tokens), may_refresh: true, ..FlowInput::default() };
+    world.input = FlowStartInput { tokens: Some(first.tokens), may_refresh: true, ..FlowStartInput::default() };
     let mut answer = tokens();
     answer["refresh_token"] = Value::Null;
     answer["access_token"] = json!("second");
@@ -356,7 +359,7 @@ fn a_refresh_token_that_is_over_leads_to_the_user() {
     let first = world.run().unwrap();
     world.registration = first.registration;
     world.visited.clear();
-    world.input = FlowInput { tokens: Some(first.tokens), may_refresh: true, ..FlowInput::default() };
+    world.input = FlowStartInput { tokens: Some(first.tokens), may_refresh: true, ..FlowStartInput::default() };
     let mut world = world.set("auth.example.com/token", 400, json!({"error": "invalid_grant"}));
     assert!(matches!(world.run(), Err(Error::TokenRefused(_))));
     assert_eq!(world.visited.len(), 1);
@@ -376,7 +379,7 @@ fn an_authorization_server_that_gives_no_refresh_token_is_done_without() {
     let first = world.run().unwrap();
     assert!(!first.tokens.is_refreshable());
     world.registration = first.registration;
-    world.input = FlowInput { tokens: Some(first.tokens), may_refresh: true, ..FlowInput::default() };
+    world.input = FlowStartInput { tokens: Some(first.tokens), may_refresh: true, ..FlowStartInput::default() };
     world.run().unwrap();
     assert_eq!((world.visited.len(), world.token_form("grant_type").as_deref()), (2, Some("authorization_code")));
 }
@@ -390,17 +393,19 @@ fn a_client_that_the_authorization_server_does_not_know_is_not_kept() {
         let mut command = flow.begin();
         let state = loop {
             let event = match command {
-                Command::Send(request) => Event::Response(world.answer(&request)),
-                Command::LoadRegistration { .. } => Event::RegistrationLoaded(world.registration.clone()),
-                Command::PrepareRedirect { .. } => Event::RedirectReady(CALLBACK.to_owned()),
-                Command::Visit(url) => break super::super::authorize::state_of(url.query().unwrap()).unwrap(),
+                FlowCommand::Send(request) => FlowCommandResult::Response(world.answer(&request)),
+                FlowCommand::LoadRegistration { .. } => {
+                    FlowCommandResult::RegistrationLoaded(world.registration.clone())
+                }
+                FlowCommand::PrepareRedirect { .. } => FlowCommandResult::RedirectReady(CALLBACK.to_owned()),
+                FlowCommand::Visit(url) => break super::super::authorize::state_of(url.query().unwrap()).unwrap(),
                 other => panic!("{other:?}"),
             };
             command = flow.handle(event, now());
         };
         assert!(flow.take_invalidation().client.is_none());
-        let answer = Event::Redirected(format!("error={code}&state={state}"));
-        assert!(matches!(flow.handle(answer, now()), Command::Failed(Error::Denied(_))));
+        let answer = FlowCommandResult::Redirected(format!("error={code}&state={state}"));
+        assert!(matches!(flow.handle(answer, now()), FlowCommand::Failed(Error::Denied(_))));
         let known = (String::from("https://auth.example.com"), String::from("registered"));
         assert_eq!(flow.take_invalidation().client, Some(known));
     }
@@ -426,7 +431,7 @@ fn a_client_for_itself_signs() {
     let pem = p256::SecretKey::from_slice(&[7; 32]).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
     let key = ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
     let mut world = world().metadata(json!({"token_endpoint_auth_methods_supported": ["private_key_jwt"]}));
-    let registered = PreRegisteredClient::new("me", Credential::Key(key));
+    let registered = PreRegisteredClient::new("me", ClientCredential::Key(key));
     world.profile = world.profile.grant(Grant::ClientCredentials).registered(registered);
     world.run().unwrap();
     assert_eq!(world.token_form("client_assertion").unwrap().split('.').count(), 3);
@@ -462,7 +467,7 @@ fn an_identity_is_exchanged_for_an_assertion_and_that_for_tokens() {
 fn a_workload_shows_its_assertion_once() {
     let mut world = world();
     world.profile =
-        world.profile.grant(Grant::WorkloadIdentity).registered(PreRegisteredClient::new("me", Credential::None));
+        world.profile.grant(Grant::WorkloadIdentity).registered(PreRegisteredClient::new("me", ClientCredential::None));
     world.run().unwrap();
     assert_eq!(world.token_form("assertion").as_deref(), Some("the-assertion"));
     assert_eq!(world.token_form("client_id").as_deref(), Some("me"));
@@ -477,9 +482,9 @@ fn tokens_are_bound_to_a_key_when_the_server_takes_no_others() {
     let mut bound = tokens();
     bound["token_type"] = json!("DPoP");
     let mut world = world().set("auth.example.com/token", 200, bound);
-    world.input.challenge = Some(Challenge { scheme: Scheme::Dpop, ..Challenge::default() });
+    world.input.challenge = Some(Challenge { scheme: AuthScheme::Dpop, ..Challenge::default() });
     let outcome = world.run().unwrap();
-    assert!(outcome.tokens.key.is_some() && outcome.tokens.scheme == Scheme::Dpop);
+    assert!(outcome.tokens.key.is_some() && outcome.tokens.scheme == AuthScheme::Dpop);
     assert!(world.asked("dpop_jkt").is_some());
     let mut world = world.set("auth.example.com/token", 200, tokens());
     assert!(world.run().is_err(), "a bearer token would be refused there");
@@ -491,11 +496,11 @@ fn nothing_secret_is_in_a_debug_form() {
     let outcome = world.run().unwrap();
     let mut flow = world.flow();
     let command = flow.begin();
-    let visit = Command::Visit(world.visited[0].clone());
-    let event = Event::Redirected(String::from("code=the-code"));
+    let visit = FlowCommand::Visit(world.visited[0].clone());
+    let event = FlowCommandResult::Redirected(String::from("code=the-code"));
     let shown = format!(
         "{outcome:?} {flow:?} {command:?} {visit:?} {event:?} {:?}",
-        Command::Authorized(Box::new(outcome.clone()))
+        FlowCommand::Authorized(Box::new(outcome.clone()))
     );
     for secret in ["\"access\"", "\"refresh\"", "the-code", "state="] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
@@ -506,6 +511,9 @@ fn nothing_secret_is_in_a_debug_form() {
 fn an_event_out_of_turn_ends_the_flow() {
     let mut flow = world().flow();
     let _ = flow.begin();
-    assert!(matches!(flow.handle(Event::RegistrationLoaded(None), now()), Command::Failed(Error::Misuse(_))));
-    assert!(matches!(flow.begin(), Command::Failed(Error::Misuse(_))));
+    assert!(matches!(
+        flow.handle(FlowCommandResult::RegistrationLoaded(None), now()),
+        FlowCommand::Failed(Error::Misuse(_))
+    ));
+    assert!(matches!(flow.begin(), FlowCommand::Failed(Error::Misuse(_))));
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fs4::fs_std::FileExt as _;
 
-use super::{BoxFuture, Lock, StoreKey, TokenStore, TokenStoreError};
+use super::{BoxFuture, TokenStore, TokenStoreError, TokenStoreKey, TokenStoreLockGuard};
 use crate::client::Secret;
 use crate::client::pkce::digest;
 
@@ -23,9 +23,9 @@ const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Stores secrets in a directory.
 #[derive(Clone, Debug)]
-pub struct FileStore(PathBuf);
+pub struct FileTokenStore(PathBuf);
 
-impl FileStore {
+impl FileTokenStore {
     /// Opens the store in this directory, which is created if necessary. On Unix the directory must belong to the user, and its
     /// permissions are set to 0700.
     pub fn open(directory: impl Into<PathBuf>) -> io::Result<Self> {
@@ -34,7 +34,7 @@ impl FileStore {
         Ok(Self(directory))
     }
 
-    fn path(&self, key: &StoreKey, extension: &str) -> PathBuf {
+    fn path(&self, key: &TokenStoreKey, extension: &str) -> PathBuf {
         // A hash, since a URL may have characters that file systems do not allow.
         let name = digest(&key.to_string());
         self.0.join(format!("{name}.{extension}"))
@@ -50,18 +50,18 @@ impl FileStore {
     }
 }
 
-impl TokenStore for FileStore {
-    fn load<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>> {
+impl TokenStore for FileTokenStore {
+    fn load<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>> {
         let path = self.path(key, "secret");
         Box::pin(Self::blocking(move || read(&path)))
     }
 
-    fn save<'a>(&'a self, key: &'a StoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>> {
+    fn save<'a>(&'a self, key: &'a TokenStoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         let (path, value) = (self.path(key, "secret"), value.clone());
         Box::pin(Self::blocking(move || write(&path, &value)))
     }
 
-    fn remove<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>> {
+    fn remove<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         let path = self.path(key, "secret");
         Box::pin(Self::blocking(move || match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -69,7 +69,7 @@ impl TokenStore for FileStore {
         }))
     }
 
-    fn lock<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Lock, TokenStoreError>> {
+    fn lock<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<TokenStoreLockGuard, TokenStoreError>> {
         let path = self.path(key, "lock");
         Box::pin(async move {
             let file = Self::blocking(move || private().read(true).append(true).create(true).open(path)).await?;
@@ -78,7 +78,7 @@ impl TokenStore for FileStore {
                 // `try_lock` does not block.
                 match file.try_lock_exclusive() {
                     // Closing the file, at the latest at process exit, releases the lock.
-                    Ok(true) => return Ok(Lock::new(file)),
+                    Ok(true) => return Ok(TokenStoreLockGuard::new(file)),
                     Ok(false) => {}
                     Err(error) => return Err(TokenStoreError::new(error.to_string())),
                 }
@@ -189,18 +189,18 @@ mod tests {
         }
     }
 
-    fn key() -> StoreKey {
-        StoreKey::Tokens { issuer: String::from("https://a/../../x"), resource: String::from("https://b") }
+    fn key() -> TokenStoreKey {
+        TokenStoreKey::Tokens { issuer: String::from("https://a/../../x"), resource: String::from("https://b") }
     }
 
     #[tokio::test]
     async fn what_is_saved_is_found_by_another_store_on_the_same_directory() {
         let scratch = TempFolder::new();
-        let store = FileStore::open(scratch.0.join("deep")).unwrap();
+        let store = FileTokenStore::open(scratch.0.join("deep")).unwrap();
         assert!(store.load(&key()).await.unwrap().is_none());
         store.save(&key(), &Secret::new("first")).await.unwrap();
         store.save(&key(), &Secret::new("second")).await.unwrap();
-        let other = FileStore::open(scratch.0.join("deep")).unwrap();
+        let other = FileTokenStore::open(scratch.0.join("deep")).unwrap();
         assert_eq!(other.load(&key()).await.unwrap().unwrap().expose(), "second");
         other.remove(&key()).await.unwrap();
         other.remove(&key()).await.unwrap();
@@ -216,7 +216,7 @@ mod tests {
         let scratch = TempFolder::new();
         fs::create_dir(&scratch.0).unwrap();
         fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).unwrap();
-        let store = FileStore::open(&scratch.0).unwrap();
+        let store = FileTokenStore::open(&scratch.0).unwrap();
         store.save(&key(), &Secret::new("x")).await.unwrap();
         let _lock = store.lock(&key()).await.unwrap();
         assert_eq!(fs::metadata(&scratch.0).unwrap().permissions().mode() & 0o777, 0o700);
@@ -230,7 +230,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_is_damaged_is_as_good_as_none() {
         let scratch = TempFolder::new();
-        let store = FileStore::open(&scratch.0).unwrap();
+        let store = FileTokenStore::open(&scratch.0).unwrap();
         fs::write(store.path(&key(), "secret"), [0xff, 0xfe]).unwrap();
         assert_eq!(store.load(&key()).await, Ok(None));
         store.save(&key(), &Secret::new("x")).await.unwrap();
@@ -241,7 +241,7 @@ mod tests {
     #[tokio::test]
     async fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
         let scratch = TempFolder::new();
-        let store = FileStore::open(scratch.0.join("store")).unwrap();
+        let store = FileTokenStore::open(scratch.0.join("store")).unwrap();
         let elsewhere = scratch.0.join("elsewhere");
         fs::write(&elsewhere, "old").unwrap();
         std::os::unix::fs::symlink(&elsewhere, store.path(&key(), "secret")).unwrap();
@@ -253,7 +253,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lock_is_had_by_one_store_at_a_time() {
         let scratch = TempFolder::new();
-        let (one, other) = (FileStore::open(&scratch.0).unwrap(), FileStore::open(&scratch.0).unwrap());
+        let (one, other) = (FileTokenStore::open(&scratch.0).unwrap(), FileTokenStore::open(&scratch.0).unwrap());
         let held = one.lock(&key()).await.unwrap();
         let refused = other.lock(&key()).await.unwrap_err();
         assert_eq!(refused.to_string(), "timed out waiting for the lock of another process");

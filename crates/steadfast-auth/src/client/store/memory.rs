@@ -4,59 +4,59 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{BoxFuture, Lock, StoreKey, TokenStore, TokenStoreError};
+use super::{BoxFuture, TokenStore, TokenStoreError, TokenStoreKey, TokenStoreLockGuard};
 use crate::client::Secret;
 
 /// Stores secrets in memory. Clones share their entries.
 #[derive(Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<Entries>>);
+pub struct MemoryTokenStore(Arc<Mutex<MemoryStoreEntries>>);
 
 #[derive(Default)]
-struct Entries {
-    values: HashMap<StoreKey, Secret>,
-    locks: HashMap<StoreKey, Arc<tokio::sync::Mutex<()>>>,
+struct MemoryStoreEntries {
+    values: HashMap<TokenStoreKey, Secret>,
+    locks: HashMap<TokenStoreKey, Arc<tokio::sync::Mutex<()>>>,
 }
 
-impl MemoryStore {
+impl MemoryTokenStore {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn with<T>(&self, action: impl FnOnce(&mut Entries) -> T) -> T {
+    fn with<T>(&self, action: impl FnOnce(&mut MemoryStoreEntries) -> T) -> T {
         action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl fmt::Debug for MemoryStore {
+impl fmt::Debug for MemoryTokenStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "MemoryStore({} values)", self.with(|entries| entries.values.len()))
+        write!(formatter, "MemoryTokenStore({} values)", self.with(|entries| entries.values.len()))
     }
 }
 
-impl TokenStore for MemoryStore {
-    fn load<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>> {
+impl TokenStore for MemoryTokenStore {
+    fn load<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>> {
         Box::pin(async move { Ok(self.with(|entries| entries.values.get(key).cloned())) })
     }
 
-    fn save<'a>(&'a self, key: &'a StoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>> {
+    fn save<'a>(&'a self, key: &'a TokenStoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         Box::pin(async move {
             self.with(|entries| entries.values.insert(key.clone(), value.clone()));
             Ok(())
         })
     }
 
-    fn remove<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>> {
+    fn remove<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         Box::pin(async move {
             self.with(|entries| entries.values.remove(key));
             Ok(())
         })
     }
 
-    fn lock<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Lock, TokenStoreError>> {
+    fn lock<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<TokenStoreLockGuard, TokenStoreError>> {
         Box::pin(async move {
             let lock = self.with(|entries| Arc::clone(entries.locks.entry(key.clone()).or_default()));
-            Ok(Lock::new(lock.lock_owned().await))
+            Ok(TokenStoreLockGuard::new(lock.lock_owned().await))
         })
     }
 }
@@ -65,13 +65,13 @@ impl TokenStore for MemoryStore {
 mod tests {
     use super::*;
 
-    fn key(issuer: &str) -> StoreKey {
-        StoreKey::Client { issuer: issuer.to_owned() }
+    fn key(issuer: &str) -> TokenStoreKey {
+        TokenStoreKey::Client { issuer: issuer.to_owned() }
     }
 
     #[tokio::test]
     async fn what_is_saved_is_found_until_it_is_removed() {
-        let store = MemoryStore::new();
+        let store = MemoryTokenStore::new();
         store.save(&key("a"), &Secret::new("s3cr3t")).await.unwrap();
         assert_eq!(store.load(&key("a")).await.unwrap().unwrap().expose(), "s3cr3t");
         assert!(store.load(&key("a/")).await.unwrap().is_none());
@@ -82,7 +82,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_lock_is_had_by_one_at_a_time() {
-        let store = MemoryStore::new();
+        let store = MemoryTokenStore::new();
         let (key, other) = (key("a"), key("b"));
         let first = store.lock(&key).await.unwrap();
         let mut second = store.lock(&key);

@@ -11,8 +11,8 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-pub use file::FileStore;
-pub use memory::MemoryStore;
+pub use file::FileTokenStore;
+pub use memory::MemoryTokenStore;
 
 use super::Secret;
 use super::url_policy::redact_url;
@@ -23,7 +23,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The key of an entry. Keys are compared byte by byte.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum StoreKey {
+pub enum TokenStoreKey {
     /// The issuer and resource in the metadata of a server the last time.
     Server {
         /// The URL of the server.
@@ -44,7 +44,7 @@ pub enum StoreKey {
 }
 
 /// Without the queries of URLs, which may contain keys.
-impl fmt::Debug for StoreKey {
+impl fmt::Debug for TokenStoreKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server { url } => write!(formatter, "Server({:?})", redact_url(url)),
@@ -56,7 +56,7 @@ impl fmt::Debug for StoreKey {
     }
 }
 
-impl fmt::Display for StoreKey {
+impl fmt::Display for TokenStoreKey {
     /// One line that is unique for each key.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -68,18 +68,18 @@ impl fmt::Display for StoreKey {
 }
 
 /// The lock of a key. Dropping it releases the lock.
-pub struct Lock(#[allow(dead_code, reason = "it is held, not used")] Box<dyn Any + Send>);
+pub struct TokenStoreLockGuard(#[allow(dead_code, reason = "it is held, not used")] Box<dyn Any + Send>);
 
-impl Lock {
+impl TokenStoreLockGuard {
     /// A lock that is released when `guard` is dropped.
     pub fn new(guard: impl Any + Send) -> Self {
         Self(Box::new(guard))
     }
 }
 
-impl fmt::Debug for Lock {
+impl fmt::Debug for TokenStoreLockGuard {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Lock")
+        formatter.write_str("TokenStoreLockGuard")
     }
 }
 
@@ -88,17 +88,17 @@ impl fmt::Debug for Lock {
 /// A reader of the store can act as the user, so an implementation must restrict access to it and log no value.
 pub trait TokenStore: Send + Sync + 'static {
     /// Loads the value of a key.
-    fn load<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>>;
+    fn load<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>>;
 
     /// Saves the value of a key atomically: a concurrent reader sees the old value or the new one.
-    fn save<'a>(&'a self, key: &'a StoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>>;
+    fn save<'a>(&'a self, key: &'a TokenStoreKey, value: &'a Secret) -> BoxFuture<'a, Result<(), TokenStoreError>>;
 
     /// Removes the value of a key, if there is one.
-    fn remove<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>>;
+    fn remove<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>>;
 
     /// Waits for the lock of this key, which is exclusive among all processes that share the store. It is held for the duration of
     /// a request, so that a refresh token is used only once.
-    fn lock<'a>(&'a self, key: &'a StoreKey) -> BoxFuture<'a, Result<Lock, TokenStoreError>>;
+    fn lock<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<TokenStoreLockGuard, TokenStoreError>>;
 }
 
 /// Why a store failed. Contains no stored value.

@@ -19,9 +19,9 @@ use tower_service::Service;
 
 use super::{Principal, ResourceMetadata, Scopes, TokenRejection, Verifier};
 use challenge::RequestDenial;
-use credentials::Credentials;
+use credentials::RequestCredentials;
 pub use requirement::MethodScopes;
-use requirement::Requirement;
+use requirement::ScopeRequirement;
 
 /// A tower layer that passes on only requests with exactly one valid bearer token.
 ///
@@ -43,14 +43,14 @@ pub struct BearerLayer {
 struct Shared {
     verifier: Arc<dyn Verifier>,
     metadata_url: String,
-    requirement: Requirement,
+    requirement: ScopeRequirement,
 }
 
 impl BearerLayer {
     /// A layer with this verifier. Its challenges refer clients to the metadata of this resource.
     pub fn new(verifier: impl Verifier, metadata: &ResourceMetadata) -> Self {
         let verifier = Arc::new(verifier);
-        let (metadata_url, requirement) = (metadata.url(), Requirement::default());
+        let (metadata_url, requirement) = (metadata.url(), ScopeRequirement::default());
         Self { shared: Arc::new(Shared { verifier, metadata_url, requirement }) }
     }
 
@@ -74,7 +74,7 @@ impl BearerLayer {
         self
     }
 
-    fn requirement(&mut self) -> &mut Requirement {
+    fn requirement(&mut self) -> &mut ScopeRequirement {
         &mut Arc::make_mut(&mut self.shared).requirement
     }
 }
@@ -146,14 +146,14 @@ where
 }
 
 impl Shared {
-    async fn authorize(&self, credentials: Credentials, needed: &Scopes) -> Result<Principal, RequestDenial> {
+    async fn authorize(&self, credentials: RequestCredentials, needed: &Scopes) -> Result<Principal, RequestDenial> {
         let token = match credentials {
-            Credentials::Absent => return Err(RequestDenial::NoToken),
-            Credentials::Malformed => {
+            RequestCredentials::Absent => return Err(RequestDenial::NoToken),
+            RequestCredentials::Malformed => {
                 return Err(RequestDenial::Rejected(TokenRejection::Invalid("the token is malformed")));
             }
-            Credentials::Misplaced(reason) => return Err(RequestDenial::Misplaced(reason)),
-            Credentials::Bearer(token) => token,
+            RequestCredentials::Misplaced(reason) => return Err(RequestDenial::Misplaced(reason)),
+            RequestCredentials::Bearer(token) => token,
         };
         let principal = self.verifier.verify(&token).await.map_err(|rejection| {
             match &rejection {

@@ -8,18 +8,18 @@ use steadfast_model::Revision;
 
 use crate::resource_server::{InvalidScope, Scopes};
 
-type ForRequest = Arc<dyn Fn(&Parts) -> Scopes + Send + Sync>;
-type Broader = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+type RequestScopesFn = Arc<dyn Fn(&Parts) -> Scopes + Send + Sync>;
+type BroaderScopeFn = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// The scopes that requests require.
 #[derive(Clone, Default)]
-pub(super) struct Requirement {
+pub(super) struct ScopeRequirement {
     pub(super) always: Scopes,
-    pub(super) by_request: Option<ForRequest>,
-    pub(super) broader: Option<Broader>,
+    pub(super) by_request: Option<RequestScopesFn>,
+    pub(super) broader: Option<BroaderScopeFn>,
 }
 
-impl Requirement {
+impl ScopeRequirement {
     /// All scopes that this request requires, so that one challenge lists them all.
     pub(super) fn of(&self, parts: &Parts) -> Scopes {
         match &self.by_request {
@@ -36,10 +36,10 @@ impl Requirement {
     }
 }
 
-impl fmt::Debug for Requirement {
+impl fmt::Debug for ScopeRequirement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Requirement")
+            .debug_struct("ScopeRequirement")
             .field("always", &self.always)
             .field("by_request", &self.by_request.is_some())
             .field("broader", &self.broader.is_some())
@@ -142,12 +142,12 @@ mod tests {
     fn a_broader_scope_is_enough_if_it_is_said_to_be() {
         let granted = "files".parse().unwrap();
         let needed = "files:read files:write".parse().unwrap();
-        let exact = Requirement::default();
-        let hierarchy = Requirement {
+        let exact = ScopeRequirement::default();
+        let hierarchy = ScopeRequirement {
             broader: Some(Arc::new(|granted, needed| {
                 needed.split_once(':').is_some_and(|(parent, _)| parent == granted)
             })),
-            ..Requirement::default()
+            ..ScopeRequirement::default()
         };
         assert!(!exact.is_met(&granted, &needed));
         assert!(hierarchy.is_met(&granted, &needed));

@@ -5,13 +5,13 @@ use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use tower::ServiceExt;
 
 use super::*;
-use crate::resource_server::{Token, verify_with};
+use crate::resource_server::{AccessToken, verify_with};
 
 /// What the inner service received.
 type ReceivedRequests = Arc<Mutex<Vec<Parts>>>;
 
 fn layer() -> BearerLayer {
-    let verifier = verify_with(async |token: Token| match token.expose() {
+    let verifier = verify_with(async |token: AccessToken| match token.expose() {
         "alice" => Ok(Principal::new("alice").with_scopes("read".parse().unwrap())),
         "admin" => Ok(Principal::new("admin").with_scopes("read write".parse().unwrap())),
         "late" => Err(TokenRejection::Expired),

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::keys::{KeySet, KeySource, KeysFuture, KeysUnavailable};
 use crate::http_client::endpoint;
 use crate::redact::redact_url;
-use crate::resource_server::{HttpClient, InsecureEndpoint, Payload};
+use crate::resource_server::{HttpClient, HttpPayload, InsecureEndpoint};
 
 /// Limit of the length of the document.
 const MAX_BYTES: usize = 256 * 1024;
@@ -31,18 +31,18 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Public keys at a URL (`jwks_uri`), fetched when they are needed and cached.
 #[derive(Clone)]
-pub struct FetchedKeys(Arc<Shared>);
+pub struct RemoteKeySet(Arc<JwksCache>);
 
 #[derive(Clone)]
-struct Shared {
+struct JwksCache {
     client: Arc<dyn HttpClient>,
     uri: Uri,
-    times: Times,
-    state: watch::Sender<State>,
+    times: KeyCacheTimes,
+    state: watch::Sender<KeyFetchState>,
 }
 
 #[derive(Clone, Debug)]
-struct Times {
+struct KeyCacheTimes {
     /// Age up to which a set is used without fetching a new one.
     fresh: Duration,
     /// Age up to which a set is used if it cannot be fetched again.
@@ -52,7 +52,7 @@ struct Times {
 }
 
 #[derive(Clone, Debug, Default)]
-struct State {
+struct KeyFetchState {
     keys: Option<(Arc<KeySet>, Instant)>,
     /// When the last fetch started.
     begun: Option<Instant>,
@@ -60,7 +60,7 @@ struct State {
 }
 
 #[derive(Debug)]
-enum Decision {
+enum KeyFetchDecision {
     Use(Arc<KeySet>),
     UseAndFetch(Arc<KeySet>),
     Fetch,
@@ -68,16 +68,16 @@ enum Decision {
     Unavailable,
 }
 
-impl FetchedKeys {
+impl RemoteKeySet {
     /// Fetches keys from this URL.
     pub fn new(client: impl HttpClient, url: &str) -> Result<Self, InsecureEndpoint> {
-        let times = Times {
+        let times = KeyCacheTimes {
             fresh: Duration::from_secs(60 * 60),
             usable: Duration::from_secs(24 * 60 * 60),
             pause: Duration::from_secs(30),
         };
-        let state = watch::Sender::new(State::default());
-        Ok(Self(Arc::new(Shared { client: Arc::new(client), uri: endpoint(url)?, times, state })))
+        let state = watch::Sender::new(KeyFetchState::default());
+        Ok(Self(Arc::new(JwksCache { client: Arc::new(client), uri: endpoint(url)?, times, state })))
     }
 
     /// Sets the age up to which keys are used without fetching them again. Default: one hour.
@@ -98,39 +98,39 @@ impl FetchedKeys {
         self
     }
 
-    fn times(&mut self) -> &mut Times {
+    fn times(&mut self) -> &mut KeyCacheTimes {
         &mut Arc::make_mut(&mut self.0).times
     }
 }
 
-impl KeySource for FetchedKeys {
+impl KeySource for RemoteKeySet {
     fn keys<'a>(&'a self, wanted: Option<&'a str>) -> KeysFuture<'a> {
         Box::pin(self.0.find(wanted))
     }
 }
 
-impl fmt::Debug for FetchedKeys {
+impl fmt::Debug for RemoteKeySet {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("FetchedKeys")
+            .debug_struct("RemoteKeySet")
             .field("uri", &redact_url(&self.0.uri.to_string()))
             .field("times", &self.0.times)
             .finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl JwksCache {
     async fn find(self: &Arc<Self>, wanted: Option<&str>) -> Result<Arc<KeySet>, KeysUnavailable> {
         let mut changes = self.state.subscribe();
         match self.decide(wanted) {
-            Decision::Use(keys) => return Ok(keys),
-            Decision::UseAndFetch(keys) => {
+            KeyFetchDecision::Use(keys) => return Ok(keys),
+            KeyFetchDecision::UseAndFetch(keys) => {
                 self.start_fetch();
                 return Ok(keys);
             }
-            Decision::Fetch => self.start_fetch(),
-            Decision::Wait => {}
-            Decision::Unavailable => return Err(KeysUnavailable),
+            KeyFetchDecision::Fetch => self.start_fetch(),
+            KeyFetchDecision::Wait => {}
+            KeyFetchDecision::Unavailable => return Err(KeysUnavailable),
         }
         // At most one fetch per token: its result decides.
         let state = changes.wait_for(|state| !state.fetching).await.map_err(|_| KeysUnavailable)?;
@@ -138,12 +138,12 @@ impl Shared {
     }
 
     /// Decides, and records in the same step that a fetch starts, so that only one does.
-    fn decide(&self, wanted: Option<&str>) -> Decision {
-        let mut decision = Decision::Unavailable;
+    fn decide(&self, wanted: Option<&str>) -> KeyFetchDecision {
+        let mut decision = KeyFetchDecision::Unavailable;
         let now = Instant::now();
         self.state.send_if_modified(|state| {
             decision = state.decide(&self.times, now, wanted);
-            if matches!(decision, Decision::Fetch | Decision::UseAndFetch(_)) {
+            if matches!(decision, KeyFetchDecision::Fetch | KeyFetchDecision::UseAndFetch(_)) {
                 state.fetching = true;
                 state.begun = Some(now);
             }
@@ -153,7 +153,7 @@ impl Shared {
     }
 
     fn start_fetch(self: &Arc<Self>) {
-        let guard = FetchGuard(self.clone());
+        let guard = KeyFetchGuard(self.clone());
         tokio::spawn(async move {
             let fetched = tokio::time::timeout(REQUEST_TIMEOUT, guard.0.fetch()).await;
             match fetched.unwrap_or_else(|_| Err("request timed out".to_owned())) {
@@ -170,7 +170,7 @@ impl Shared {
     }
 
     async fn fetch(&self) -> Result<KeySet, String> {
-        let mut request = Request::new(Payload::default());
+        let mut request = Request::new(HttpPayload::default());
         *request.uri_mut() = self.uri.clone();
         request.headers_mut().insert(http::header::ACCEPT, http::HeaderValue::from_static("application/json"));
         let response = self.client.send(request, MAX_BYTES).await.map_err(|error| error.to_string())?;
@@ -187,34 +187,34 @@ impl Shared {
 }
 
 /// Marks the fetch as finished when it is dropped: also if the client panics or the runtime shuts down.
-struct FetchGuard(Arc<Shared>);
+struct KeyFetchGuard(Arc<JwksCache>);
 
-impl Drop for FetchGuard {
+impl Drop for KeyFetchGuard {
     fn drop(&mut self) {
         self.0.state.send_modify(|state| state.fetching = false);
     }
 }
 
-impl State {
+impl KeyFetchState {
     /// The keys, unless they are too old to be used.
-    fn usable_keys(&self, times: &Times, now: Instant) -> Option<&(Arc<KeySet>, Instant)> {
+    fn usable_keys(&self, times: &KeyCacheTimes, now: Instant) -> Option<&(Arc<KeySet>, Instant)> {
         self.keys.as_ref().filter(|(_, fetched)| now.duration_since(*fetched) < times.usable)
     }
 
-    fn decide(&self, times: &Times, now: Instant, wanted: Option<&str>) -> Decision {
+    fn decide(&self, times: &KeyCacheTimes, now: Instant, wanted: Option<&str>) -> KeyFetchDecision {
         let may_fetch = !self.fetching && self.begun.is_none_or(|begun| now.duration_since(begun) >= times.pause);
         match self.usable_keys(times, now) {
             Some((keys, fetched)) if keys.has(wanted) => {
                 if now.duration_since(*fetched) >= times.fresh && may_fetch {
-                    Decision::UseAndFetch(keys.clone())
+                    KeyFetchDecision::UseAndFetch(keys.clone())
                 } else {
-                    Decision::Use(keys.clone())
+                    KeyFetchDecision::Use(keys.clone())
                 }
             }
-            _ if self.fetching => Decision::Wait,
-            _ if may_fetch => Decision::Fetch,
-            Some((keys, _)) => Decision::Use(keys.clone()),
-            None => Decision::Unavailable,
+            _ if self.fetching => KeyFetchDecision::Wait,
+            _ if may_fetch => KeyFetchDecision::Fetch,
+            Some((keys, _)) => KeyFetchDecision::Use(keys.clone()),
+            None => KeyFetchDecision::Unavailable,
         }
     }
 }

@@ -89,11 +89,11 @@ impl KeySet {
     /// Parses a JWK Set. Keys that are not for verifying signatures, or of an unknown type, are skipped.
     pub fn from_json(json: &[u8]) -> Result<Self, InvalidKeySet> {
         #[derive(Deserialize)]
-        struct Document {
+        struct JwksDocument {
             keys: Vec<Value>,
         }
 
-        let document: Document = serde_json::from_slice(json).map_err(|_| InvalidKeySet)?;
+        let document: JwksDocument = serde_json::from_slice(json).map_err(|_| InvalidKeySet)?;
         let written = document.keys.into_iter().take(MOST_KEYS).filter_map(|key| serde_json::from_value(key).ok());
         Ok(Self(written.filter_map(Jwk::into_key).collect()))
     }

@@ -14,10 +14,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::claims::{Clock, Expectations};
-use super::{Principal, Token, TokenRejection, Verifier, VerifyFuture};
+use super::claims::{ClaimRequirements, Clock};
+use super::{AccessToken, Principal, TokenRejection, Verifier, VerifyFuture};
 pub use algorithm::Algorithm;
-pub use fetched_keys::FetchedKeys;
+pub use fetched_keys::RemoteKeySet;
 pub use keys::{InvalidKeySet, KeySet, KeySource, KeysFuture, KeysUnavailable};
 
 /// Verifies tokens that are JWTs.
@@ -26,11 +26,11 @@ pub use keys::{InvalidKeySet, KeySet, KeySource, KeysFuture, KeysUnavailable};
 /// (`aud`) match exactly, if it has an expiry (`exp`) in the future, and if its start (`nbf`) is not in the future.
 ///
 /// ```
-/// use steadfast_auth::resource_server::{Algorithm, FetchedKeys, HttpClient, InsecureEndpoint, JwtVerifier};
+/// use steadfast_auth::resource_server::{Algorithm, RemoteKeySet, HttpClient, InsecureEndpoint, JwtVerifier};
 ///
 /// // The client is a `ReqwestClient`, or one of your own.
 /// fn verifier(client: impl HttpClient) -> Result<JwtVerifier, InsecureEndpoint> {
-///     let keys = FetchedKeys::new(client, "https://auth.example.com/jwks.json")?;
+///     let keys = RemoteKeySet::new(client, "https://auth.example.com/jwks.json")?;
 ///     let verifier = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com/mcp", keys);
 ///     Ok(verifier.algorithms([Algorithm::Es256, Algorithm::Rs256]))
 /// }
@@ -38,7 +38,7 @@ pub use keys::{InvalidKeySet, KeySet, KeySource, KeysFuture, KeysUnavailable};
 pub struct JwtVerifier {
     keys: Box<dyn KeySource>,
     algorithms: Vec<Algorithm>,
-    expectations: Expectations,
+    expectations: ClaimRequirements,
 }
 
 impl JwtVerifier {
@@ -47,7 +47,7 @@ impl JwtVerifier {
     /// The resource is what clients request tokens for: the same string as in
     /// [`ResourceMetadata::new`](super::ResourceMetadata::new).
     pub fn new(issuer: impl Into<String>, resource: impl Into<String>, keys: impl KeySource) -> Self {
-        let expectations = Expectations {
+        let expectations = ClaimRequirements {
             audiences: vec![resource.into()],
             audience_may_be_absent: false,
             issuer: Some(issuer.into()),
@@ -82,7 +82,7 @@ impl JwtVerifier {
         self
     }
 
-    async fn check(&self, token: &Token) -> Result<Principal, TokenRejection> {
+    async fn check(&self, token: &AccessToken) -> Result<Principal, TokenRejection> {
         let signed = CompactJwt::parse(token.expose()).ok_or(TokenRejection::Invalid("the token is not a JWT"))?;
         let header = signed.header()?;
         let algorithm = Algorithm::named(&header.alg)
@@ -103,7 +103,7 @@ impl JwtVerifier {
 }
 
 impl Verifier for JwtVerifier {
-    fn verify<'a>(&'a self, token: &'a Token) -> VerifyFuture<'a> {
+    fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a> {
         Box::pin(self.check(token))
     }
 }

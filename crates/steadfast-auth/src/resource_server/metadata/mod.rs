@@ -40,12 +40,12 @@ pub struct ResourceMetadata {
     #[serde(flatten)]
     more: serde_json::Map<String, Value>,
     #[serde(skip)]
-    location: Location,
+    location: ResourceUrlParts,
 }
 
 /// The parts of the resource's URL that make up the URL of its metadata.
 #[derive(Clone, Debug, PartialEq)]
-struct Location {
+struct ResourceUrlParts {
     origin: String,
     path: String,
     query: Option<String>,
@@ -62,13 +62,13 @@ impl ResourceMetadata {
         I::Item: Into<String>,
     {
         let resource = resource.into();
-        let location = Location::of(&resource)?;
+        let location = ResourceUrlParts::of(&resource)?;
         let authorization_servers: Vec<String> = issuers.into_iter().map(Into::into).collect();
         if authorization_servers.is_empty() {
             return Err(InvalidMetadata("at least one authorization server is required"));
         }
         for issuer in &authorization_servers {
-            Location::of(issuer)?;
+            ResourceUrlParts::of(issuer)?;
         }
         Ok(Self {
             resource,
@@ -147,7 +147,7 @@ impl ResourceMetadata {
     }
 }
 
-impl Location {
+impl ResourceUrlParts {
     fn of(url: &str) -> Result<Self, InvalidMetadata> {
         if url.contains('#') {
             return Err(InvalidMetadata("the URL of a resource or an issuer must not have a fragment"));

@@ -22,10 +22,10 @@ const ANY: HeaderValue = HeaderValue::from_static("*");
 /// A tower layer that serves the metadata document, and passes all other requests on. Apply it after (outside of)
 /// [`BearerLayer`](crate::resource_server::BearerLayer), since readers of the document have no token yet.
 #[derive(Clone, Debug)]
-pub struct MetadataLayer(Arc<MetadataDocument>);
+pub struct MetadataLayer(Arc<ResourceMetadataDocument>);
 
 #[derive(Clone, Debug)]
-struct MetadataDocument {
+struct ResourceMetadataDocument {
     path: String,
     at_root: bool,
     json: Bytes,
@@ -33,7 +33,11 @@ struct MetadataDocument {
 
 impl MetadataLayer {
     pub(super) fn new(metadata: &ResourceMetadata) -> Self {
-        Self(Arc::new(MetadataDocument { path: metadata.well_known_path(), at_root: false, json: metadata.json() }))
+        Self(Arc::new(ResourceMetadataDocument {
+            path: metadata.well_known_path(),
+            at_root: false,
+            json: metadata.json(),
+        }))
     }
 
     /// Also serves it at the well-known prefix without the path of the resource, for clients that look only there. Not for a host
@@ -55,7 +59,7 @@ impl<S> Layer<S> for MetadataLayer {
 /// The service that [`MetadataLayer`] produces.
 #[derive(Clone, Debug)]
 pub struct MetadataService<S> {
-    document: Arc<MetadataDocument>,
+    document: Arc<ResourceMetadataDocument>,
     inner: S,
 }
 
@@ -84,7 +88,7 @@ where
     }
 }
 
-impl MetadataDocument {
+impl ResourceMetadataDocument {
     fn is_at(&self, path: &str) -> bool {
         path == self.path || (self.at_root && path == WELL_KNOWN)
     }

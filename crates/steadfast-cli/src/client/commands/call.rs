@@ -4,7 +4,7 @@ use clap::Args;
 use steadfast::model::Tool;
 use steadfast::{CallToolResult, Client, Error, ErrorKind, JsonObject, model::code};
 
-use crate::client::arguments::{Arguments, ParsedArguments};
+use crate::client::arguments::{ParsedToolArguments, ToolArgumentOptions};
 use crate::client::connection::session;
 use crate::client::connection::session::SessionEnd;
 use crate::client::display::progress::ProgressDisplay;
@@ -12,7 +12,7 @@ use crate::client::display::server_log::ServerLogOptions;
 use crate::client::display::{content, hints};
 use crate::client::schema;
 use crate::client::schema::AdditionalArguments;
-use crate::client::{ConnectOptions, ExitStatus, Failure, HINT_TIMEOUT, ServerCommand, exit};
+use crate::client::{CommandFailure, ConnectOptions, ExitStatus, HINT_TIMEOUT, ServerCommand, exit};
 use crate::output::eprint_line;
 
 /// Calls a tool
@@ -21,20 +21,20 @@ use crate::output::eprint_line;
     after_help = exit::help("steadfast call './steadfast serve' add --arg a=1 --arg b=2"),
     override_usage = "steadfast call [OPTIONS] <TARGET> <TOOL>\n       steadfast call [OPTIONS] <TOOL> -- <COMMAND>..."
 )]
-pub(crate) struct Options {
+pub(crate) struct CallArgs {
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
     /// The name of the tool
     tool: Option<String>,
     #[command(flatten)]
-    arguments: Arguments,
+    arguments: ToolArgumentOptions,
     #[command(flatten)]
     server_log: ServerLogOptions,
     #[command(flatten)]
     server_command: ServerCommand,
 }
 
-pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
+pub(crate) async fn run(mut options: CallArgs) -> Result<ExitStatus, CommandFailure> {
     let arguments = options.arguments.parse()?;
     let tool = options.connect.take_operand(options.tool.take(), &options.server_command, "the name of the tool")?;
     let timeout = options.connect.timeout();
@@ -63,7 +63,7 @@ pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
                     Some(hint) => Some(hint),
                     None => tools.hint_for_error(client, &tool, &arguments, wrong).await,
                 };
-                Err(Failure::from(error).with_note(hint))
+                Err(CommandFailure::from(error).with_note(hint))
             }
             Err(error) => Err(error.into()),
         }
@@ -92,7 +92,7 @@ pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
 
 /// Warns about arguments that the tool's schema does not list, since most servers ignore them silently. If the schema rejects
 /// them the tool is not called.
-fn check_names(tool: &str, input_schema: &JsonObject, arguments: &ParsedArguments) -> Result<(), Failure> {
+fn check_names(tool: &str, input_schema: &JsonObject, arguments: &ParsedToolArguments) -> Result<(), CommandFailure> {
     let unknown = hints::unknown_arguments(tool, input_schema, arguments.names());
     match schema::additional_arguments(input_schema) {
         AdditionalArguments::Allowed => Ok(()),
@@ -106,7 +106,7 @@ fn check_names(tool: &str, input_schema: &JsonObject, arguments: &ParsedArgument
         AdditionalArguments::Rejected => {
             let given = arguments.names().map(|name| (name.to_owned(), serde_json::Value::Null)).collect();
             let hint = hints::describe_arguments(tool, input_schema, &given, false);
-            let failure = Failure::from(Error::usage(unknown.join("; "))).with_note(hint);
+            let failure = CommandFailure::from(Error::usage(unknown.join("; "))).with_note(hint);
             Err(failure.with_note("the tool was not called; --arguments-json sends arguments unchecked".to_owned()))
         }
     }

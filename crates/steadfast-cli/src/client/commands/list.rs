@@ -9,9 +9,9 @@ use steadfast::{Client, Error, ErrorKind, model::code};
 
 use crate::client::connection::session;
 use crate::client::connection::session::SessionEnd;
-use crate::client::display::table::{Row, TableStyle};
+use crate::client::display::table::{TableRow, TableStyle};
 use crate::client::display::{content, hints, sanitize};
-use crate::client::{ConnectOptions, ExitStatus, Failure, ServerCommand, exit, schema};
+use crate::client::{CommandFailure, ConnectOptions, ExitStatus, ServerCommand, exit, schema};
 use crate::output;
 
 /// Lists the tools, resources, resource templates and prompts of a server
@@ -20,7 +20,7 @@ use crate::output;
     after_help = exit::help("steadfast list 'npx -y @modelcontextprotocol/server-everything' tools"),
     override_usage = "steadfast list [OPTIONS] <TARGET> [WHAT]\n       steadfast list [OPTIONS] [WHAT] -- <COMMAND>..."
 )]
-pub(crate) struct Options {
+pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
     /// List only these: tools, resources, templates or prompts
@@ -37,13 +37,13 @@ enum ListKind {
     Prompts,
 }
 
-pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
+pub(crate) async fn run(mut options: ListArgs) -> Result<ExitStatus, CommandFailure> {
     let what = options.connect.take_optional_operand(options.what.take(), &options.server_command)?;
     let what = what.map(|what| ListKind::from_str(&what, true)).transpose();
     let what = what.map_err(|_| Error::usage("unknown list: use tools, resources, templates or prompts"))?;
     let timeout = options.connect.timeout();
     let listed = session::run(&options.connect, &options.server_command, async |client| {
-        ServerListing::fetch(client, what, timeout).await.map_err(Failure::from)
+        ServerListing::fetch(client, what, timeout).await.map_err(CommandFailure::from)
     });
     let listed = match listed.await? {
         SessionEnd::Finished(listed) => listed,
@@ -52,7 +52,7 @@ pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
     if options.connect.json {
         content::print_json(&listed.as_json())?;
     } else {
-        output::print(&listed.as_tables(TableStyle::of_stdout())).map_err(Failure::output)?;
+        output::print(&listed.as_tables(TableStyle::of_stdout())).map_err(CommandFailure::output)?;
     }
     Ok(ExitStatus::Success)
 }
@@ -145,59 +145,59 @@ fn title(client: &Client) -> String {
 }
 
 /// A list with its heading; nothing if it is empty or was not requested.
-fn section<T>(style: TableStyle, heading: &str, items: Option<&[T]>, rows: impl Fn(&T) -> Vec<Row>) -> String {
+fn section<T>(style: TableStyle, heading: &str, items: Option<&[T]>, rows: impl Fn(&T) -> Vec<TableRow>) -> String {
     match items {
         None | Some([]) => String::new(),
         Some(items) => {
-            let rows: Vec<Row> = items.iter().flat_map(rows).collect();
+            let rows: Vec<TableRow> = items.iter().flat_map(rows).collect();
             format!("\n{}{}", style.heading(heading), style.table(&rows))
         }
     }
 }
 
-fn tool(tool: &Tool) -> Vec<Row> {
+fn tool(tool: &Tool) -> Vec<TableRow> {
     let mut rows = vec![item(&tool.name, &[&tool.description, &tool.title])];
     rows.extend(schema::parameters(&tool.input_schema).iter().map(hints::parameter_row));
     rows
 }
 
-fn resource(resource: &Resource) -> Row {
+fn resource(resource: &Resource) -> TableRow {
     let name = Some(resource.name.clone());
     let row = item(&resource.uri, &[&resource.description, &resource.title, &name]);
     with_media_type(row, resource.mime_type.as_deref())
 }
 
-fn template(template: &ResourceTemplate) -> Row {
+fn template(template: &ResourceTemplate) -> TableRow {
     let name = Some(template.name.clone());
     let row = item(&template.uri_template, &[&template.description, &template.title, &name]);
     with_media_type(row, template.mime_type.as_deref())
 }
 
-fn prompt(prompt: &Prompt) -> Vec<Row> {
+fn prompt(prompt: &Prompt) -> Vec<TableRow> {
     let mut rows = vec![item(&prompt.name, &[&prompt.description, &prompt.title])];
     rows.extend(prompt.arguments.iter().map(prompt_argument));
     rows
 }
 
 /// An argument of a prompt, as a nested row.
-pub(crate) fn prompt_argument(argument: &PromptArgument) -> Row {
+pub(crate) fn prompt_argument(argument: &PromptArgument) -> TableRow {
     let presence = if argument.required == Some(true) { "required" } else { "optional" };
     let about = match argument.description.as_deref().or(argument.title.as_deref()) {
         Some(description) => format!("{presence}: {description}"),
         None => presence.to_owned(),
     };
-    Row { name: sanitize::line(&argument.name), about: sanitize::paragraph(&about), nested: true }
+    TableRow { name: sanitize::line(&argument.name), about: sanitize::paragraph(&about), nested: true }
 }
 
 /// A row with the first description that is set.
-fn item(name: &str, about: &[&Option<String>]) -> Row {
+fn item(name: &str, about: &[&Option<String>]) -> TableRow {
     let about = about.iter().find_map(|words| words.as_deref()).unwrap_or_default();
-    Row { name: sanitize::line(name), about: sanitize::paragraph(about), nested: false }
+    TableRow { name: sanitize::line(name), about: sanitize::paragraph(about), nested: false }
 }
 
-fn with_media_type(row: Row, media_type: Option<&str>) -> Row {
+fn with_media_type(row: TableRow, media_type: Option<&str>) -> TableRow {
     let Some(media_type) = media_type else { return row };
-    Row { about: format!("{} [{}]", row.about, sanitize::line(media_type)), ..row }
+    TableRow { about: format!("{} [{}]", row.about, sanitize::line(media_type)), ..row }
 }
 
 /// The list; empty if the server does not support it. Some servers declare a capability and do not know its method: that is an

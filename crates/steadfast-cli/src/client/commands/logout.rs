@@ -3,18 +3,18 @@
 
 use clap::Args;
 use steadfast::Error;
-use steadfast_auth::client::{ClientSettings, TokenStore as _};
+use steadfast_auth::client::{OAuthClientSettings, TokenStore as _};
 
 use crate::client::connection::login;
 use crate::client::connection::login::TokenStoreOptions;
 use crate::client::connection::target;
-use crate::client::{ExitStatus, Failure, exit};
+use crate::client::{CommandFailure, ExitStatus, exit};
 use crate::output::eprint_line;
 
 /// Deletes the stored tokens of a server and revokes them if possible. The client registration is kept for the next login
 #[derive(Args)]
 #[command(after_help = exit::help("steadfast logout https://example.com/mcp"))]
-pub(crate) struct Options {
+pub(crate) struct LogoutArgs {
     /// The URL of the server
     target: String,
     /// Also delete the client registration, so that the next login registers a new client. Servers with the same authorization
@@ -25,7 +25,7 @@ pub(crate) struct Options {
     tokens: TokenStoreOptions,
 }
 
-pub(crate) async fn run(options: Options) -> Result<ExitStatus, Failure> {
+pub(crate) async fn run(options: LogoutArgs) -> Result<ExitStatus, CommandFailure> {
     let url = &options.target;
     if !target::is_url(url) {
         return Err(Error::usage("logout takes the URL of a server: commands have no login").into());
@@ -35,7 +35,8 @@ pub(crate) async fn run(options: Options) -> Result<ExitStatus, Failure> {
         return Ok(ExitStatus::Success);
     }
     let store = options.tokens.open()?;
-    let authorizer = login::builder(url, ClientSettings::new("Steadfast command line"))?.store(store.clone()).build();
+    let authorizer =
+        login::builder(url, OAuthClientSettings::new("Steadfast command line"))?.store(store.clone()).build();
     let failed = |error: String| login::local_error(format!("the tokens could not be deleted: {error}"));
     if options.forget_registration {
         let was_registered = authorizer.forget().await.map_err(|error| failed(error.to_string()))?;

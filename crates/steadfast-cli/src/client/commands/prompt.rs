@@ -11,9 +11,9 @@ use crate::client::arguments::pairs;
 use crate::client::connection::session;
 use crate::client::connection::session::SessionEnd;
 use crate::client::display::server_log::ServerLogOptions;
-use crate::client::display::table::{Row, TableStyle};
+use crate::client::display::table::{TableRow, TableStyle};
 use crate::client::display::{content, hints};
-use crate::client::{ConnectOptions, ExitStatus, Failure, HINT_TIMEOUT, ServerCommand, exit};
+use crate::client::{CommandFailure, ConnectOptions, ExitStatus, HINT_TIMEOUT, ServerCommand, exit};
 
 /// Gets a prompt with its arguments filled in
 #[derive(Args)]
@@ -21,7 +21,7 @@ use crate::client::{ConnectOptions, ExitStatus, Failure, HINT_TIMEOUT, ServerCom
     after_help = exit::help("steadfast prompt './steadfast serve' explain_law --arg law=L1"),
     override_usage = "steadfast prompt [OPTIONS] <TARGET> <PROMPT>\n       steadfast prompt [OPTIONS] <PROMPT> -- <COMMAND>..."
 )]
-pub(crate) struct Options {
+pub(crate) struct PromptArgs {
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
     /// The name of the prompt
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     server_command: ServerCommand,
 }
 
-pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
+pub(crate) async fn run(mut options: PromptArgs) -> Result<ExitStatus, CommandFailure> {
     let arguments: BTreeMap<_, _> = pairs(&options.arguments)?.into_iter().collect();
     let prompt =
         options.connect.take_operand(options.prompt.take(), &options.server_command, "the name of the prompt")?;
@@ -44,9 +44,9 @@ pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
         match options.server_log.show_during(client, client.get_prompt(&prompt, &arguments).timeout(timeout)).await {
             Err(error) if error.kind() == ErrorKind::Refused => {
                 let prompts = client.prompts().timeout(HINT_TIMEOUT).all().await.ok();
-                Err(Failure::from(error).with_note(prompts.and_then(|prompts| hint(&prompt, &prompts))))
+                Err(CommandFailure::from(error).with_note(prompts.and_then(|prompts| hint(&prompt, &prompts))))
             }
-            result => result.map_err(Failure::from),
+            result => result.map_err(CommandFailure::from),
         }
     });
     let result = match getting.await? {
@@ -70,7 +70,7 @@ fn hint(name: &str, prompts: &[Prompt]) -> Option<String> {
         let names: Vec<&str> = prompts.iter().map(|prompt| &*prompt.name).collect();
         return hints::suggest_names("prompts", name, &names);
     };
-    let rows: Vec<Row> = prompt.arguments.iter().map(prompt_argument).collect();
+    let rows: Vec<TableRow> = prompt.arguments.iter().map(prompt_argument).collect();
     if rows.is_empty() {
         return Some(format!("`{name}` takes no arguments"));
     }

@@ -7,7 +7,7 @@ use crate::client::connection::session;
 use crate::client::connection::session::SessionEnd;
 use crate::client::display::server_log::ServerLogOptions;
 use crate::client::display::{content, hints};
-use crate::client::{ConnectOptions, ExitStatus, Failure, HINT_TIMEOUT, ServerCommand, exit};
+use crate::client::{CommandFailure, ConnectOptions, ExitStatus, HINT_TIMEOUT, ServerCommand, exit};
 
 /// Reads a resource
 #[derive(Args)]
@@ -15,7 +15,7 @@ use crate::client::{ConnectOptions, ExitStatus, Failure, HINT_TIMEOUT, ServerCom
     after_help = exit::help("steadfast read './steadfast serve' steadfast://laws/L1"),
     override_usage = "steadfast read [OPTIONS] <TARGET> <URI>\n       steadfast read [OPTIONS] <URI> -- <COMMAND>..."
 )]
-pub(crate) struct Options {
+pub(crate) struct ReadArgs {
     #[command(flatten)]
     pub(crate) connect: ConnectOptions,
     /// The URI of the resource
@@ -26,7 +26,7 @@ pub(crate) struct Options {
     server_command: ServerCommand,
 }
 
-pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
+pub(crate) async fn run(mut options: ReadArgs) -> Result<ExitStatus, CommandFailure> {
     let uri = options.connect.take_operand(options.uri.take(), &options.server_command, "the URI of the resource")?;
     let timeout = options.connect.timeout();
     let reading = session::run(&options.connect, &options.server_command, async |client| {
@@ -37,9 +37,9 @@ pub(crate) async fn run(mut options: Options) -> Result<ExitStatus, Failure> {
                     let uris: Vec<&str> = resources.iter().map(|resource| &*resource.uri).collect();
                     hints::suggest_names("resources", &uri, &uris)
                 });
-                Err(Failure::from(error).with_note(hint))
+                Err(CommandFailure::from(error).with_note(hint))
             }
-            result => result.map_err(Failure::from),
+            result => result.map_err(CommandFailure::from),
         }
     });
     let result = match reading.await? {

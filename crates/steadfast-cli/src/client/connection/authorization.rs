@@ -4,24 +4,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, Method, StatusCode};
-use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture};
+use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture};
 use steadfast_auth::client::Authorizer;
 
 /// Signs requests if there is an authorizer, and records the status of the last response.
 #[derive(Clone, Default)]
-pub(crate) struct HttpAuthorization {
+pub(crate) struct CliAuthorizer {
     authorizer: Option<Authorizer>,
-    last_response: Arc<LastResponse>,
+    last_response: Arc<LastPostStatus>,
 }
 
 /// What the last response to a POST said.
 #[derive(Default)]
-struct LastResponse {
+struct LastPostStatus {
     unauthorized: AtomicBool,
     no_endpoint: AtomicBool,
 }
 
-impl HttpAuthorization {
+impl CliAuthorizer {
     pub(crate) fn new(authorizer: Option<Authorizer>) -> Self {
         Self { authorizer, last_response: Arc::default() }
     }
@@ -36,21 +36,21 @@ impl HttpAuthorization {
     }
 }
 
-impl Authorize for HttpAuthorization {
-    fn attempt(&self, method: &Method, url: &str) -> Box<dyn Attempt> {
+impl Authorize for CliAuthorizer {
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn AuthorizationAttempt> {
         let attempt = self.authorizer.as_ref().map(|authorizer| Authorize::attempt(authorizer, method, url));
         // Servers may refuse the GET of an event stream: its status says nothing about requests.
         let last_response = if method == Method::POST { Arc::clone(&self.last_response) } else { Arc::default() };
-        Box::new(RecordingAttempt { attempt, last_response })
+        Box::new(LastResponseRecorder { attempt, last_response })
     }
 }
 
-struct RecordingAttempt {
-    attempt: Option<Box<dyn Attempt>>,
-    last_response: Arc<LastResponse>,
+struct LastResponseRecorder {
+    attempt: Option<Box<dyn AuthorizationAttempt>>,
+    last_response: Arc<LastPostStatus>,
 }
 
-impl Attempt for RecordingAttempt {
+impl AuthorizationAttempt for LastResponseRecorder {
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async move {
             let Some(attempt) = &mut self.attempt else { return Ok(()) };

@@ -8,8 +8,9 @@ use clap::Args;
 use steadfast::{Error, Outcome};
 use steadfast_auth::ReqwestClient;
 use steadfast_auth::client::{
-    Authorizer, AuthorizerBuilder, BoxFuture, ClientSettings, Credential, Error as AuthError, FileStore, Grant,
-    LoopbackUserAgent, PreRegisteredClient, Secret, StoreKey, TokenStore as _, Url, UserAgent, Visit, open_browser,
+    Authorizer, AuthorizerBuilder, BoxFuture, ClientCredential, Error as AuthError, FileTokenStore, Grant,
+    LoopbackUserAgent, OAuthClientSettings, PreRegisteredClient, Secret, TokenStore as _, TokenStoreKey, Url,
+    UserAgent, UserLogin, open_browser,
 };
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -77,11 +78,11 @@ impl TokenStoreOptions {
             .ok_or_else(|| Error::usage("no home directory to store tokens in: use --token-store FOLDER"))
     }
 
-    pub(crate) fn open(&self) -> Result<FileStore, Error> {
+    pub(crate) fn open(&self) -> Result<FileTokenStore, Error> {
         let folder = self.path()?;
         let failed =
             |error: io::Error| local_error(format!("failed to open the token folder {}: {error}", folder.display()));
-        FileStore::open(&folder).map_err(failed)
+        FileTokenStore::open(&folder).map_err(failed)
     }
 
     /// Whether tokens of this server are stored. The folder is not created to find out.
@@ -95,8 +96,8 @@ impl TokenStoreOptions {
 }
 
 /// The key under which the issuer of a server's tokens is stored.
-pub(crate) fn server_key(url: &str) -> StoreKey {
-    StoreKey::Server { url: url.to_owned() }
+pub(crate) fn server_key(url: &str) -> TokenStoreKey {
+    TokenStoreKey::Server { url: url.to_owned() }
 }
 
 impl LoginOptions {
@@ -119,8 +120,8 @@ impl LoginOptions {
         Ok((Some(builder.user_agent(agent).build()), Some(LoginWatch(watch))))
     }
 
-    fn profile(&self) -> Result<ClientSettings, Error> {
-        let mut profile = ClientSettings::new("Steadfast command line");
+    fn profile(&self) -> Result<OAuthClientSettings, Error> {
+        let mut profile = OAuthClientSettings::new("Steadfast command line");
         if let Some(document) = &self.client_document {
             profile = profile.document(document).map_err(usage_error)?;
         }
@@ -142,11 +143,11 @@ impl LoginOptions {
         Ok(profile)
     }
 
-    fn credential(&self) -> Result<Credential, Error> {
-        let Some(name) = &self.client_secret_env else { return Ok(Credential::None) };
+    fn credential(&self) -> Result<ClientCredential, Error> {
+        let Some(name) = &self.client_secret_env else { return Ok(ClientCredential::None) };
         let secret = std::env::var(name)
             .map_err(|_| Error::usage(format!("the environment variable {name} does not hold a client secret")))?;
-        Ok(Credential::Secret(Secret::new(secret)))
+        Ok(ClientCredential::Secret(Secret::new(secret)))
     }
 
     /// The loopback listener to which the browser is redirected. [`TerminalUserAgent`] shows the URL.
@@ -158,7 +159,7 @@ impl LoginOptions {
     }
 }
 
-pub(crate) fn builder(url: &str, profile: ClientSettings) -> Result<AuthorizerBuilder, Error> {
+pub(crate) fn builder(url: &str, profile: OAuthClientSettings) -> Result<AuthorizerBuilder, Error> {
     let http = ReqwestClient::new().map_err(|error| local_error(error.to_string()))?;
     Authorizer::builder(url, profile, http).map_err(usage_error)
 }
@@ -200,7 +201,7 @@ struct TerminalUserAgent {
 }
 
 impl UserAgent for TerminalUserAgent {
-    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn Visit>, AuthError>> {
+    fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn UserLogin>, AuthError>> {
         Box::pin(async move {
             let question = BrowserQuestion::default();
             let shown = question.clone();
@@ -209,7 +210,7 @@ impl UserAgent for TerminalUserAgent {
                 Ok(())
             });
             let visit = listener.prepare(preferred).await?;
-            let prepared: Box<dyn Visit> =
+            let prepared: Box<dyn UserLogin> =
                 Box::new(PreparedLogin { visit, question, logging_in: Arc::clone(&self.logging_in) });
             Ok(prepared)
         })
@@ -218,12 +219,12 @@ impl UserAgent for TerminalUserAgent {
 
 /// A login whose loopback listener is bound.
 struct PreparedLogin {
-    visit: Box<dyn Visit>,
+    visit: Box<dyn UserLogin>,
     question: BrowserQuestion,
     logging_in: Arc<watch::Sender<bool>>,
 }
 
-impl Visit for PreparedLogin {
+impl UserLogin for PreparedLogin {
     fn redirect_uri(&self) -> &str {
         self.visit.redirect_uri()
     }

@@ -14,19 +14,19 @@ const LINES: usize = 10;
 
 /// The process that was started last, if any.
 #[derive(Clone, Default)]
-pub(crate) struct Process(Arc<Mutex<Inner>>);
+pub(crate) struct ServerProcess(Arc<Mutex<ServerProcessState>>);
 
 #[derive(Default)]
-struct Inner {
+struct ServerProcessState {
     lines: VecDeque<String>,
     handle: Option<ChildHandle>,
     verbose: bool,
 }
 
-impl Process {
+impl ServerProcess {
     /// With `verbose`, its standard error is shown as it is written.
     pub(crate) fn new(verbose: bool) -> Self {
-        Self(Arc::new(Mutex::new(Inner { verbose, ..Inner::default() })))
+        Self(Arc::new(Mutex::new(ServerProcessState { verbose, ..ServerProcessState::default() })))
     }
 
     /// The command with its standard error captured here.
@@ -85,7 +85,7 @@ impl Process {
         Some(text)
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, ServerProcessState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

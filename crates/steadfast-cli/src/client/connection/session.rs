@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use steadfast::{Client, Error, ErrorKind, Outcome, model::code};
 
-use super::authorization::HttpAuthorization;
-use super::process::Process;
-use super::signals::{Interrupt, Interrupts};
+use super::authorization::CliAuthorizer;
+use super::process::ServerProcess;
+use super::signals::{InterruptSignal, InterruptSignals};
 use super::target::{ConnectOptions, PreparedConnection, ServerCommand};
-use crate::client::Failure;
+use crate::client::CommandFailure;
 use crate::client::display::hints;
 use crate::output::eprint_line;
 
@@ -21,16 +21,16 @@ const TIMEOUT_WITH_LOGIN: Duration = Duration::from_secs(15 * 60);
 pub(crate) enum SessionEnd<T> {
     Finished(T),
     /// A signal interrupted it: the request was cancelled and the connection closed, without waiting if a second signal arrived.
-    Interrupted(Interrupt),
+    Interrupted(InterruptSignal),
 }
 
 /// Connects, runs `work` with the client, and closes the connection.
 pub(crate) async fn run<T>(
     connect: &ConnectOptions,
     server_command: &ServerCommand,
-    work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
-) -> Result<SessionEnd<T>, Failure> {
-    let mut interrupts = Interrupts::new().map_err(|error| Error::transport(Outcome::NotSent, error))?;
+    work: impl AsyncFnOnce(&Client) -> Result<T, CommandFailure>,
+) -> Result<SessionEnd<T>, CommandFailure> {
+    let mut interrupts = InterruptSignals::new().map_err(|error| Error::transport(Outcome::NotSent, error))?;
     let PreparedConnection { connecting, authorization, login, process } = connect.prepare(server_command).await?;
     let opening = async {
         let Some(login) = login else { return connecting.await };
@@ -50,12 +50,12 @@ pub(crate) async fn run<T>(
         }
     };
     let with_status =
-        |failure: Failure| if authorization.is_unauthorized() { failure.mark_unauthorized() } else { failure };
+        |failure: CommandFailure| if authorization.is_unauthorized() { failure.mark_unauthorized() } else { failure };
     let client = match opened {
         Ok(client) => client,
         Err(error) => {
             let note = connect_hint(&error, connect, &authorization);
-            let failure = Failure::from(error).mark_not_connected().with_note(note);
+            let failure = CommandFailure::from(error).mark_not_connected().with_note(note);
             return Err(with_stderr(with_status(failure), &process));
         }
     };
@@ -80,7 +80,7 @@ pub(crate) async fn run<T>(
 }
 
 /// A hint for a connection that could not be opened.
-fn connect_hint(error: &Error, connect: &ConnectOptions, authorization: &HttpAuthorization) -> Option<String> {
+fn connect_hint(error: &Error, connect: &ConnectOptions, authorization: &CliAuthorizer) -> Option<String> {
     match (error.kind(), connect.url()) {
         (ErrorKind::TimedOut, _) => {
             Some("the handshake timed out: is it an MCP server? --verbose shows its standard error".to_owned())
@@ -100,14 +100,14 @@ fn connect_hint(error: &Error, connect: &ConnectOptions, authorization: &HttpAut
 }
 
 /// Adds the timeout and how to change it.
-fn with_timeout_note(failure: Failure, timeout: Duration) -> Failure {
+fn with_timeout_note(failure: CommandFailure, timeout: Duration) -> CommandFailure {
     let late = failure.kind() == Some(ErrorKind::TimedOut);
     let note = || format!("there was no response within {} s: --timeout SECONDS changes that", timeout.as_secs());
     failure.with_note(late.then(note))
 }
 
 /// Adds the last lines of the process's standard error. If the exit of the process is the cause, the error has them already.
-fn with_stderr(failure: Failure, process: &Process) -> Failure {
+fn with_stderr(failure: CommandFailure, process: &ServerProcess) -> CommandFailure {
     match (failure.is_connection_lost() && failure.has_cause(), process.shows_stderr()) {
         (true, true) => failure.mark_stderr_shown(),
         (true, false) => failure,

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP. Signals are recorded from the creation of [`Interrupts`] on: none between two waits is lost.
+//! Ctrl-C, SIGTERM and SIGHUP. Signals are recorded from the creation of [`InterruptSignals`] on: none between two waits is lost.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use tokio::signal::windows::{CtrlC, ctrl_c};
 
 /// The signal that interrupted the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Interrupt {
+pub(crate) enum InterruptSignal {
     /// SIGINT, usually Ctrl-C.
     CtrlC,
     /// SIGTERM, sent by `timeout` or a supervisor.
@@ -20,7 +20,7 @@ pub(crate) enum Interrupt {
     HangUp,
 }
 
-impl Interrupt {
+impl InterruptSignal {
     /// The exit code that shells use for a program ended by this signal: 128 + the signal's number.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
@@ -34,14 +34,14 @@ impl Interrupt {
 }
 
 #[cfg(unix)]
-pub(crate) struct Interrupts {
+pub(crate) struct InterruptSignals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
 #[cfg(unix)]
-impl Interrupts {
+impl InterruptSignals {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -51,33 +51,33 @@ impl Interrupts {
     }
 
     /// Completes at the next signal.
-    pub(crate) async fn next(&mut self) -> Interrupt {
+    pub(crate) async fn next(&mut self) -> InterruptSignal {
         tokio::select! {
             biased;
-            Some(()) = self.interrupt.recv() => Interrupt::CtrlC,
-            Some(()) = self.terminate.recv() => Interrupt::Terminate,
-            Some(()) = self.hang_up.recv() => Interrupt::HangUp,
+            Some(()) = self.interrupt.recv() => InterruptSignal::CtrlC,
+            Some(()) = self.terminate.recv() => InterruptSignal::Terminate,
+            Some(()) = self.hang_up.recv() => InterruptSignal::HangUp,
             else => std::future::pending().await,
         }
     }
 }
 
 #[cfg(windows)]
-pub(crate) struct Interrupts {
+pub(crate) struct InterruptSignals {
     interrupt: CtrlC,
 }
 
 #[cfg(windows)]
-impl Interrupts {
+impl InterruptSignals {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self { interrupt: ctrl_c()? })
     }
 
     /// Completes at the next Ctrl-C.
-    pub(crate) async fn next(&mut self) -> Interrupt {
+    pub(crate) async fn next(&mut self) -> InterruptSignal {
         if self.interrupt.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
-        Interrupt::CtrlC
+        InterruptSignal::CtrlC
     }
 }

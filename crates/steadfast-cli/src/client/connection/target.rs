@@ -9,9 +9,9 @@ use steadfast::transport::child;
 use steadfast::transport::http::HttpTarget;
 use steadfast::{Client, Error, Implementation, Revision};
 
-use super::authorization::HttpAuthorization;
+use super::authorization::CliAuthorizer;
 use super::login::{LoginOptions, LoginWatch};
-use super::process::Process;
+use super::process::ServerProcess;
 use crate::client::display::terminal;
 use crate::client::elicitation;
 
@@ -65,10 +65,10 @@ fn revision(name: &str) -> Result<Revision, String> {
 /// A connection that is ready to be opened.
 pub(crate) struct PreparedConnection {
     pub(crate) connecting: ConnectBuilder,
-    pub(crate) authorization: HttpAuthorization,
+    pub(crate) authorization: CliAuthorizer,
     /// Set if the user may have to log in while connecting.
     pub(crate) login: Option<LoginWatch>,
-    pub(crate) process: Process,
+    pub(crate) process: ServerProcess,
 }
 
 impl ConnectOptions {
@@ -121,10 +121,10 @@ impl ConnectOptions {
         match (&self.target, &server_command.command[..]) {
             (Some(url), []) if is_url(url) => {
                 let (authorizer, login) = self.login.authorizer(url).await?;
-                let authorization = HttpAuthorization::new(authorizer);
+                let authorization = CliAuthorizer::new(authorizer);
                 let target = self.with_headers(url)?.authorize(authorization.clone());
                 let connecting = self.configure(Client::connect(target));
-                Ok(PreparedConnection { connecting, authorization, login, process: Process::default() })
+                Ok(PreparedConnection { connecting, authorization, login, process: ServerProcess::default() })
             }
             (Some(line), []) => {
                 let words = shell_words::split(line).map_err(|error| Error::usage(error.to_string()))?;
@@ -149,7 +149,7 @@ impl ConnectOptions {
         if self.login.is_configured() {
             return Err(Error::usage("login options apply only to a server at a URL, not to a command"));
         }
-        let process = Process::new(self.verbose);
+        let process = ServerProcess::new(self.verbose);
         let command = self.command(words)?;
         let (command, starting) = (Arc::new(Mutex::new(process.capture_stderr(command))), process.clone());
         let connecting = Client::connect(move || {
@@ -159,7 +159,7 @@ impl ConnectOptions {
         // A command may have to download its package first (`npx`, `uvx`).
         let opening = self.timeout().clamp(MIN_CONNECT_TIMEOUT, MAX_CONNECT_TIMEOUT);
         let connecting = self.configure(connecting).opening_timeout(opening);
-        Ok(PreparedConnection { connecting, authorization: HttpAuthorization::default(), login: None, process })
+        Ok(PreparedConnection { connecting, authorization: CliAuthorizer::default(), login: None, process })
     }
 
     fn configure(&self, connecting: ConnectBuilder) -> ConnectBuilder {

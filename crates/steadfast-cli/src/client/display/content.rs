@@ -4,18 +4,18 @@ use serde::Serialize;
 use steadfast::{Content, Error, ResourceContents};
 
 use super::sanitize;
-use crate::client::Failure;
+use crate::client::CommandFailure;
 use crate::output;
 
 /// Prints a value as JSON.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CommandFailure> {
     let value = serde_json::to_value(value).map_err(Error::encode)?;
     print_line(&sanitize::json(&value))
 }
 
 /// Prints a line.
-pub(crate) fn print_line(text: &str) -> Result<(), Failure> {
-    output::print(&format!("{text}\n")).map_err(Failure::output)
+pub(crate) fn print_line(text: &str) -> Result<(), CommandFailure> {
+    output::print(&format!("{text}\n")).map_err(CommandFailure::output)
 }
 
 /// A content block as text; for images and audio, a placeholder.

@@ -3,7 +3,7 @@
 use steadfast::{ErrorObject, JsonObject};
 use steadfast_auth::client::Url;
 
-use super::table::{Row, TableStyle};
+use super::table::{TableRow, TableStyle};
 use super::{sanitize, terminal};
 use crate::client::schema;
 
@@ -79,7 +79,7 @@ pub(crate) fn describe_arguments(
     if parameters.is_empty() {
         return Some(format!("`{tool}` takes no arguments{problems}"));
     }
-    let rows: Vec<Row> = parameters.iter().map(parameter_row).collect();
+    let rows: Vec<TableRow> = parameters.iter().map(parameter_row).collect();
     let style = TableStyle { width: None, bold: false };
     Some(format!("`{tool}` takes these arguments{problems}:\n{}", style.table(&rows).trim_end()))
 }
@@ -110,8 +110,8 @@ pub(crate) fn origin(url: &str) -> String {
 }
 
 /// An argument of a tool, as a nested row of its table.
-pub(crate) fn parameter_row(parameter: &schema::Parameter<'_>) -> Row {
-    Row { name: sanitize::line(parameter.name), about: sanitize::paragraph(&parameter.describe()), nested: true }
+pub(crate) fn parameter_row(parameter: &schema::SchemaParameter<'_>) -> TableRow {
+    TableRow { name: sanitize::line(parameter.name), about: sanitize::paragraph(&parameter.describe()), nested: true }
 }
 
 /// The Levenshtein distance: how many characters are inserted, deleted or replaced.

@@ -97,7 +97,7 @@ pub(crate) fn eprint_above_bar(line: impl fmt::Display) {
 }
 
 /// Hides the bar until the returned guard is dropped.
-pub(crate) fn hide_bar() -> HiddenBar {
+pub(crate) fn hide_bar() -> HiddenProgressBarGuard {
     let mut state = BarState::lock();
     state.open_dialogs += 1;
     if let (Some(bar), true) = (&state.bar, state.has_progress) {
@@ -105,13 +105,13 @@ pub(crate) fn hide_bar() -> HiddenBar {
         bar.suspend(|| {});
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
-    HiddenBar
+    HiddenProgressBarGuard
 }
 
 /// The bar is hidden as long as this lives.
-pub(crate) struct HiddenBar;
+pub(crate) struct HiddenProgressBarGuard;
 
-impl Drop for HiddenBar {
+impl Drop for HiddenProgressBarGuard {
     fn drop(&mut self) {
         let mut state = BarState::lock();
         state.open_dialogs = state.open_dialogs.saturating_sub(1);

@@ -5,7 +5,7 @@ use std::pin::pin;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
-use steadfast::client::Logs;
+use steadfast::client::LogStream;
 use steadfast::{Client, ErrorKind, LoggingLevel, model::LoggingMessageParams};
 
 use super::{progress, sanitize, terminal};
@@ -70,7 +70,7 @@ impl ServerLogOptions {
     }
 
     /// Sets the log level. `None` if the server has no log messages, which is reported only if `--log-level` is given.
-    async fn subscribe(&self, client: &Client) -> Option<Logs> {
+    async fn subscribe(&self, client: &Client) -> Option<LogStream> {
         let level = match self.log_level {
             Some(LogThreshold::Off) => return None,
             Some(LogThreshold::From(level)) => level,

@@ -5,7 +5,7 @@
 use super::terminal;
 
 /// A row. Both texts are single lines that the caller has sanitized.
-pub(crate) struct Row {
+pub(crate) struct TableRow {
     pub(crate) name: String,
     pub(crate) about: String,
     /// A detail of the row above: indented and not bold.
@@ -42,7 +42,7 @@ impl TableStyle {
     }
 
     /// Formats the rows.
-    pub(crate) fn table(self, rows: &[Row]) -> String {
+    pub(crate) fn table(self, rows: &[TableRow]) -> String {
         // Names longer than this do not widen the first column.
         let max_name = self.width.map_or(40, |width| (width / 3).clamp(12, 40));
         let names = rows.iter().map(|row| row.indent() + columns(&row.name));
@@ -50,7 +50,7 @@ impl TableStyle {
         rows.iter().map(|row| self.row(row, left)).collect()
     }
 
-    fn row(self, row: &Row, left: usize) -> String {
+    fn row(self, row: &TableRow, left: usize) -> String {
         let name = if row.nested { row.name.clone() } else { self.emphasized(&row.name) };
         let used = row.indent() + columns(&row.name);
         let mut text = format!("{:indent$}{name}", "", indent = row.indent());
@@ -79,7 +79,7 @@ impl TableStyle {
     }
 }
 
-impl Row {
+impl TableRow {
     fn indent(&self) -> usize {
         if self.nested { 2 } else { 0 }
     }
@@ -189,8 +189,8 @@ fn columns_of(letter: char) -> usize {
 mod tests {
     use super::*;
 
-    fn row(name: &str, about: &str, nested: bool) -> Row {
-        Row { name: name.to_owned(), about: about.to_owned(), nested }
+    fn row(name: &str, about: &str, nested: bool) -> TableRow {
+        TableRow { name: name.to_owned(), about: about.to_owned(), nested }
     }
 
     fn style(width: Option<usize>) -> TableStyle {

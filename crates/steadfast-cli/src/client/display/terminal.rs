@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
-use super::progress::{self, HiddenBar};
+use super::progress::{self, HiddenProgressBarGuard};
 use super::sanitize;
 use crate::output;
 
@@ -34,7 +34,7 @@ pub(crate) async fn open_dialog() -> TerminalDialog {
 /// Exclusive use of the terminal for questions: no other dialog and no progress bar is shown as long as this lives.
 pub(crate) struct TerminalDialog {
     input: MutexGuard<'static, mpsc::UnboundedReceiver<String>>,
-    _hidden: HiddenBar,
+    _hidden: HiddenProgressBarGuard,
 }
 
 impl TerminalDialog {

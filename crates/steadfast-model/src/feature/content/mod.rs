@@ -8,7 +8,7 @@ use serde::{Deserialize as DeriveDeserialize, Serialize};
 use serde_json::Value;
 
 use super::resource::{Resource, ResourceContents};
-use crate::json::{Extra, JsonObject, present};
+use crate::json::{ExtraMembers, JsonObject, present};
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
@@ -123,29 +123,29 @@ impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = JsonObject::deserialize(deserializer)?;
         let kind = match object.get("type") {
-            Some(Value::String(kind)) => Kind::of(kind),
+            Some(Value::String(kind)) => ContentKind::of(kind),
             _ => return Err(D::Error::custom("content needs a `type` that is a string")),
         };
-        if !matches!(kind, Kind::Other) {
+        if !matches!(kind, ContentKind::Other) {
             object.shift_remove("type");
         }
         let value = Value::Object(object);
         match kind {
-            Kind::Text => serde_json::from_value(value).map(Self::Text),
-            Kind::Image => serde_json::from_value(value).map(Self::Image),
-            Kind::Audio => serde_json::from_value(value).map(Self::Audio),
-            Kind::ResourceLink => serde_json::from_value(value).map(Self::ResourceLink),
-            Kind::Resource => serde_json::from_value(value).map(Self::Resource),
-            Kind::ToolUse => serde_json::from_value(value).map(Self::ToolUse),
-            Kind::ToolResult => serde_json::from_value(value).map(Self::ToolResult),
-            Kind::Other => serde_json::from_value(value).map(Self::Other),
+            ContentKind::Text => serde_json::from_value(value).map(Self::Text),
+            ContentKind::Image => serde_json::from_value(value).map(Self::Image),
+            ContentKind::Audio => serde_json::from_value(value).map(Self::Audio),
+            ContentKind::ResourceLink => serde_json::from_value(value).map(Self::ResourceLink),
+            ContentKind::Resource => serde_json::from_value(value).map(Self::Resource),
+            ContentKind::ToolUse => serde_json::from_value(value).map(Self::ToolUse),
+            ContentKind::ToolResult => serde_json::from_value(value).map(Self::ToolResult),
+            ContentKind::Other => serde_json::from_value(value).map(Self::Other),
         }
         .map_err(D::Error::custom)
     }
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ContentKind {
     Text,
     Image,
     Audio,
@@ -156,7 +156,7 @@ enum Kind {
     Other,
 }
 
-impl Kind {
+impl ContentKind {
     fn of(name: &str) -> Self {
         match name {
             "text" => Self::Text,
@@ -198,7 +198,7 @@ pub struct Annotations {
     pub last_modified: Option<String>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl Annotations {
@@ -228,7 +228,7 @@ pub struct TextContent {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl TextContent {
@@ -255,7 +255,7 @@ pub struct ImageContent {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl ImageContent {
@@ -282,7 +282,7 @@ pub struct AudioContent {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl AudioContent {
@@ -306,13 +306,13 @@ pub struct EmbeddedResource {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl EmbeddedResource {
     /// A resource with these contents.
     pub fn new(resource: impl Into<ResourceContents>) -> Self {
-        Self { resource: resource.into(), annotations: None, meta: None, extra: Extra::default() }
+        Self { resource: resource.into(), annotations: None, meta: None, extra: ExtraMembers::default() }
     }
 }
 
@@ -331,7 +331,7 @@ pub struct ToolUseContent {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl ToolUseContent {
@@ -362,7 +362,7 @@ pub struct ToolResultContent {
     pub meta: Option<Meta>,
     /// Members that this type has no field for.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: ExtraMembers,
 }
 
 impl ToolResultContent {

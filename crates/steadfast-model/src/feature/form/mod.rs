@@ -101,10 +101,10 @@ impl FormSchema {
 /// One field of a form.
 ///
 /// ```
-/// use steadfast_model::{FormField, FormKind};
+/// use steadfast_model::{FormField, FormFieldKind};
 /// let field: FormField = serde_json::from_str(r#"{"type":"string","enum":["a","b"],"title":"Pick"}"#).unwrap();
 /// assert_eq!(field.title.as_deref(), Some("Pick"));
-/// assert!(matches!(field.kind, FormKind::Choice { .. }));
+/// assert!(matches!(field.kind, FormFieldKind::Choice { .. }));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -114,13 +114,13 @@ pub struct FormField {
     /// Its description.
     pub description: Option<String>,
     /// Its type.
-    pub kind: FormKind,
+    pub kind: FormFieldKind,
 }
 
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum FormKind {
+pub enum FormFieldKind {
     /// A string.
     #[non_exhaustive]
     Text {
@@ -204,46 +204,46 @@ impl<T: Into<String>> From<T> for FormOption {
 
 impl FormField {
     /// A field of that kind.
-    pub fn new(kind: FormKind) -> Self {
+    pub fn new(kind: FormFieldKind) -> Self {
         Self { title: None, description: None, kind }
     }
 
     /// Any text.
     pub fn string() -> Self {
-        Self::new(FormKind::Text { min_length: None, max_length: None, format: None, default: None })
+        Self::new(FormFieldKind::Text { min_length: None, max_length: None, format: None, default: None })
     }
 
     /// A text of a format: `email`, `uri`, `date` or `date-time`.
     pub fn formatted(format: impl Into<String>) -> Self {
         let format = Some(format.into());
-        Self::new(FormKind::Text { min_length: None, max_length: None, format, default: None })
+        Self::new(FormFieldKind::Text { min_length: None, max_length: None, format, default: None })
     }
 
     /// Any number.
     pub fn number() -> Self {
-        Self::new(FormKind::Number { integer: false, minimum: None, maximum: None, default: None })
+        Self::new(FormFieldKind::Number { integer: false, minimum: None, maximum: None, default: None })
     }
 
     /// Any integer.
     pub fn integer() -> Self {
-        Self::new(FormKind::Number { integer: true, minimum: None, maximum: None, default: None })
+        Self::new(FormFieldKind::Number { integer: true, minimum: None, maximum: None, default: None })
     }
 
     /// A boolean.
     pub fn boolean() -> Self {
-        Self::new(FormKind::Boolean { default: None })
+        Self::new(FormFieldKind::Boolean { default: None })
     }
 
     /// One of these options.
     pub fn choice<O: Into<FormOption>>(options: impl IntoIterator<Item = O>) -> Self {
         let options = options.into_iter().map(Into::into).collect();
-        Self::new(FormKind::Choice { options, default: None })
+        Self::new(FormFieldKind::Choice { options, default: None })
     }
 
     /// Any of these options.
     pub fn choices<O: Into<FormOption>>(options: impl IntoIterator<Item = O>) -> Self {
         let options = options.into_iter().map(Into::into).collect();
-        Self::new(FormKind::Choices { options, min_items: None, max_items: None, default: None })
+        Self::new(FormFieldKind::Choices { options, min_items: None, max_items: None, default: None })
     }
 
     /// This field with a display name.
@@ -269,17 +269,17 @@ impl FormField {
         let value = value.into();
         let text = || value.as_str().map(str::to_owned);
         match &mut self.kind {
-            FormKind::Text { default, .. } | FormKind::Choice { default, .. } => *default = text(),
-            FormKind::Number { default, .. } => *default = value.as_number().cloned(),
-            FormKind::Boolean { default } => *default = value.as_bool(),
-            FormKind::Choices { default, .. } => *default = Vec::deserialize(value).ok(),
+            FormFieldKind::Text { default, .. } | FormFieldKind::Choice { default, .. } => *default = text(),
+            FormFieldKind::Number { default, .. } => *default = value.as_number().cloned(),
+            FormFieldKind::Boolean { default } => *default = value.as_bool(),
+            FormFieldKind::Choices { default, .. } => *default = Vec::deserialize(value).ok(),
         }
         self
     }
 
     /// This text with its shortest and longest length. Other fields have none.
     pub fn with_length(mut self, shortest: u64, longest: u64) -> Self {
-        if let FormKind::Text { min_length, max_length, .. } = &mut self.kind {
+        if let FormFieldKind::Text { min_length, max_length, .. } = &mut self.kind {
             (*min_length, *max_length) = (Some(shortest), Some(longest));
         }
         self
@@ -287,7 +287,7 @@ impl FormField {
 
     /// This number with its least and greatest value. Other fields have none.
     pub fn with_range(mut self, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
-        if let FormKind::Number { minimum, maximum, .. } = &mut self.kind {
+        if let FormFieldKind::Number { minimum, maximum, .. } = &mut self.kind {
             (*minimum, *maximum) = (least.into().as_number().cloned(), greatest.into().as_number().cloned());
         }
         self
@@ -295,7 +295,7 @@ impl FormField {
 
     /// These choices with the fewest and the most that may be made. Other fields have none.
     pub fn with_count(mut self, fewest: u64, most: u64) -> Self {
-        if let FormKind::Choices { min_items, max_items, .. } = &mut self.kind {
+        if let FormFieldKind::Choices { min_items, max_items, .. } = &mut self.kind {
             (*min_items, *max_items) = (Some(fewest), Some(most));
         }
         self

@@ -21,7 +21,7 @@ fn every_kind_round_trips() {
 fn the_older_titled_choice_is_understood() {
     let text = r#"{"type":"string","enum":["a","b"],"enumNames":["A"]}"#;
     let field: FormField = serde_json::from_str(text).unwrap();
-    let FormKind::Choice { options, .. } = field.kind else { panic!("a choice") };
+    let FormFieldKind::Choice { options, .. } = field.kind else { panic!("a choice") };
     assert_eq!(options, [FormOption::new("a").with_title("A"), FormOption::new("b")]);
 }
 

@@ -1,7 +1,7 @@
 //! Decodes and encodes the JSON Schema of a field.
 
 use super::{
-    Deserialize, Deserializer, FormField, FormKind, FormOption, JsonObject, Number, Serialize, SerializeMap,
+    Deserialize, Deserializer, FormField, FormFieldKind, FormOption, JsonObject, Number, Serialize, SerializeMap,
     Serializer, Value,
 };
 use serde::de::Error as _;
@@ -13,26 +13,26 @@ impl Serialize for FormField {
         some(&mut map, "title", self.title.as_ref())?;
         some(&mut map, "description", self.description.as_ref())?;
         match &self.kind {
-            FormKind::Text { min_length, max_length, format, default } => {
+            FormFieldKind::Text { min_length, max_length, format, default } => {
                 some(&mut map, "minLength", min_length.as_ref())?;
                 some(&mut map, "maxLength", max_length.as_ref())?;
                 some(&mut map, "format", format.as_ref())?;
                 some(&mut map, "default", default.as_ref())?;
             }
-            FormKind::Number { minimum, maximum, default, .. } => {
+            FormFieldKind::Number { minimum, maximum, default, .. } => {
                 some(&mut map, "minimum", minimum.as_ref())?;
                 some(&mut map, "maximum", maximum.as_ref())?;
                 some(&mut map, "default", default.as_ref())?;
             }
-            FormKind::Boolean { default } => some(&mut map, "default", default.as_ref())?,
-            FormKind::Choice { options, default } => {
-                map.serialize_entry(if titled(options) { "oneOf" } else { "enum" }, &Options(options))?;
+            FormFieldKind::Boolean { default } => some(&mut map, "default", default.as_ref())?,
+            FormFieldKind::Choice { options, default } => {
+                map.serialize_entry(if titled(options) { "oneOf" } else { "enum" }, &FormOptionsSchema(options))?;
                 some(&mut map, "default", default.as_ref())?;
             }
-            FormKind::Choices { options, min_items, max_items, default } => {
+            FormFieldKind::Choices { options, min_items, max_items, default } => {
                 some(&mut map, "minItems", min_items.as_ref())?;
                 some(&mut map, "maxItems", max_items.as_ref())?;
-                map.serialize_entry("items", &Items(options))?;
+                map.serialize_entry("items", &MultiSelectItems(options))?;
                 some(&mut map, "default", default.as_ref())?;
             }
         }
@@ -40,7 +40,7 @@ impl Serialize for FormField {
     }
 }
 
-impl FormKind {
+impl FormFieldKind {
     fn type_name(&self) -> &'static str {
         match self {
             Self::Text { .. } | Self::Choice { .. } => "string",
@@ -61,9 +61,9 @@ fn titled(options: &[FormOption]) -> bool {
 }
 
 /// Plain values, or values with titles as soon as one has a title.
-struct Options<'a>(&'a [FormOption]);
+struct FormOptionsSchema<'a>(&'a [FormOption]);
 
-impl Serialize for Options<'_> {
+impl Serialize for FormOptionsSchema<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Titled<'a> {
@@ -83,16 +83,16 @@ impl Serialize for Options<'_> {
     }
 }
 
-struct Items<'a>(&'a [FormOption]);
+struct MultiSelectItems<'a>(&'a [FormOption]);
 
-impl Serialize for Items<'_> {
+impl Serialize for MultiSelectItems<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         if titled(self.0) {
-            map.serialize_entry("anyOf", &Options(self.0))?;
+            map.serialize_entry("anyOf", &FormOptionsSchema(self.0))?;
         } else {
             map.serialize_entry("type", "string")?;
-            map.serialize_entry("enum", &Options(self.0))?;
+            map.serialize_entry("enum", &FormOptionsSchema(self.0))?;
         }
         map.end()
     }
@@ -106,25 +106,25 @@ impl<'de> Deserialize<'de> for FormField {
     }
 }
 
-fn kind_of(schema: &JsonObject) -> Option<FormKind> {
+fn kind_of(schema: &JsonObject) -> Option<FormFieldKind> {
     Some(match schema.get("type")?.as_str()? {
         "string" => match single_options(schema) {
-            Some(options) => FormKind::Choice { options, default: text(schema, "default") },
-            None => FormKind::Text {
+            Some(options) => FormFieldKind::Choice { options, default: text(schema, "default") },
+            None => FormFieldKind::Text {
                 min_length: whole(schema, "minLength"),
                 max_length: whole(schema, "maxLength"),
                 format: text(schema, "format"),
                 default: text(schema, "default"),
             },
         },
-        name @ ("number" | "integer") => FormKind::Number {
+        name @ ("number" | "integer") => FormFieldKind::Number {
             integer: name == "integer",
             minimum: number(schema, "minimum"),
             maximum: number(schema, "maximum"),
             default: number(schema, "default"),
         },
-        "boolean" => FormKind::Boolean { default: schema.get("default").and_then(Value::as_bool) },
-        "array" => FormKind::Choices {
+        "boolean" => FormFieldKind::Boolean { default: schema.get("default").and_then(Value::as_bool) },
+        "array" => FormFieldKind::Choices {
             options: items_options(schema.get("items")?.as_object()?)?,
             min_items: whole(schema, "minItems"),
             max_items: whole(schema, "maxItems"),

@@ -1,4 +1,4 @@
-//! ExpressionWriter of a template with values.
+//! Expansion of a template with values.
 
 use std::borrow::Cow;
 
@@ -22,20 +22,21 @@ pub(crate) fn expand(parts: &[Part], values: &JsonObject) -> String {
         match part {
             Part::Literal(text) => out.push_str(text),
             Part::Expression(operator, variables) => {
-                ExpressionWriter { operator: *operator, begun: false, out: &mut out }.write_all(variables, values);
+                TemplateExpressionWriter { operator: *operator, begun: false, out: &mut out }
+                    .write_all(variables, values);
             }
         }
     }
     out
 }
 
-struct ExpressionWriter<'a> {
+struct TemplateExpressionWriter<'a> {
     operator: Operator,
     begun: bool,
     out: &'a mut String,
 }
 
-impl ExpressionWriter<'_> {
+impl TemplateExpressionWriter<'_> {
     fn write_all(&mut self, variables: &[Variable], values: &JsonObject) {
         for variable in variables {
             if let Some(value) = values.get(&variable.name) {

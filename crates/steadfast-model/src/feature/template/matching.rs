@@ -13,11 +13,11 @@ use crate::json::JsonObject;
 /// Longer URIs never match.
 const LONGEST: usize = 8 * 1024;
 
-enum Step<'a> {
+enum TemplateMatchStep<'a> {
     /// This text.
     Literal(&'a str),
     /// A value.
-    Value(Expected<'a>),
+    Value(VariableMatcher<'a>),
     /// Values with their names, in any order, each at most once unless it is exploded.
     Named { operator: Operator, variables: &'a [Variable] },
     /// Continue here, or skip to that step.
@@ -25,7 +25,7 @@ enum Step<'a> {
 }
 
 /// The values that a variable accepts.
-struct Expected<'a> {
+struct VariableMatcher<'a> {
     operator: Operator,
     variable: &'a Variable,
     /// It is not empty.
@@ -53,19 +53,19 @@ pub(crate) fn match_uri(parts: &[Part], uri: &str) -> Option<JsonObject> {
     let (mut step, mut place) = (0, 0);
     while let Some(current) = steps.get(step) {
         let end = match current {
-            Step::Optional { skip_to } => {
+            TemplateMatchStep::Optional { skip_to } => {
                 step = if fits_at(step + 1, place) { step + 1 } else { *skip_to };
                 continue;
             }
-            Step::Literal(text) => place + text.len(),
-            Step::Named { operator, variables } => {
+            TemplateMatchStep::Literal(text) => place + text.len(),
+            TemplateMatchStep::Named { operator, variables } => {
                 let (end, pairs) = read_named(*operator, variables, uri, place);
                 for (variable, text) in pairs {
                     note(&mut values, *operator, variable, text, false)?;
                 }
                 end
             }
-            Step::Value(expected) => {
+            TemplateMatchStep::Value(expected) => {
                 let end = expected.ends(uri, place).filter(|end| fits_at(step + 1, *end)).last()?;
                 let (before, text) = (uri.get(..place)?, uri.get(place..end)?);
                 let after_slash = before.ends_with('/') && !before.ends_with("://");
@@ -78,13 +78,13 @@ pub(crate) fn match_uri(parts: &[Part], uri: &str) -> Option<JsonObject> {
     Some(values)
 }
 
-fn steps_of(parts: &[Part]) -> Vec<Step<'_>> {
+fn steps_of(parts: &[Part]) -> Vec<TemplateMatchStep<'_>> {
     let mut steps = Vec::new();
     for (part, after) in parts.iter().zip(1..) {
         match part {
-            Part::Literal(text) => steps.push(Step::Literal(text)),
+            Part::Literal(text) => steps.push(TemplateMatchStep::Literal(text)),
             Part::Expression(operator, variables) if operator.is_named() => {
-                steps.push(Step::Named { operator: *operator, variables });
+                steps.push(TemplateMatchStep::Named { operator: *operator, variables });
             }
             Part::Expression(operator, variables) => {
                 // All that an expression with an operator writes may be absent; and all but the first of one without.
@@ -93,11 +93,16 @@ fn steps_of(parts: &[Part]) -> Vec<Step<'_>> {
                 for (position, variable) in variables.iter().enumerate() {
                     let mark = if position == 0 { operator.first() } else { separator_text(*operator) };
                     if !mark.is_empty() {
-                        steps.push(Step::Optional { skip_to: end });
-                        steps.push(Step::Literal(mark));
+                        steps.push(TemplateMatchStep::Optional { skip_to: end });
+                        steps.push(TemplateMatchStep::Literal(mark));
                     }
                     let stops = stops(*operator, variable, variables.len(), parts.get(after..).unwrap_or_default());
-                    steps.push(Step::Value(Expected { operator: *operator, variable, required: !has_first, stops }));
+                    steps.push(TemplateMatchStep::Value(VariableMatcher {
+                        operator: *operator,
+                        variable,
+                        required: !has_first,
+                        stops,
+                    }));
                 }
             }
         }
@@ -133,7 +138,7 @@ fn separator_text(operator: Operator) -> &'static str {
 }
 
 /// For each step, and for the end after the last, at which positions of the URI it may begin.
-fn places(steps: &[Step<'_>], uri: &str) -> Vec<Vec<bool>> {
+fn places(steps: &[TemplateMatchStep<'_>], uri: &str) -> Vec<Vec<bool>> {
     let mut fits = vec![vec![false; uri.len() + 1]; steps.len() + 1];
     if let Some(end) = fits.last_mut().and_then(|places| places.last_mut()) {
         *end = true;
@@ -146,17 +151,19 @@ fn places(steps: &[Step<'_>], uri: &str) -> Vec<Vec<bool>> {
         let mut run = vec![false; uri.len() + 1];
         for place in (0..=uri.len()).rev().filter(|place| uri.is_char_boundary(*place)) {
             let fit = match step {
-                Step::Literal(text) => {
+                TemplateMatchStep::Literal(text) => {
                     uri.get(place..).is_some_and(|rest| rest.starts_with(text)) && at(next, place + text.len())
                 }
-                Step::Optional { skip_to } => {
+                TemplateMatchStep::Optional { skip_to } => {
                     at(next, place) || fits.get(*skip_to).is_some_and(|places| at(places, place))
                 }
-                Step::Named { operator, variables } => at(next, read_named(*operator, variables, uri, place).0),
-                Step::Value(expected) if matches!(expected.variable.modifier, Modifier::Prefix(_)) => {
+                TemplateMatchStep::Named { operator, variables } => {
+                    at(next, read_named(*operator, variables, uri, place).0)
+                }
+                TemplateMatchStep::Value(expected) if matches!(expected.variable.modifier, Modifier::Prefix(_)) => {
                     expected.ends(uri, place).any(|end| at(next, end))
                 }
-                Step::Value(expected) => {
+                TemplateMatchStep::Value(expected) => {
                     let further = expected.unit(uri, place).is_some_and(|length| at(&run, place + length));
                     let fit = at(next, place) || further;
                     if let Some(run) = run.get_mut(place) {
@@ -176,7 +183,7 @@ fn places(steps: &[Step<'_>], uri: &str) -> Vec<Vec<bool>> {
     fits
 }
 
-impl Expected<'_> {
+impl VariableMatcher<'_> {
     /// Where a value that begins here may end: nowhere after a character that it cannot contain.
     fn ends(&self, uri: &str, place: usize) -> impl Iterator<Item = usize> {
         let most = match self.variable.modifier {

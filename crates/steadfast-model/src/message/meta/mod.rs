@@ -15,7 +15,7 @@ use crate::feature::logging::LoggingLevel;
 use crate::implementation::Implementation;
 use crate::json::JsonObject;
 
-pub use name::{InvalidName, check_extension, check_key, is_reserved};
+pub use name::{InvalidMetaKey, check_extension, check_key, is_reserved};
 
 /// The keys of `_meta` that the protocol defines.
 pub mod key {

@@ -7,7 +7,7 @@ use super::key;
 /// Why a name is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum InvalidName {
+pub enum InvalidMetaKey {
     /// The part before the slash is not labels joined by dots.
     Prefix,
     /// The part after the slash, or the whole name without one, contains or ends with an invalid character.
@@ -18,7 +18,7 @@ pub enum InvalidName {
     Protocol,
 }
 
-impl fmt::Display for InvalidName {
+impl fmt::Display for InvalidMetaKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Prefix => {
@@ -35,7 +35,7 @@ impl fmt::Display for InvalidName {
     }
 }
 
-impl std::error::Error for InvalidName {}
+impl std::error::Error for InvalidMetaKey {}
 
 /// Checks a key that a user of this crate wants to add to `_meta`.
 ///
@@ -43,13 +43,13 @@ impl std::error::Error for InvalidName {}
 /// The keys that the protocol itself writes are refused.
 ///
 /// ```
-/// use steadfast_model::meta::{InvalidName, check_key};
+/// use steadfast_model::meta::{InvalidMetaKey, check_key};
 /// assert_eq!(check_key("com.example/colour"), Ok(()));
 /// assert_eq!(check_key("colour"), Ok(()));
-/// assert_eq!(check_key("example com/colour"), Err(InvalidName::Prefix));
-/// assert_eq!(check_key("progressToken"), Err(InvalidName::Protocol));
+/// assert_eq!(check_key("example com/colour"), Err(InvalidMetaKey::Prefix));
+/// assert_eq!(check_key("progressToken"), Err(InvalidMetaKey::Protocol));
 /// ```
-pub fn check_key(text: &str) -> Result<(), InvalidName> {
+pub fn check_key(text: &str) -> Result<(), InvalidMetaKey> {
     const OWN: &[&str] = &[
         key::PROGRESS_TOKEN,
         key::PROTOCOL_VERSION,
@@ -61,7 +61,7 @@ pub fn check_key(text: &str) -> Result<(), InvalidName> {
         key::RELATED_TASK,
     ];
     if OWN.contains(&text) {
-        return Err(InvalidName::Protocol);
+        return Err(InvalidMetaKey::Protocol);
     }
     check(text)
 }
@@ -69,13 +69,13 @@ pub fn check_key(text: &str) -> Result<(), InvalidName> {
 /// Checks the identifier of an extension: like a key, but the prefix is required.
 ///
 /// ```
-/// use steadfast_model::meta::{InvalidName, check_extension};
+/// use steadfast_model::meta::{InvalidMetaKey, check_extension};
 /// assert_eq!(check_extension("com.example/colours"), Ok(()));
-/// assert_eq!(check_extension("colours"), Err(InvalidName::NoPrefix));
+/// assert_eq!(check_extension("colours"), Err(InvalidMetaKey::NoPrefix));
 /// ```
-pub fn check_extension(text: &str) -> Result<(), InvalidName> {
+pub fn check_extension(text: &str) -> Result<(), InvalidMetaKey> {
     if !text.contains('/') {
-        return Err(InvalidName::NoPrefix);
+        return Err(InvalidMetaKey::NoPrefix);
     }
     check(text)
 }
@@ -87,16 +87,16 @@ pub fn is_reserved(text: &str) -> bool {
     matches!(second, Some("modelcontextprotocol" | "mcp"))
 }
 
-fn check(text: &str) -> Result<(), InvalidName> {
+fn check(text: &str) -> Result<(), InvalidMetaKey> {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
     };
     if prefix.is_some_and(|prefix| !prefix.split('.').all(is_label)) {
-        return Err(InvalidName::Prefix);
+        return Err(InvalidMetaKey::Prefix);
     }
     // An empty name is valid.
-    if name.is_empty() || is_name(name) { Ok(()) } else { Err(InvalidName::Name) }
+    if name.is_empty() || is_name(name) { Ok(()) } else { Err(InvalidMetaKey::Name) }
 }
 
 fn is_label(text: &str) -> bool {
@@ -136,25 +136,25 @@ mod tests {
     #[test]
     fn invalid_names_are_refused_with_the_reason() {
         for bad in ["/a", ".com/a", "com./a", "4com/a", "com-/a", "com_x/a", "com example/a", "dé/a", "-a/b"] {
-            assert_eq!(check_key(bad), Err(InvalidName::Prefix), "{bad}");
+            assert_eq!(check_key(bad), Err(InvalidMetaKey::Prefix), "{bad}");
         }
         for bad in ["_a", "a_", "-", "a b", "com.example/a/b", "com.example/.a", "ä", "a\n", "$schema"] {
-            assert_eq!(check_key(bad), Err(InvalidName::Name), "{bad}");
+            assert_eq!(check_key(bad), Err(InvalidMetaKey::Name), "{bad}");
         }
     }
 
     #[test]
     fn the_keys_that_the_protocol_writes_are_its_own() {
-        assert_eq!(check_key(key::SERVER_INFO), Err(InvalidName::Protocol));
-        assert_eq!(check_key(key::SUBSCRIPTION_ID), Err(InvalidName::Protocol));
+        assert_eq!(check_key(key::SERVER_INFO), Err(InvalidMetaKey::Protocol));
+        assert_eq!(check_key(key::SUBSCRIPTION_ID), Err(InvalidMetaKey::Protocol));
         assert_eq!(check_key(key::TRACEPARENT), Ok(()));
     }
 
     #[test]
     fn an_extension_needs_a_prefix() {
         assert_eq!(check_extension("com.example/colours"), Ok(()));
-        assert_eq!(check_extension("colours"), Err(InvalidName::NoPrefix));
-        assert_eq!(check_extension("com..example/colours"), Err(InvalidName::Prefix));
+        assert_eq!(check_extension("colours"), Err(InvalidMetaKey::NoPrefix));
+        assert_eq!(check_extension("com..example/colours"), Err(InvalidMetaKey::Prefix));
     }
 
     #[test]

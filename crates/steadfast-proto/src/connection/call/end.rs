@@ -2,11 +2,11 @@
 
 use steadfast_model::{CancelledParams, Method};
 
-use super::{OutboundCall, OutboundCalls, SendState};
+use super::{CallSendState, OutboundCall, OutboundCalls};
 use crate::Moment;
 use crate::connection::outbox::TransmitKind;
-use crate::connection::timer::Purpose;
-use crate::connection::{CallEnd, CallKey, Connection, Event, RequestKey};
+use crate::connection::timer::TimerPurpose;
+use crate::connection::{CallEnd, CallKey, Connection, ConnectionEvent, RequestKey};
 use crate::coverage::Input;
 use crate::encode;
 
@@ -27,7 +27,7 @@ impl Connection {
         self.count_input(Input::CallEnded);
         self.forget_late(key);
         if self.end_call(key).is_some() {
-            self.events.push_back(Event::CallEnded { call: key, outcome });
+            self.events.push_back(ConnectionEvent::CallEnded { call: key, outcome });
             self.close_if_done();
         }
     }
@@ -39,7 +39,7 @@ impl Connection {
         if crate::mutant!(TimeOutSilently) {
             if let Some(waiting) = self.end_call(call) {
                 let sent = self.withdraw(&waiting);
-                self.events.push_back(Event::CallEnded { call, outcome: CallEnd::TimedOut { sent } });
+                self.events.push_back(ConnectionEvent::CallEnded { call, outcome: CallEnd::TimedOut { sent } });
             }
             return;
         }
@@ -75,7 +75,7 @@ impl Connection {
         for call in calls {
             let Some(waiting) = self.end_call(call) else { continue };
             let sent = self.withdraw(&waiting);
-            self.events.push_back(Event::CallEnded { call, outcome: CallEnd::Closed { sent } });
+            self.events.push_back(ConnectionEvent::CallEnded { call, outcome: CallEnd::Closed { sent } });
         }
         if crate::mutant!(IterateWhileRemoving) {
             self.outbound = OutboundCalls::default();
@@ -96,10 +96,10 @@ impl Connection {
             self.outbound.tokens.remove(token);
         }
         if let Some((_, when)) = waiting.timeout {
-            self.timers.clear(when, Purpose::Call(key));
+            self.timers.clear(when, TimerPurpose::Call(key));
         }
         if let Some(when) = waiting.total {
-            self.timers.clear(when, Purpose::CallTotal(key));
+            self.timers.clear(when, TimerPurpose::CallTotal(key));
         }
         Some(waiting)
     }
@@ -113,17 +113,17 @@ impl Connection {
     ) -> Option<OutboundCall> {
         let waiting = self.end_call(call)?;
         let sent = self.withdraw_or_cancel(call, &waiting, reason);
-        self.events.push_back(Event::CallEnded { call, outcome: outcome(sent) });
+        self.events.push_back(ConnectionEvent::CallEnded { call, outcome: outcome(sent) });
         Some(waiting).filter(|waiting| sent && waiting.expects_late_response)
     }
 
     /// Withdraws the frame of a call if it is still queued. Returns whether the call was sent.
     fn withdraw(&mut self, waiting: &OutboundCall) -> bool {
         match waiting.state {
-            SendState::Held(_) => false,
+            CallSendState::Held(_) => false,
             // The writer may have written its first byte without having reported it yet, unless writing has failed.
-            SendState::Queued(ticket) => !self.outbox.withdraw(ticket) && !self.output_failed,
-            SendState::Sent => true,
+            CallSendState::Queued(ticket) => !self.outbox.withdraw(ticket) && !self.output_failed,
+            CallSendState::Sent => true,
         }
     }
 

@@ -10,8 +10,8 @@ use steadfast_model::RequestId;
 
 use super::OutboundCall;
 use crate::Moment;
-use crate::connection::timer::Purpose;
-use crate::connection::{CallKey, Connection, Event};
+use crate::connection::timer::TimerPurpose;
+use crate::connection::{CallKey, Connection, ConnectionEvent};
 use crate::envelope::ResultOrError;
 
 /// How many late results are expected at once; the oldest are dropped for new ones.
@@ -64,7 +64,7 @@ impl Connection {
             self.forget_late(oldest);
         }
         let until = now + EXPIRY;
-        self.timers.set(until, Purpose::LateResponses(key));
+        self.timers.set(until, TimerPurpose::LateResponses(key));
         self.late.ids.insert(waiting.id.clone(), key);
         self.late
             .calls
@@ -75,7 +75,7 @@ impl Connection {
     pub(in crate::connection) fn forget_late(&mut self, key: CallKey) {
         if let Some(cancelled) = self.late.calls.remove(&key) {
             self.late.ids.remove(&cancelled.id);
-            self.timers.clear(cancelled.until, Purpose::LateResponses(key));
+            self.timers.clear(cancelled.until, TimerPurpose::LateResponses(key));
         }
     }
 
@@ -84,7 +84,7 @@ impl Connection {
         let Some(key) = self.late.ids.get(id).copied() else { return false };
         self.forget_late(key);
         if let ResultOrError::Result(result) = *body {
-            self.events.push_back(Event::LateResult(result.into()));
+            self.events.push_back(ConnectionEvent::LateResult(result.into()));
         }
         true
     }

@@ -2,7 +2,7 @@
 
 use steadfast_model::{Meta, Method, RequestId};
 
-use crate::connection::{CallEnd, CallKey, Connection, Event, ProtocolWarning};
+use crate::connection::{CallEnd, CallKey, Connection, ConnectionEvent, ProtocolWarning};
 use crate::envelope::Params;
 
 impl Connection {
@@ -22,6 +22,6 @@ impl Connection {
             return self.warn(ProtocolWarning::LateCancel(id.clone()));
         };
         self.end_call(call);
-        self.events.push_back(Event::CallEnded { call, outcome: CallEnd::EndedByPeer });
+        self.events.push_back(ConnectionEvent::CallEnded { call, outcome: CallEnd::EndedByPeer });
     }
 }

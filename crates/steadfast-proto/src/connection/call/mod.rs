@@ -22,10 +22,10 @@ use std::time::Duration;
 use steadfast_model::{Capability, Method, ProgressToken, RequestId, Revision};
 
 use super::Connection;
-use super::handshake::Hello;
+use super::handshake::SelfDescription;
 use super::key::{CallKey, RequestKey};
-use super::outbox::{Ticket, TransmitKind};
-use super::timer::Purpose;
+use super::outbox::{FrameTicket, TransmitKind};
+use super::timer::TimerPurpose;
 use crate::Moment;
 use crate::coverage::{self, Input};
 use crate::encode;
@@ -49,7 +49,7 @@ pub struct Call {
     /// Whether the peer is notified when the call is cancelled. False for `initialize` and for the first `server/discover`.
     pub cancellable: bool,
     /// Whether its result is needed even if the call is cancelled: the result may be a task, which only this side can cancel.
-    /// It is reported as [`Event::LateResult`](super::Event::LateResult).
+    /// It is reported as [`ConnectionEvent::LateResult`](super::ConnectionEvent::LateResult).
     pub expects_late_response: bool,
 }
 
@@ -120,7 +120,7 @@ pub(in crate::connection) struct OutboundCall {
     pub(in crate::connection) cancellable: bool,
     expects_late_response: bool,
     token: Option<RequestId>,
-    pub(in crate::connection) state: SendState,
+    pub(in crate::connection) state: CallSendState,
     timeout: Option<(Duration, Moment)>,
     total: Option<Moment>,
 }
@@ -133,15 +133,15 @@ impl OutboundCall {
 }
 
 #[derive(Debug, Clone)]
-pub(in crate::connection) enum SendState {
+pub(in crate::connection) enum CallSendState {
     Held(Vec<u8>),
-    Queued(Ticket),
+    Queued(FrameTicket),
     Sent,
 }
 
 /// Commands.
 impl Connection {
-    /// Sends a call to the peer. Its end is an [`Event::CallEnded`](super::Event::CallEnded).
+    /// Sends a call to the peer. Its end is an [`ConnectionEvent::CallEnded`](super::ConnectionEvent::CallEnded).
     pub fn call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), NotSentReason> {
         self.count_input(Input::Call);
         let called = self.check_call(&call).and_then(|()| self.open_call(now, key, call));
@@ -154,7 +154,7 @@ impl Connection {
         let Some(peer) = &self.peer else {
             // A client may call before any handshake: this is how it discovers the revisions of the server.
             let is_stateless = || Revision::stateless().iter().any(|revision| call.method.from_client_in(*revision));
-            let is_opening_call = matches!(*self.hello, Hello::Client(_)) && is_stateless();
+            let is_opening_call = matches!(*self.hello, SelfDescription::Client(_)) && is_stateless();
             return if is_opening_call { Ok(()) } else { Err(NotSentReason::NotInRevision) };
         };
         let revision =
@@ -164,8 +164,8 @@ impl Connection {
         }
         let needed = call.method.capability().filter(|capability| capability.exists_in(revision));
         let declared = |capability| match &*self.hello {
-            Hello::Server(_) => peer.client_capabilities.has(capability),
-            Hello::Client(_) => peer.server_capabilities.has(capability),
+            SelfDescription::Server(_) => peer.client_capabilities.has(capability),
+            SelfDescription::Client(_) => peer.server_capabilities.has(capability),
         };
         match needed {
             Some(capability) if !declared(capability) => Err(NotSentReason::MissingCapability(capability)),
@@ -202,20 +202,21 @@ impl Connection {
         }
         let id = RequestId::from(self.outbound.next_id);
         let body = encode::request(&id, call.method.name(), call.params.as_deref());
-        let ready = self.initialized || matches!(*self.hello, Hello::Client(_)) || call.method == Method::Ping;
+        let ready =
+            self.initialized || matches!(*self.hello, SelfDescription::Client(_)) || call.method == Method::Ping;
         let state = if ready {
             let kind = TransmitKind::Request { call: key, id: id.clone(), method: call.method };
-            SendState::Queued(self.outbox.push(kind, body, call.parent))
+            CallSendState::Queued(self.outbox.push(kind, body, call.parent))
         } else {
-            SendState::Held(body)
+            CallSendState::Held(body)
         };
         let timeout = call.timeout.map(|timeout| (timeout, now + timeout));
         let total = call.total_timeout.map(|total| now + total);
         if let Some((_, when)) = timeout {
-            self.timers.set(when, Purpose::Call(key));
+            self.timers.set(when, TimerPurpose::Call(key));
         }
         if let Some(when) = total {
-            self.timers.set(when, Purpose::CallTotal(key));
+            self.timers.set(when, TimerPurpose::CallTotal(key));
         }
         let token = call.progress_token.clone().map(|token| token.0);
         if let Some(token) = &token {
@@ -240,17 +241,17 @@ impl Connection {
             return;
         }
         if let Some(waiting) = self.outbound.calls.get_mut(&key) {
-            waiting.state = SendState::Sent;
+            waiting.state = CallSendState::Sent;
         }
     }
 
     /// The peer is ready: held calls are queued.
     pub(in crate::connection) fn send_held_calls(&mut self) {
         for (key, waiting) in &mut self.outbound.calls {
-            if let SendState::Held(body) = &mut waiting.state {
+            if let CallSendState::Held(body) = &mut waiting.state {
                 let body = std::mem::take(body);
                 let kind = TransmitKind::Request { call: *key, id: waiting.id.clone(), method: waiting.method };
-                waiting.state = SendState::Queued(self.outbox.push(kind, body, waiting.parent));
+                waiting.state = CallSendState::Queued(self.outbox.push(kind, body, waiting.parent));
             }
         }
     }

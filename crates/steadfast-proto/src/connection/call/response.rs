@@ -2,10 +2,10 @@
 
 use steadfast_model::{ErrorObject, Method, ProgressParams, RequestId};
 
-use super::SendState;
+use super::CallSendState;
 use crate::Moment;
-use crate::connection::timer::Purpose;
-use crate::connection::{CallEnd, CallKey, Connection, Event, ProtocolWarning};
+use crate::connection::timer::TimerPurpose;
+use crate::connection::{CallEnd, CallKey, Connection, ConnectionEvent, ProtocolWarning};
 use crate::envelope::{Params, ResultOrError};
 
 impl Connection {
@@ -39,7 +39,7 @@ impl Connection {
             }
         };
         if let Some(call) = key {
-            self.events.push_back(Event::CallEnded { call, outcome });
+            self.events.push_back(ConnectionEvent::CallEnded { call, outcome });
         }
     }
 
@@ -47,9 +47,9 @@ impl Connection {
     pub(in crate::connection) fn answerable_call(&self, id: &RequestId) -> Option<CallKey> {
         let key = *self.outbound.ids.get(id)?;
         let left = match self.outbound.calls.get(&key)?.state {
-            SendState::Held(_) => false,
-            SendState::Queued(ticket) => !self.outbox.holds(ticket),
-            SendState::Sent => true,
+            CallSendState::Held(_) => false,
+            CallSendState::Queued(ticket) => !self.outbox.holds(ticket),
+            CallSendState::Sent => true,
         };
         left.then_some(key)
     }
@@ -68,8 +68,10 @@ impl Connection {
             self.statistics.unknown_responses += 1;
             return;
         };
-        self.events
-            .push_back(Event::CallEnded { call, outcome: CallEnd::Unreadable(error.message.clone().into_owned()) });
+        self.events.push_back(ConnectionEvent::CallEnded {
+            call,
+            outcome: CallEnd::Unreadable(error.message.clone().into_owned()),
+        });
     }
 
     pub(in crate::connection) fn receive_progress(&mut self, now: Moment, params: &Params<'_>) {
@@ -78,10 +80,10 @@ impl Connection {
         };
         let Some(call) = self.outbound.tokens.get(&progress.progress_token.0).copied() else { return };
         if let Some((timeout, when)) = self.outbound.calls.get_mut(&call).and_then(|waiting| waiting.timeout.as_mut()) {
-            self.timers.clear(*when, Purpose::Call(call));
+            self.timers.clear(*when, TimerPurpose::Call(call));
             *when = now + *timeout;
-            self.timers.set(*when, Purpose::Call(call));
+            self.timers.set(*when, TimerPurpose::Call(call));
         }
-        self.events.push_back(Event::CallProgress { call, progress });
+        self.events.push_back(ConnectionEvent::CallProgress { call, progress });
     }
 }

@@ -7,17 +7,17 @@ use steadfast_model::{
 
 /// How this side describes itself to the peer.
 #[derive(Debug, Clone)]
-pub enum Hello {
+pub enum SelfDescription {
     /// This side is a server.
-    Server(ServerHello),
+    Server(ServerDescription),
     /// This side is a client.
-    Client(ClientHello),
+    Client(ClientDescription),
 }
 
 /// How a server describes itself.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct ServerHello {
+pub struct ServerDescription {
     /// Its name and version.
     pub info: Implementation,
     /// Its capabilities.
@@ -30,7 +30,7 @@ pub struct ServerHello {
     common_members: CommonMembers,
 }
 
-impl ServerHello {
+impl ServerDescription {
     /// A server with that name and these capabilities.
     pub fn new(info: Implementation, capabilities: ServerCapabilities) -> Self {
         let common_members = CommonMembers::of_server(&info);
@@ -46,7 +46,7 @@ impl ServerHello {
 /// How a client describes itself.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct ClientHello {
+pub struct ClientDescription {
     /// Its name and version.
     pub info: Implementation,
     /// Its capabilities.
@@ -57,26 +57,26 @@ pub struct ClientHello {
     pub(super) decode_result: fn(&str) -> serde_json::Result<InitializeResult>,
 }
 
-impl ClientHello {
+impl ClientDescription {
     /// A client with that name and these capabilities.
     pub fn new(info: Implementation, capabilities: ClientCapabilities) -> Self {
         Self { info, capabilities, vendor_methods: Vec::new(), decode_result: |text| serde_json::from_str(text) }
     }
 }
 
-impl From<ServerHello> for Hello {
-    fn from(hello: ServerHello) -> Self {
+impl From<ServerDescription> for SelfDescription {
+    fn from(hello: ServerDescription) -> Self {
         Self::Server(hello)
     }
 }
 
-impl From<ClientHello> for Hello {
-    fn from(hello: ClientHello) -> Self {
+impl From<ClientDescription> for SelfDescription {
+    fn from(hello: ClientDescription) -> Self {
         Self::Client(hello)
     }
 }
 
-impl Hello {
+impl SelfDescription {
     /// The method of that name: of the specification, or one that this side has a handler for.
     pub(in crate::connection) fn find_method(&self, name: &str) -> Option<Method> {
         let vendor_methods = match self {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use steadfast_model::{ErrorObject, LoggingLevel, Method, ProgressToken, RequestId, Revision, meta};
 
-use super::Hello;
-use crate::connection::{Connection, Peer};
+use super::SelfDescription;
+use crate::connection::{Connection, PeerInfo};
 use crate::envelope::Params;
 use crate::json;
 
@@ -16,8 +16,8 @@ use crate::json;
 const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
 
 /// The metadata of one request.
-pub(in crate::connection) struct RequestContext {
-    pub(in crate::connection) peer: Arc<Peer>,
+pub(in crate::connection) struct RequestMetadata {
+    pub(in crate::connection) peer: Arc<PeerInfo>,
     pub(in crate::connection) progress_token: Option<ProgressToken>,
     pub(in crate::connection) log_level: Option<LoggingLevel>,
 }
@@ -28,7 +28,7 @@ pub(in crate::connection) struct RequestContext {
 pub(in crate::connection) struct StatelessClient {
     info: Option<Box<str>>,
     capabilities: Box<str>,
-    pub(in crate::connection) peer: Arc<Peer>,
+    pub(in crate::connection) peer: Arc<PeerInfo>,
 }
 
 /// The members of `_meta` that the protocol defines, as JSON text.
@@ -66,11 +66,11 @@ impl Connection {
         &mut self,
         method: &str,
         params: &Params<'_>,
-    ) -> Result<RequestContext, ErrorObject> {
+    ) -> Result<RequestMetadata, ErrorObject> {
         let meta = MetaText::of(params);
         let progress_token = meta.progress_token.and_then(RequestId::parse).map(ProgressToken);
         let Some(version) = meta.version else {
-            return Ok(RequestContext { peer: self.stateful_peer(method)?, progress_token, log_level: None });
+            return Ok(RequestMetadata { peer: self.stateful_peer(method)?, progress_token, log_level: None });
         };
         let peer = self.stateless_peer(version, &meta)?;
         let log_level = match meta.log_level {
@@ -79,16 +79,16 @@ impl Connection {
                 ErrorObject::invalid_params(format!("_meta[\"{}\"] is not a log level", meta::key::LOG_LEVEL))
             })?),
         };
-        Ok(RequestContext { peer, progress_token, log_level })
+        Ok(RequestMetadata { peer, progress_token, log_level })
     }
 
-    fn stateful_peer(&self, method: &str) -> Result<Arc<Peer>, ErrorObject> {
+    fn stateful_peer(&self, method: &str) -> Result<Arc<PeerInfo>, ErrorObject> {
         if let Some(peer) = &self.peer {
             return Ok(Arc::clone(peer));
         }
         let is_opening_call = method == Method::Initialize.name() || method == Method::Ping.name();
-        if is_opening_call || matches!(*self.hello, Hello::Client(_)) {
-            return Ok(Arc::new(Peer::new(Revision::LATEST_STATEFUL)));
+        if is_opening_call || matches!(*self.hello, SelfDescription::Client(_)) {
+            return Ok(Arc::new(PeerInfo::new(Revision::LATEST_STATEFUL)));
         }
         Err(ErrorObject::invalid_params(format!(
             "the connection is not initialized: send initialize first (revisions up to {}), or name the protocol version in \
@@ -99,7 +99,7 @@ impl Connection {
         )))
     }
 
-    fn stateless_peer(&mut self, version: &str, meta: &MetaText<'_>) -> Result<Arc<Peer>, ErrorObject> {
+    fn stateless_peer(&mut self, version: &str, meta: &MetaText<'_>) -> Result<Arc<PeerInfo>, ErrorObject> {
         let Ok(version) = serde_json::from_str::<String>(version) else {
             return Err(ErrorObject::invalid_params(format!(
                 "_meta[\"{}\"] must be a string",
@@ -125,7 +125,7 @@ impl Connection {
             let message = format!("the client info and capabilities are longer than {MAX_DESCRIPTION_BYTES} bytes");
             return Err(ErrorObject::invalid_params(message));
         }
-        let mut peer = Peer::new(revision);
+        let mut peer = PeerInfo::new(revision);
         peer.client_capabilities = serde_json::from_str(capabilities).map_err(|error| {
             ErrorObject::invalid_params(format!("_meta[\"{}\"]: {error}", meta::key::CLIENT_CAPABILITIES))
         })?;

@@ -14,11 +14,11 @@ use steadfast_model::{
     DiscoverResult, ErrorObject, InitializeParams, InitializeResult, Method, RequestId, Revision, SetLevelParams,
 };
 
-pub use hello::{ClientHello, Hello, ServerHello};
-pub(in crate::connection) use metadata::{RequestContext, StatelessClient};
+pub use hello::{ClientDescription, SelfDescription, ServerDescription};
+pub(in crate::connection) use metadata::{RequestMetadata, StatelessClient};
 
-use super::event::{Event, Peer};
-use super::{Call, CallKey, Connection, NotSentReason, Stage};
+use super::event::{ConnectionEvent, PeerInfo};
+use super::{Call, CallKey, Connection, ConnectionStage, NotSentReason};
 use crate::Moment;
 use crate::connection::outbox::TransmitKind;
 use crate::encode::{self, EncodedResponse};
@@ -26,7 +26,7 @@ use crate::envelope::Params;
 
 /// Commands of a client.
 impl Connection {
-    /// Sends `initialize`. When the response arrives, the connection sends `notifications/initialized`, and [`Event::Opened`] names
+    /// Sends `initialize`. When the response arrives, the connection sends `notifications/initialized`, and [`ConnectionEvent::Opened`] names
     /// the revision.
     pub fn initialize(
         &mut self,
@@ -35,7 +35,7 @@ impl Connection {
         mut request: Call,
         offered: Revision,
     ) -> Result<(), NotSentReason> {
-        let Hello::Client(hello) = &*self.hello else { return Err(NotSentReason::NotInRevision) };
+        let SelfDescription::Client(hello) = &*self.hello else { return Err(NotSentReason::NotInRevision) };
         let params = InitializeParams::new(offered.as_str(), hello.capabilities.clone(), hello.info.clone());
         request.method = Method::Initialize;
         // These types have string keys and finite numbers, so they can be encoded.
@@ -47,17 +47,17 @@ impl Connection {
     }
 
     /// Opens the connection in the stateless revision of this peer: there is no handshake, and our requests carry their metadata.
-    pub fn open_stateless(&mut self, peer: Peer) {
+    pub fn open_stateless(&mut self, peer: PeerInfo) {
         if self.stage.is_closed() {
             return;
         }
         let peer = Arc::new(peer);
         self.peer = Some(Arc::clone(&peer));
         self.initialized = true;
-        if self.stage == Stage::Opening {
-            self.stage = Stage::Ready;
+        if self.stage == ConnectionStage::Opening {
+            self.stage = ConnectionStage::Ready;
         }
-        self.events.push_back(Event::Opened(peer));
+        self.events.push_back(ConnectionEvent::Opened(peer));
     }
 }
 
@@ -74,7 +74,8 @@ impl Connection {
 
     /// Whether this side never sends responses: in stateless revisions servers send no requests, and clients no responses.
     pub(in crate::connection) fn never_responds(&self) -> bool {
-        matches!(*self.hello, Hello::Client(_)) && self.peer.as_ref().is_some_and(|peer| peer.revision.is_stateless())
+        matches!(*self.hello, SelfDescription::Client(_))
+            && self.peer.as_ref().is_some_and(|peer| peer.revision.is_stateless())
     }
 
     /// Whether requests of the peer are not answered: also those that a server sends after its response to `server/discover`,
@@ -96,7 +97,7 @@ impl Connection {
     pub(in crate::connection) fn find_method(
         &self,
         name: &str,
-        context: &RequestContext,
+        context: &RequestMetadata,
     ) -> Result<Method, ErrorObject> {
         let revision = context.peer.revision;
         self.hello
@@ -112,7 +113,7 @@ impl Connection {
         id: &RequestId,
         method: Method,
         params: &Params<'_>,
-        context: &RequestContext,
+        context: &RequestMetadata,
     ) -> Option<EncodedResponse> {
         match method {
             Method::Ping => Some(EncodedResponse::result(id, |out| {
@@ -128,7 +129,7 @@ impl Connection {
 
     fn accept_initialize(&mut self, id: &RequestId, params: &Params<'_>) -> EncodedResponse {
         let hello = Arc::clone(&self.hello);
-        let Hello::Server(hello) = &*hello else {
+        let SelfDescription::Server(hello) = &*hello else {
             return EncodedResponse::error(id, &ErrorObject::method_not_found(Method::Initialize.name()));
         };
         if self.peer.is_some() {
@@ -145,22 +146,22 @@ impl Connection {
         };
         let offered = Revision::parse(&request.protocol_version).filter(|revision| !revision.is_stateless());
         let revision = offered.unwrap_or(Revision::LATEST_STATEFUL);
-        let mut peer = Peer::new(revision);
+        let mut peer = PeerInfo::new(revision);
         peer.info = Some(request.client_info);
         peer.client_capabilities = request.capabilities;
         let peer = Arc::new(peer);
         self.peer = Some(Arc::clone(&peer));
-        if self.stage == Stage::Opening {
-            self.stage = Stage::Ready;
+        if self.stage == ConnectionStage::Opening {
+            self.stage = ConnectionStage::Ready;
         }
-        self.events.push_back(Event::Opened(peer));
+        self.events.push_back(ConnectionEvent::Opened(peer));
         let mut result = InitializeResult::new(revision.as_str(), hello.capabilities.clone(), hello.info.clone());
         result.instructions.clone_from(&hello.instructions);
         EncodedResponse::result(id, |out| wire::write_result(revision, &result, &CommonMembers::none(), out))
     }
 
-    fn discover(&self, id: &RequestId, context: &RequestContext) -> EncodedResponse {
-        let Hello::Server(hello) = &*self.hello else {
+    fn discover(&self, id: &RequestId, context: &RequestMetadata) -> EncodedResponse {
+        let SelfDescription::Server(hello) = &*self.hello else {
             return EncodedResponse::error(id, &ErrorObject::method_not_found(Method::Discover.name()));
         };
         let mut result = DiscoverResult::new(Revision::stateless(), hello.capabilities.clone());
@@ -191,25 +192,27 @@ impl Connection {
 
     /// Opens the connection with the result of `initialize`.
     pub(in crate::connection) fn accept_initialize_result(&mut self, result: &str) -> Result<(), String> {
-        let Hello::Client(client) = &*self.hello else { return Err("a server does not send initialize".to_owned()) };
+        let SelfDescription::Client(client) = &*self.hello else {
+            return Err("a server does not send initialize".to_owned());
+        };
         let result =
             (client.decode_result)(result).map_err(|error| format!("the result of initialize is invalid: {error}"))?;
         let revision =
             Revision::parse(&result.protocol_version).filter(|revision| !revision.is_stateless()).ok_or_else(|| {
                 format!("the server chose revision {}, which this client does not support", result.protocol_version)
             })?;
-        let mut peer = Peer::new(revision);
+        let mut peer = PeerInfo::new(revision);
         peer.info = Some(result.server_info);
         peer.server_capabilities = result.capabilities;
         let peer = Arc::new(peer);
         self.peer = Some(Arc::clone(&peer));
-        if self.stage == Stage::Opening {
-            self.stage = Stage::Ready;
+        if self.stage == ConnectionStage::Opening {
+            self.stage = ConnectionStage::Ready;
         }
         let body = encode::notification(Method::Initialized.name(), None);
         self.outbox.push(TransmitKind::Notification(Method::Initialized), body, None);
         self.initialized = true;
-        self.events.push_back(Event::Opened(peer));
+        self.events.push_back(ConnectionEvent::Opened(peer));
         self.send_held_calls();
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::Moment;
 use crate::connection::Connection;
 use crate::connection::key::RequestKey;
 use crate::encode;
-use crate::envelope::{self, Batch, MalformedMessage, Message, RefusalKind};
+use crate::envelope::{self, Batch, MalformedMessage, MalformedMessageKind, Message};
 use crate::salvage::SalvagedFields;
 
 /// Identifies one batch.
@@ -16,7 +16,7 @@ use crate::salvage::SalvagedFields;
 pub(in crate::connection) struct BatchKey(u64);
 
 #[derive(Debug, Clone, Default)]
-pub(in crate::connection) struct Batches {
+pub(in crate::connection) struct OpenBatchTable {
     open: BTreeMap<BatchKey, OpenBatch>,
     next: u64,
     bytes: usize,
@@ -29,7 +29,7 @@ pub(in crate::connection) struct OpenBatch {
     pub(in crate::connection) answers: Vec<Vec<u8>>,
 }
 
-impl Batches {
+impl OpenBatchTable {
     pub(in crate::connection) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -73,7 +73,8 @@ impl Batches {
 impl Connection {
     pub(in crate::connection) fn receive_batch(&mut self, now: Moment, batch: Batch<'_>) {
         if let Err(why) = self.check_batch(batch) {
-            let refusal = MalformedMessage { kind: RefusalKind::NotAMessage(why), salvaged: SalvagedFields::default() };
+            let refusal =
+                MalformedMessage { kind: MalformedMessageKind::NotAMessage(why), salvaged: SalvagedFields::default() };
             return self.refuse(refusal, None);
         }
         let key = BatchKey(self.batches.next);

@@ -5,9 +5,9 @@ use steadfast_model::{ErrorObject, RequestId};
 
 use super::InboundRequest;
 use crate::Moment;
-use crate::connection::handshake::Hello;
-use crate::connection::timer::Purpose;
-use crate::connection::{CancelReason, Connection, Event, ProtocolWarning, RequestKey};
+use crate::connection::handshake::SelfDescription;
+use crate::connection::timer::TimerPurpose;
+use crate::connection::{CancelReason, Connection, ConnectionEvent, ProtocolWarning, RequestKey};
 use crate::coverage::{self, Effect, Input};
 use crate::encode::EncodedResponse;
 
@@ -44,10 +44,10 @@ impl Connection {
             return None;
         }
         if let Some(deadline) = inbound.deadline {
-            self.timers.clear(deadline, Purpose::Handler(key));
+            self.timers.clear(deadline, TimerPurpose::Handler(key));
         }
         if let Some(when) = inbound.progress.held_until() {
-            self.timers.clear(when, Purpose::Progress(key));
+            self.timers.clear(when, TimerPurpose::Progress(key));
         }
         Some((id, inbound))
     }
@@ -67,7 +67,7 @@ impl Connection {
             ));
             body = EncodedResponse::error(&id, &error).into_bytes();
         }
-        if !(crate::mutant!(SwallowAnswers) && matches!(*self.hello, Hello::Client(_))) {
+        if !(crate::mutant!(SwallowAnswers) && matches!(*self.hello, SelfDescription::Client(_))) {
             self.queue_response(body, inbound.batch, Some(key));
         }
         self.leave_batch(inbound.batch, Some(key));
@@ -115,7 +115,7 @@ impl Connection {
         if let Some(execution) = self.executions.get_mut(&key) {
             execution.stop_requested = true;
         }
-        self.events.push_back(Event::Stop { key, reason });
+        self.events.push_back(ConnectionEvent::Stop { key, reason });
         self.cancel_calls_of(key);
     }
 

@@ -17,7 +17,7 @@ mod end;
 mod progress;
 mod subscription;
 
-pub(in crate::connection) use batch::{BatchKey, Batches};
+pub(in crate::connection) use batch::{BatchKey, OpenBatchTable};
 pub use progress::ProgressReport;
 
 use std::collections::BTreeMap;
@@ -26,12 +26,12 @@ use std::sync::Arc;
 use steadfast_model::error::excerpt;
 use steadfast_model::{ErrorObject, Method, ProgressToken, RequestId};
 
-use super::event::{Event, Peer, ProtocolWarning, Request};
-use super::handshake::RequestContext;
+use super::event::{ConnectionEvent, PeerInfo, ProtocolWarning, Request};
+use super::handshake::RequestMetadata;
 use super::key::RequestKey;
-use super::outbox::Ticket;
-use super::timer::Purpose;
-use super::{CloseCause, Connection, Stage};
+use super::outbox::FrameTicket;
+use super::timer::TimerPurpose;
+use super::{CloseCause, Connection, ConnectionStage};
 use crate::Moment;
 use crate::coverage::{self, Effect};
 use crate::encode::EncodedResponse;
@@ -43,7 +43,7 @@ use progress::ProgressState;
 pub(in crate::connection) struct InboundRequest {
     pub(in crate::connection) key: RequestKey,
     pub(in crate::connection) method: Method,
-    pub(in crate::connection) peer: Arc<Peer>,
+    pub(in crate::connection) peer: Arc<PeerInfo>,
     pub(in crate::connection) batch: Option<BatchKey>,
     pub(in crate::connection) deadline: Option<Moment>,
     pub(in crate::connection) progress_token: Option<ProgressToken>,
@@ -51,16 +51,16 @@ pub(in crate::connection) struct InboundRequest {
     /// The minimum log level that the request asked for (stateless revisions).
     pub(in crate::connection) log_level: Option<steadfast_model::LoggingLevel>,
     /// Its log messages and notifications of a vendor that may still be in the outbox.
-    pub(in crate::connection) logs: Vec<Ticket>,
+    pub(in crate::connection) logs: Vec<FrameTicket>,
     /// Its other notifications that may still be in the outbox, so that none is queued twice.
-    pub(in crate::connection) queued_notifications: BTreeMap<(Method, Box<str>), Ticket>,
+    pub(in crate::connection) queued_notifications: BTreeMap<(Method, Box<str>), FrameTicket>,
     /// It is a subscription whose acknowledgement was queued.
     pub(in crate::connection) acknowledged: bool,
 }
 
 impl InboundRequest {
     /// Its notifications that may still be in the outbox.
-    pub(in crate::connection) fn tickets(&self) -> impl Iterator<Item = Ticket> {
+    pub(in crate::connection) fn tickets(&self) -> impl Iterator<Item = FrameTicket> {
         self.logs.iter().copied().chain(self.progress.queued()).chain(self.queued_notifications.values().copied())
     }
 }
@@ -141,7 +141,7 @@ impl Connection {
         if crate::mutant!(IgnoreLimit) {
             return Ok(());
         }
-        if matches!(self.stage, Stage::Draining(_)) && !self.drains_for_peer() {
+        if matches!(self.stage, ConnectionStage::Draining(_)) && !self.drains_for_peer() {
             return Err(ErrorObject::internal("shutting down: new requests are refused"));
         }
         if method == Method::Listen {
@@ -176,7 +176,7 @@ impl Connection {
         id: RequestId,
         method: Method,
         params: &Params<'_>,
-        context: RequestContext,
+        context: RequestMetadata,
         batch: Option<BatchKey>,
     ) {
         let key = RequestKey(self.next_key);
@@ -185,7 +185,7 @@ impl Connection {
         let lasts = matches!(method, Method::Listen | Method::GetTaskPayload);
         let deadline = self.limits.handler_deadline.filter(|_| !lasts).map(|deadline| now + deadline);
         if let Some(deadline) = deadline {
-            self.timers.set(deadline, Purpose::Handler(key));
+            self.timers.set(deadline, TimerPurpose::Handler(key));
         }
         if let Some(batch) = batch {
             self.batches.enter(batch);
@@ -211,7 +211,7 @@ impl Connection {
                 acknowledged: false,
             }),
         );
-        self.events.push_back(Event::Start(Request {
+        self.events.push_back(ConnectionEvent::Start(Request {
             key,
             id,
             method,

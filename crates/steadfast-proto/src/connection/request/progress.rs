@@ -9,8 +9,8 @@ use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, ProgressParams
 
 use crate::connection::Connection;
 use crate::connection::key::RequestKey;
-use crate::connection::outbox::{Ticket, TransmitKind};
-use crate::connection::timer::Purpose;
+use crate::connection::outbox::{FrameTicket, TransmitKind};
+use crate::connection::timer::TimerPurpose;
 use crate::coverage::Input;
 use crate::{Moment, encode};
 
@@ -55,7 +55,7 @@ pub(in crate::connection) struct ProgressState {
     /// When the last notification was queued.
     last: Option<Moment>,
     /// Its ticket in the outbox.
-    ticket: Option<Ticket>,
+    ticket: Option<FrameTicket>,
     /// A newer report, and until when it is held back.
     held: Option<(Moment, Box<ProgressReport>)>,
 }
@@ -65,7 +65,7 @@ impl ProgressState {
         self.held.as_ref().map(|(when, _)| *when)
     }
 
-    pub(in crate::connection) fn queued(&self) -> Option<Ticket> {
+    pub(in crate::connection) fn queued(&self) -> Option<FrameTicket> {
         self.ticket
     }
 
@@ -99,7 +99,7 @@ impl Connection {
         let due = inbound.progress.last.map_or(now, |last| last + interval);
         if due > now {
             inbound.progress.held = Some((due, Box::new(progress)));
-            self.timers.set(due, Purpose::Progress(key));
+            self.timers.set(due, TimerPurpose::Progress(key));
             return;
         }
         self.queue_progress(now, key, progress);
@@ -149,7 +149,7 @@ impl Connection {
     pub(in crate::connection) fn flush_progress(&mut self, now: Moment, key: RequestKey) {
         let Some(inbound) = self.running_mut(key) else { return };
         let Some((when, progress)) = inbound.progress.held.take() else { return };
-        self.timers.clear(when, Purpose::Progress(key));
+        self.timers.clear(when, TimerPurpose::Progress(key));
         self.queue_progress(now, key, *progress);
     }
 

@@ -9,7 +9,7 @@ use steadfast_model::wire::{self, CommonMembers};
 use steadfast_model::{CancelledParams, ErrorObject, ListenResult, Method, meta};
 
 use crate::connection::event::CancelReason;
-use crate::connection::handshake::Hello;
+use crate::connection::handshake::SelfDescription;
 use crate::connection::key::RequestKey;
 use crate::connection::outbox::TransmitKind;
 use crate::connection::{CloseCause, Connection};
@@ -118,8 +118,8 @@ impl Connection {
         }
         let revision = inbound.peer.revision;
         let common_members = match &*self.hello {
-            Hello::Server(hello) => hello.common_members().clone(),
-            Hello::Client(_) => CommonMembers::none(),
+            SelfDescription::Server(hello) => hello.common_members().clone(),
+            SelfDescription::Client(_) => CommonMembers::none(),
         };
         let common_members = common_members.with_meta(meta::key::SUBSCRIPTION_ID, &id);
         let result = ListenResult::default();

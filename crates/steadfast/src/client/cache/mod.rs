@@ -28,7 +28,7 @@ use steadfast_proto::mutant;
 pub use responses::ResponseCache;
 pub(super) use ticket::CacheTicket;
 pub(crate) use tools::CachedTool;
-pub(super) use tools::ConnectionProtocol;
+pub(super) use tools::RevisionAndTransport;
 
 use super::notifications::logs::LogListeners;
 use key::Invalidation;

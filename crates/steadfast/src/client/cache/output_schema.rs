@@ -6,14 +6,14 @@ use serde_json::Value;
 use steadfast_model::{CallToolResult, JsonObject};
 
 use crate::error::Error;
-use crate::validation::{Validator, limits};
+use crate::validation::{SchemaValidator, limits};
 
 /// The output schema of a tool, compiled when the tool is first called.
 pub(crate) struct OutputSchema {
     /// `None` if the schema exceeds the limit.
     text: Option<Box<str>>,
     /// The validator, or why the schema cannot be compiled.
-    compiled: OnceLock<Result<Validator, Box<str>>>,
+    compiled: OnceLock<Result<SchemaValidator, Box<str>>>,
 }
 
 impl OutputSchema {
@@ -44,14 +44,14 @@ impl OutputSchema {
         validator.check_content(result.structured_content.as_ref()).map_err(|why| Error::invalid_output(tool, why))
     }
 
-    fn compiled(&self) -> Result<&Validator, &str> {
+    fn compiled(&self) -> Result<&SchemaValidator, &str> {
         self.compiled.get_or_init(|| self.compile().map_err(Into::into)).as_ref().map_err(|why| &**why)
     }
 
-    fn compile(&self) -> Result<Validator, String> {
+    fn compile(&self) -> Result<SchemaValidator, String> {
         let text = self.text.as_ref().ok_or_else(|| format!("it is longer than {} bytes", limits::BYTES))?;
         let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        Validator::new(schema.as_object().ok_or("it is not a JSON object")?)
+        SchemaValidator::new(schema.as_object().ok_or("it is not a JSON object")?)
     }
 }
 

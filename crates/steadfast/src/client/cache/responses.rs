@@ -4,7 +4,7 @@
 //! it has changed. A private response belongs to one scope: a client with its current credentials. A public response is
 //! for every client that shares the cache.
 //!
-//! Every request is registered as a [`PendingFetch`] before it is sent. A change that is notified while the request is
+//! Every request is registered as a [`PendingCacheFill`] before it is sent. A change that is notified while the request is
 //! in flight cancels the fetch: the response may be older than the change, so it goes to the caller and is not stored.
 
 use std::collections::BTreeMap;
@@ -135,12 +135,12 @@ impl ResponseCache {
     }
 
     /// Registers a request that is sent now.
-    pub(crate) fn begin_fetch(&self, request: Arc<CacheKey>, scope_id: u64, now: Moment) -> PendingFetch {
+    pub(crate) fn begin_fetch(&self, request: Arc<CacheKey>, scope_id: u64, now: Moment) -> PendingCacheFill {
         let mut state = self.lock();
         state.last_fetch += 1;
         let number = state.last_fetch;
         state.fetches.insert(number, Arc::clone(&request));
-        PendingFetch { cache: self.clone(), number, request, scope_id, sent_at: now }
+        PendingCacheFill { cache: self.clone(), number, request, scope_id, sent_at: now }
     }
 
     /// Removes stale responses, and does not store those of stale requests in flight. Returns how many responses it
@@ -163,7 +163,7 @@ impl ResponseCache {
 }
 
 /// A request in flight whose response may be stored.
-pub(crate) struct PendingFetch {
+pub(crate) struct PendingCacheFill {
     cache: ResponseCache,
     number: u64,
     request: Arc<CacheKey>,
@@ -171,7 +171,7 @@ pub(crate) struct PendingFetch {
     sent_at: Moment,
 }
 
-impl PendingFetch {
+impl PendingCacheFill {
     pub(crate) fn request(&self) -> &CacheKey {
         &self.request
     }
@@ -205,7 +205,7 @@ impl PendingFetch {
     }
 }
 
-impl Drop for PendingFetch {
+impl Drop for PendingCacheFill {
     fn drop(&mut self) {
         self.cache.lock().fetches.remove(&self.number);
     }

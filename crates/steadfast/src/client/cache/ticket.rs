@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use steadfast_model::Revision;
 use steadfast_model::request::Request;
-use steadfast_model::wire::{self, RequestSubject, ToolData};
+use steadfast_model::wire::{self, RequestSubject, ToolResultRef};
 use steadfast_proto::Moment;
 
 use super::ClientCache;
 use super::key::CacheKey;
-use super::responses::PendingFetch;
-use super::tools::{ConnectionProtocol, OutputCheck};
+use super::responses::PendingCacheFill;
+use super::tools::{OutputCheck, RevisionAndTransport};
 use crate::error::Error;
 
 /// Accompanies one request: created before it is sent, and used when its result is there.
 pub(crate) struct CacheTicket {
     cache: Arc<ClientCache>,
     /// Set if the response may be stored.
-    fetch: Option<PendingFetch>,
+    fetch: Option<PendingCacheFill>,
     /// The generation of the tool list when the request was sent.
     generation: u64,
     /// Set if the result of the called tool is to be checked.
@@ -43,7 +43,7 @@ impl CacheTicket {
     /// schemas the client cannot use.
     pub(crate) fn new<R: Request>(
         cache: &Arc<ClientCache>,
-        wire: ConnectionProtocol,
+        wire: RevisionAndTransport,
         params: &R::Params,
         now: Moment,
     ) -> Result<Self, Error> {
@@ -73,7 +73,7 @@ impl CacheTicket {
         {
             responses.store(&fetch, text, policy);
         }
-        if let ToolData::List(listed) = ToolData::of::<R>(result) {
+        if let ToolResultRef::List(listed) = ToolResultRef::of::<R>(result) {
             self.cache.tools.store(self.generation, listed);
         }
         Ok(())
@@ -81,9 +81,9 @@ impl CacheTicket {
 
     /// Checks a result without storing anything: for the result of a task.
     pub(crate) fn check<R: Request>(&self, result: &R::Result) -> Result<(), Error> {
-        match (&self.output_check, ToolData::of::<R>(result)) {
+        match (&self.output_check, ToolResultRef::of::<R>(result)) {
             // If the tool list has changed since, the output schema may have as well.
-            (Some(check), ToolData::CallResult(output)) if self.generation == self.cache.tools.generation() => {
+            (Some(check), ToolResultRef::CallResult(output)) if self.generation == self.cache.tools.generation() => {
                 check.check(output)
             }
             _ => Ok(()),

@@ -45,12 +45,12 @@ pub(crate) struct CachedTool {
 
 /// What decides how a call is encoded and checked.
 #[derive(Clone, Copy)]
-pub(crate) struct ConnectionProtocol {
+pub(crate) struct RevisionAndTransport {
     pub(crate) revision: Revision,
     pub(crate) over_http: bool,
 }
 
-impl ConnectionProtocol {
+impl RevisionAndTransport {
     /// Whether arguments are mirrored into HTTP headers.
     pub(crate) fn mirrors_arguments(self) -> bool {
         self.over_http && self.revision.is_stateless()
@@ -111,7 +111,7 @@ impl ToolCache {
     /// The check for the result of a tool that is about to be called; `None` if its result is not checked. An error if
     /// the tool must not be called: its output schema cannot be used, or its headers cannot be derived from its input
     /// schema.
-    pub(crate) fn prepare_call(&self, wire: ConnectionProtocol, name: &str) -> Result<Option<OutputCheck>, Error> {
+    pub(crate) fn prepare_call(&self, wire: RevisionAndTransport, name: &str) -> Result<Option<OutputCheck>, Error> {
         let Some(tool) = self.get(name) else { return Ok(None) };
         if wire.mirrors_arguments()
             && let Err(why) = &tool.mirrored
@@ -252,7 +252,7 @@ mod tests {
     #[cfg(not(feature = "schema-validation"))]
     #[test]
     fn without_the_feature_results_are_not_checked() {
-        let wire = ConnectionProtocol { revision: Revision::LATEST, over_http: false };
+        let wire = RevisionAndTransport { revision: Revision::LATEST, over_http: false };
         // Also if the schema could not be compiled.
         let cache = cache_of(&[tool("a", &json!({"$schema": "https://example.com/mine"}))]);
         assert!(cache.prepare_call(wire, "a").unwrap().is_none());

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use steadfast_model::{CacheHints, CacheScope, Method};
 use steadfast_proto::Moment;
 
-use super::credentials::CredentialScope;
+use super::credentials::CredentialTracker;
 use super::key::{CacheKey, Invalidation};
-use super::responses::{PendingFetch, ResponseCache};
+use super::responses::{PendingCacheFill, ResponseCache};
 
 /// See the [module](self).
 pub(crate) struct CacheView {
     cache: ResponseCache,
-    scope: CredentialScope,
+    scope: CredentialTracker,
     /// The lists of which a page was private: then the whole list is.
     private_lists: Mutex<BTreeSet<Method>>,
     closed: AtomicBool,
@@ -22,7 +22,7 @@ pub(crate) struct CacheView {
 
 impl CacheView {
     pub(crate) fn new(cache: ResponseCache) -> Self {
-        Self { cache, scope: CredentialScope::new(), private_lists: Mutex::default(), closed: AtomicBool::new(false) }
+        Self { cache, scope: CredentialTracker::new(), private_lists: Mutex::default(), closed: AtomicBool::new(false) }
     }
 
     /// The cached response, if it is fresh. A closed client finds nothing; other clients that share the cache still do.
@@ -34,12 +34,12 @@ impl CacheView {
     }
 
     /// Registers a request that is sent now, and whose response may be cached.
-    pub(crate) fn begin_fetch(&self, request: CacheKey, now: Moment) -> PendingFetch {
+    pub(crate) fn begin_fetch(&self, request: CacheKey, now: Moment) -> PendingCacheFill {
         self.cache.begin_fetch(Arc::new(request), self.scope.id(), now)
     }
 
     /// Stores a response with the time to live and the scope that the server gave it.
-    pub(crate) fn store(&self, fetch: &PendingFetch, text: &str, policy: CacheHints) {
+    pub(crate) fn store(&self, fetch: &PendingCacheFill, text: &str, policy: CacheHints) {
         let policy = CacheHints::new(policy.ttl_ms, self.effective_scope(fetch.request(), policy.scope));
         let same_credentials = fetch.scope_id() == self.scope.id();
         // If the credentials have changed since the request was sent, it is not known to which a private response belongs.

@@ -3,10 +3,10 @@
 use steadfast_proto::mutant;
 
 use crate::error::Outcome;
-use crate::runtime::connection::call_result::{CallLoss, LossKind};
+use crate::runtime::connection::call_result::{CallLoss, LossScope};
 
 /// The retries of one call.
-pub(crate) struct Attempts {
+pub(crate) struct CallRetries {
     retries_left: u32,
     /// The call may run twice without harm.
     idempotent: bool,
@@ -16,7 +16,7 @@ pub(crate) struct Attempts {
     session_lost: bool,
 }
 
-impl Attempts {
+impl CallRetries {
     pub(crate) fn new(max_retries: u32, idempotent: bool) -> Self {
         Self { retries_left: max_retries, idempotent, maybe_sent: false, session_lost: false }
     }
@@ -24,7 +24,7 @@ impl Attempts {
     /// Whether to send a call again that was lost like this. If so, this uses up one retry.
     pub(crate) fn allow_retry(&mut self, loss: CallLoss) -> bool {
         self.maybe_sent |= loss.sent;
-        let second_session = loss.kind == LossKind::Session && std::mem::replace(&mut self.session_lost, true);
+        let second_session = loss.kind == LossScope::Session && std::mem::replace(&mut self.session_lost, true);
         let allowed =
             self.retries_left > 0 && (self.idempotent || !loss.sent || mutant!(RepeatHarmful)) && !second_session;
         if allowed {
@@ -43,11 +43,11 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    const CONNECTION_LOST: CallLoss = CallLoss { sent: false, kind: LossKind::Connection };
+    const CONNECTION_LOST: CallLoss = CallLoss { sent: false, kind: LossScope::Connection };
 
     #[test]
     fn a_call_that_was_not_sent_is_retried_until_no_retries_are_left() {
-        let mut attempts = Attempts::new(2, false);
+        let mut attempts = CallRetries::new(2, false);
         assert!(attempts.allow_retry(CONNECTION_LOST) && attempts.allow_retry(CONNECTION_LOST));
         assert!(!attempts.allow_retry(CONNECTION_LOST));
         assert_eq!(attempts.outcome(), Outcome::NotSent);
@@ -56,15 +56,15 @@ mod tests {
     #[test]
     fn a_call_that_was_sent_is_retried_only_if_it_is_idempotent() {
         let sent = CallLoss { sent: true, ..CONNECTION_LOST };
-        let (mut idempotent, mut other) = (Attempts::new(2, true), Attempts::new(2, false));
+        let (mut idempotent, mut other) = (CallRetries::new(2, true), CallRetries::new(2, false));
         assert!(idempotent.allow_retry(sent) && !other.allow_retry(sent));
         assert_eq!((idempotent.outcome(), other.outcome()), (Outcome::Unknown, Outcome::Unknown));
     }
 
     #[test]
     fn a_lost_session_is_replaced_once() {
-        let lost = CallLoss { sent: false, kind: LossKind::Session };
-        let mut attempts = Attempts::new(5, false);
+        let lost = CallLoss { sent: false, kind: LossScope::Session };
+        let mut attempts = CallRetries::new(5, false);
         assert!(attempts.allow_retry(lost) && !attempts.allow_retry(lost));
     }
 }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use steadfast_proto::connection::CallKey;
 
-use crate::runtime::{DriverCommand, Mailbox, PendingCall};
+use crate::runtime::{DriverCommand, DriverMailbox, PendingCall};
 
 /// Cancels a call from any task or thread. Cheap to clone.
 ///
@@ -30,7 +30,7 @@ pub struct Canceller(Arc<Mutex<CancelState>>);
 struct CancelState {
     cancelled: bool,
     /// The current or last request of the call.
-    request: Option<(Arc<Mailbox>, CallKey)>,
+    request: Option<(Arc<DriverMailbox>, CallKey)>,
     waker: Option<Waker>,
 }
 
@@ -85,7 +85,7 @@ impl Canceller {
     }
 }
 
-fn cancel_request(request: Option<(Arc<Mailbox>, CallKey)>) {
+fn cancel_request(request: Option<(Arc<DriverMailbox>, CallKey)>) {
     if let Some((mailbox, key)) = request {
         // If the connection is closed, the call has ended.
         let _ = mailbox.post(DriverCommand::CancelCall(key));

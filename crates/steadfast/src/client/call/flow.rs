@@ -10,26 +10,26 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use steadfast_model::request::Request;
-use steadfast_model::{AnyResult, InputRequiredResult, JsonObject, ProgressToken, Task};
+use steadfast_model::{DeferrableResult, InputRequiredResult, JsonObject, ProgressToken, Task};
 use steadfast_proto::connection::CallEnd;
 use steadfast_proto::{Moment, mutant};
 
-use super::attempts::Attempts;
+use super::attempts::CallRetries;
 use super::canceller::Canceller;
-use super::header_lookup::{HeaderLookup, list_tools};
+use super::header_lookup::{HeaderMismatchRetry, list_tools};
 use super::request::InFlightRequest;
-use super::rounds::Rounds;
+use super::rounds::CallRounds;
 use super::{Call, CallSettings};
 use crate::client::Client;
 use crate::client::cache::CacheTicket;
-use crate::client::connection::live::LiveConnection;
+use crate::client::connection::live::NegotiatedConnection;
 use crate::client::connection::reconnecting::{LostConnection, ReconnectingConnection};
-use crate::client::dispatch::RequestOrigin;
+use crate::client::dispatch::RequestInitiator;
 use crate::client::tasks;
-use crate::client::tasks::TaskKind;
+use crate::client::tasks::TaskProtocol;
 use crate::client::tasks::cancel::supports_task_cancel;
 use crate::error::{Error, Outcome};
-use crate::runtime::connection::call_result::{CallLoss, LossKind, complete, text_of};
+use crate::runtime::connection::call_result::{CallLoss, LossScope, complete, text_of};
 use crate::runtime::timeout::{timeout_at, unless_stopped};
 use crate::runtime::{CallOptions, Runtime};
 
@@ -38,18 +38,18 @@ pub(crate) struct CallFlow<R: Request> {
     /// Keeps the connection open while the call waits.
     client: Client,
     /// The connection of the last request.
-    live: Arc<LiveConnection>,
+    live: Arc<NegotiatedConnection>,
     /// When the last request was sent.
     sent_at: Moment,
     params: R::Params,
     settings: CallSettings,
     progress_token: Option<ProgressToken>,
     limits: WaitInterrupts,
-    rounds: Rounds,
-    header_lookup: HeaderLookup,
-    attempts: Attempts,
+    rounds: CallRounds,
+    header_lookup: HeaderMismatchRetry,
+    attempts: CallRetries,
     /// The kind of task that the last request may become.
-    task_kind: Option<TaskKind>,
+    task_kind: Option<TaskProtocol>,
     /// Where the response to the last request is cached and checked.
     cache_ticket: Option<CacheTicket>,
     /// The length of the last response.
@@ -57,15 +57,15 @@ pub(crate) struct CallFlow<R: Request> {
 }
 
 /// What the end of a request means for the call.
-pub(crate) enum Decision<R: Request> {
+pub(crate) enum CallDecision<R: Request> {
     /// The call has ended.
     End(Result<R::Result, Error>),
     /// The call needs another step.
-    Continue(NextStep),
+    Continue(CallStep),
 }
 
 /// What a call does between two requests, or before it ends.
-pub(crate) enum NextStep {
+pub(crate) enum CallStep {
     /// The request was lost and may be sent again: wait for another connection.
     Reconnect(LostConnection),
     /// The server asks for input: answer, then send the next round.
@@ -78,8 +78,8 @@ pub(crate) enum NextStep {
     AwaitExitReason(Error),
 }
 
-/// What a [`NextStep`] ends with, unless with an error.
-pub(crate) enum StepResult<R: Request> {
+/// What a [`CallStep`] ends with, unless with an error.
+pub(crate) enum CallStepResult<R: Request> {
     RequestSent(InFlightRequest<R>),
     TaskResult(JsonObject),
 }
@@ -95,7 +95,7 @@ impl<R: Request> CallFlow<R> {
         let deadline = settings.total_timeout.map(|total| now + total);
         Self {
             live: inner.connection.live(),
-            attempts: Attempts::new(inner.connection.policy().max_attempts(), idempotent),
+            attempts: CallRetries::new(inner.connection.policy().max_attempts(), idempotent),
             limits: WaitInterrupts {
                 canceller: Canceller::new(),
                 deadline,
@@ -107,8 +107,8 @@ impl<R: Request> CallFlow<R> {
             params,
             settings,
             progress_token,
-            rounds: Rounds::default(),
-            header_lookup: HeaderLookup::default(),
+            rounds: CallRounds::default(),
+            header_lookup: HeaderMismatchRetry::default(),
             task_kind: None,
             cache_ticket: None,
             response_bytes: 0,
@@ -133,7 +133,7 @@ impl<R: Request> CallFlow<R> {
 
     /// Sends the first or the next request of the call.
     pub(crate) fn send_request(&mut self) -> Result<InFlightRequest<R>, Error> {
-        self.task_kind = TaskKind::for_request::<R>(&self.client, &self.live.peer, &self.params)?;
+        self.task_kind = TaskProtocol::for_request::<R>(&self.client, &self.live.peer, &self.params)?;
         self.sent_at = self.limits.runtime.now();
         let inner = &self.client.inner;
         let wire = inner.wire_format(self.live.peer.revision);
@@ -148,13 +148,13 @@ impl<R: Request> CallFlow<R> {
             progress: self.progress_token.clone().zip(self.settings.on_progress.take()),
             expects_late_response: self.task_kind.is_some() && supports_task_cancel(&self.live.peer),
             // In 2025-11-25 a request that becomes a task is cancelled with `tasks/cancel`.
-            uncancellable: self.task_kind == Some(TaskKind::Experimental),
+            uncancellable: self.task_kind == Some(TaskProtocol::Experimental),
             ..CallOptions::default()
         };
         let request = self
             .live
             .sender
-            .send_edited::<R>(RequestOrigin::Call, &self.params, options, |text| self.add_members(text))?;
+            .send_edited::<R>(RequestInitiator::Call, &self.params, options, |text| self.add_members(text))?;
         self.limits.canceller.track(&request);
         Ok(InFlightRequest::new(self.client.clone(), request, self.task_kind))
     }
@@ -179,13 +179,13 @@ impl<R: Request> CallFlow<R> {
     }
 
     /// Decides what follows from the end of a request.
-    pub(crate) fn handle_end(&mut self, end: CallEnd) -> Decision<R> {
+    pub(crate) fn handle_end(&mut self, end: CallEnd) -> CallDecision<R> {
         let loss = CallLoss::from_end(&end);
         if let Some(loss) = loss
             && self.attempts.allow_retry(loss)
         {
             let lost = LostConnection { live: Arc::clone(&self.live), call_sent_at: self.sent_at, kind: loss.kind };
-            return Decision::Continue(NextStep::Reconnect(lost));
+            return CallDecision::Continue(CallStep::Reconnect(lost));
         }
         match text_of(end, R::METHOD.name()) {
             Ok(text) => self.handle_response(&text),
@@ -193,41 +193,43 @@ impl<R: Request> CallFlow<R> {
                 if !self.rounds.is_later_round()
                     && self.header_lookup.should_retry(&self.client, R::METHOD, &error) =>
             {
-                Decision::Continue(NextStep::ListTools)
+                CallDecision::Continue(CallStep::ListTools)
             }
-            Err(error) if loss.is_some_and(|loss| loss.kind == LossKind::Connection) => {
-                Decision::Continue(NextStep::AwaitExitReason(error))
+            Err(error) if loss.is_some_and(|loss| loss.kind == LossScope::Connection) => {
+                CallDecision::Continue(CallStep::AwaitExitReason(error))
             }
-            Err(error) => Decision::End(Err(self.with_known_outcome(error))),
+            Err(error) => CallDecision::End(Err(self.with_known_outcome(error))),
         }
     }
 
     /// Decides what follows from the text of a response.
-    pub(crate) fn handle_response(&mut self, text: &str) -> Decision<R> {
+    pub(crate) fn handle_response(&mut self, text: &str) -> CallDecision<R> {
         self.response_bytes = text.len();
-        if let Some(kind) = self.task_kind.filter(|kind| *kind == TaskKind::Experimental)
+        if let Some(kind) = self.task_kind.filter(|kind| *kind == TaskProtocol::Experimental)
             && let Some(task) = kind.created_task(text)
         {
             return self.follow_task(kind, task);
         }
         let may_ask = R::METHOD.is_deferrable_in(self.live.peer.revision);
-        let result = AnyResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
+        let result = DeferrableResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
         match result {
-            Ok(AnyResult::InputRequired(input)) if may_ask => Decision::Continue(NextStep::AnswerInput(input)),
-            Ok(AnyResult::Task(created)) if self.task_kind == Some(TaskKind::Extension) => {
-                self.follow_task(TaskKind::Extension, created.task)
+            Ok(DeferrableResult::InputRequired(input)) if may_ask => {
+                CallDecision::Continue(CallStep::AnswerInput(input))
+            }
+            Ok(DeferrableResult::Task(created)) if self.task_kind == Some(TaskProtocol::Extension) => {
+                self.follow_task(TaskProtocol::Extension, created.task)
             }
             result => {
-                Decision::End(result.and_then(complete::<R>).and_then(|result| self.check_and_store(text, result)))
+                CallDecision::End(result.and_then(complete::<R>).and_then(|result| self.check_and_store(text, result)))
             }
         }
     }
 
     /// The task is registered here, whether or not the returned step is ever polled: if it is dropped, the task is
     /// cancelled.
-    fn follow_task(&self, kind: TaskKind, task: Task) -> Decision<R> {
+    fn follow_task(&self, kind: TaskProtocol, task: Task) -> CallDecision<R> {
         let follower = tasks::follow(self.client.clone(), kind, R::METHOD, task, self.settings.timeout);
-        Decision::Continue(NextStep::FollowTask(Box::pin(follower)))
+        CallDecision::Continue(CallStep::FollowTask(Box::pin(follower)))
     }
 
     /// Checks a result, and stores its response in the cache.
@@ -249,26 +251,26 @@ impl<R: Request> CallFlow<R> {
     }
 
     /// Runs one step, and sends the request that comes after it, if any.
-    pub(crate) async fn run_step(&mut self, step: NextStep) -> Result<StepResult<R>, Error> {
+    pub(crate) async fn run_step(&mut self, step: CallStep) -> Result<CallStepResult<R>, Error> {
         match step {
-            NextStep::Reconnect(lost) => {
+            CallStep::Reconnect(lost) => {
                 let outcome = if self.rounds.is_later_round() { Outcome::Unknown } else { self.attempts.outcome() };
                 let replacement = self.client.inner.connection.replace(lost);
                 let replacement = self.limits.wait_for(replacement, outcome).await?;
                 self.live = replacement.map_err(|error| error.with_outcome(outcome))?;
             }
-            NextStep::AnswerInput(input) => {
+            CallStep::AnswerInput(input) => {
                 // The server may have started the work before it asked for input.
                 let answer = self.rounds.answer(&self.client, input);
                 let answered = self.limits.wait_for(answer, Outcome::Unknown).await?;
                 answered.map_err(|error| self.with_known_outcome(error))?;
             }
-            NextStep::ListTools => self.limits.wait_for(list_tools(self.client.clone()), Outcome::Refused).await?,
-            NextStep::FollowTask(follower) => {
+            CallStep::ListTools => self.limits.wait_for(list_tools(self.client.clone()), Outcome::Refused).await?,
+            CallStep::FollowTask(follower) => {
                 let result = self.limits.wait_for(follower, Outcome::Unknown).await??;
-                return Ok(StepResult::TaskResult(result));
+                return Ok(CallStepResult::TaskResult(result));
             }
-            NextStep::AwaitExitReason(error) => {
+            CallStep::AwaitExitReason(error) => {
                 let error = self.with_known_outcome(error);
                 let exit_reason = self.client.inner.connection.exit_reason(&self.live);
                 let exit_reason = self.limits.wait_for(exit_reason, error.outcome()).await.ok().flatten();
@@ -276,7 +278,7 @@ impl<R: Request> CallFlow<R> {
             }
         }
         let request = self.send_request().map_err(|error| self.with_known_outcome(error))?;
-        Ok(StepResult::RequestSent(request))
+        Ok(CallStepResult::RequestSent(request))
     }
 
     /// The same call, to be started once more.

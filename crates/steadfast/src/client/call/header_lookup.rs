@@ -8,11 +8,11 @@ use crate::error::Error;
 
 /// Whether a call has listed the tools because of a header mismatch.
 #[derive(Default)]
-pub(crate) struct HeaderLookup {
+pub(crate) struct HeaderMismatchRetry {
     done: bool,
 }
 
-impl HeaderLookup {
+impl HeaderMismatchRetry {
     /// Whether to list the tools and send a call again that ended with this error. True once.
     pub(crate) fn should_retry(&mut self, client: &Client, method: Method, error: &Error) -> bool {
         let mismatch = error.refusal().is_some_and(|refusal| refusal.code == code::HEADER_MISMATCH);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use steadfast_model::request::Request;
 
 use super::canceller::Canceller;
-use super::flow::{CallFlow, Decision, NextStep, StepResult};
+use super::flow::{CallDecision, CallFlow, CallStep, CallStepResult};
 use super::outcome::CallOutcome;
 use super::request::InFlightRequest;
 use crate::error::Error;
@@ -28,15 +28,15 @@ enum CallState<R: Request> {
     /// A request was sent and waits for its response: for most calls the only state before the end.
     InFlight(InFlightRequest<R>, Box<CallFlow<R>>),
     /// The call needs something else before it can end or send its next request.
-    Continuing(StepFuture<R>),
+    Continuing(CallStepFuture<R>),
     Ended,
 }
 
 /// One step between two requests. Boxed: few calls need one, and the others need not be as large.
-type StepFuture<R> = Pin<Box<dyn Future<Output = (Result<StepResult<R>, Error>, Box<CallFlow<R>>)> + Send>>;
+type CallStepFuture<R> = Pin<Box<dyn Future<Output = (Result<CallStepResult<R>, Error>, Box<CallFlow<R>>)> + Send>>;
 
 /// How a call ended, and what is needed to repeat it; `None` if it cannot be repeated.
-pub(crate) type CallResult<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
+pub(crate) type RepeatableCallResult<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
 
 impl<R: Request> PendingResult<R> {
     /// Takes the response from the cache, or sends the first request.
@@ -66,7 +66,7 @@ impl<R: Request> PendingResult<R> {
         outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallResult<R>> {
+    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<RepeatableCallResult<R>> {
         loop {
             match &mut self.state {
                 CallState::Failed(..) => {
@@ -94,8 +94,8 @@ impl<R: Request> PendingResult<R> {
                 CallState::Continuing(step) => {
                     let (result, flow) = std::task::ready!(step.as_mut().poll(cx));
                     match result {
-                        Ok(StepResult::RequestSent(request)) => self.state = CallState::InFlight(request, flow),
-                        Ok(StepResult::TaskResult(result)) => {
+                        Ok(CallStepResult::RequestSent(request)) => self.state = CallState::InFlight(request, flow),
+                        Ok(CallStepResult::TaskResult(result)) => {
                             self.state = CallState::Ended;
                             return Poll::Ready((flow.decode_task_result(result), Some(flow)));
                         }
@@ -112,10 +112,10 @@ impl<R: Request> PendingResult<R> {
     }
 
     /// The end of the call, or `None` if it is `Continuing` now.
-    fn apply(&mut self, decision: Decision<R>, flow: Box<CallFlow<R>>) -> Option<CallResult<R>> {
+    fn apply(&mut self, decision: CallDecision<R>, flow: Box<CallFlow<R>>) -> Option<RepeatableCallResult<R>> {
         match decision {
-            Decision::End(result) => Some((result, Some(flow))),
-            Decision::Continue(step) => {
+            CallDecision::End(result) => Some((result, Some(flow))),
+            CallDecision::Continue(step) => {
                 self.state = CallState::Continuing(run(flow, step));
                 None
             }
@@ -128,7 +128,7 @@ impl<R: Request> PendingResult<R> {
     }
 }
 
-fn run<R: Request>(mut flow: Box<CallFlow<R>>, step: NextStep) -> StepFuture<R> {
+fn run<R: Request>(mut flow: Box<CallFlow<R>>, step: CallStep) -> CallStepFuture<R> {
     Box::pin(async move {
         let result = flow.run_step(step).await;
         (result, flow)
@@ -136,7 +136,7 @@ fn run<R: Request>(mut flow: Box<CallFlow<R>>, step: NextStep) -> StepFuture<R> 
 }
 
 /// The outcome of a call that has ended.
-pub(crate) fn outcome_of<R: Request>((result, flow): CallResult<R>) -> CallOutcome<R> {
+pub(crate) fn outcome_of<R: Request>((result, flow): RepeatableCallResult<R>) -> CallOutcome<R> {
     CallOutcome::new(result, flow.map(|flow| flow.into_call()))
 }
 

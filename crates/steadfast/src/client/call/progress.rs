@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::Call;
 use super::canceller::Canceller;
 use super::outcome::CallOutcome;
-use super::pending::{CallResult, outcome_of};
+use super::pending::{RepeatableCallResult, outcome_of};
 use crate::error::{Error, Outcome};
 use crate::runtime::{LossyChannel, progress_bytes};
 
@@ -25,7 +25,7 @@ impl<R: Request> Call<R> {
     ///
     /// The call runs in a task of its own, so the stream and the result can be awaited in any order, or only one of
     /// them. The stream ends when the call ends. Dropping the stream has no effect on the call; dropping the
-    /// [`RunningCall`] cancels it.
+    /// [`CallHandle`] cancels it.
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
@@ -36,7 +36,7 @@ impl<R: Request> Call<R> {
     /// println!("{:?}", result.await?.content);
     /// # Ok(()) }
     /// ```
-    pub fn start_with_progress(self) -> (ProgressStream, RunningCall<R>) {
+    pub fn start_with_progress(self) -> (ProgressStream, CallHandle<R>) {
         let backlog = Arc::new(LossyChannel::new(MAX_UNREAD, MAX_UNREAD_BYTES));
         let (reports, close_stream) = (Arc::clone(&backlog), CloseOnDrop(Arc::clone(&backlog)));
         let runtime = Arc::clone(self.client.inner.runtime());
@@ -51,17 +51,17 @@ impl<R: Request> Call<R> {
             let _close_stream = close_stream;
             let ended = std::future::poll_fn(|cx| match call.poll_end(cx) {
                 Poll::Ready(ended) => Poll::Ready(Some(ended)),
-                // The `RunningCall` was dropped: so is the call, which cancels it.
+                // The `CallHandle` was dropped: so is the call, which cancels it.
                 Poll::Pending => sender.poll_closed(cx).map(|()| None),
             })
             .await;
             drop(call);
             if let Some(ended) = ended {
-                // An error means that the `RunningCall` was dropped just now.
+                // An error means that the `CallHandle` was dropped just now.
                 let _ = sender.send(ended);
             }
         }));
-        (ProgressStream(backlog), RunningCall { result: Some(result), canceller })
+        (ProgressStream(backlog), CallHandle { result: Some(result), canceller })
     }
 }
 
@@ -96,13 +96,13 @@ impl Stream for ProgressStream {
 
 /// A call that runs in a task of its own: await it for the result. Dropping it cancels the call.
 #[must_use = "dropping this cancels the call"]
-pub struct RunningCall<R: Request> {
+pub struct CallHandle<R: Request> {
     /// `None` once the end was returned.
-    result: Option<oneshot::Receiver<CallResult<R>>>,
+    result: Option<oneshot::Receiver<RepeatableCallResult<R>>>,
     canceller: Canceller,
 }
 
-impl<R: Request> RunningCall<R> {
+impl<R: Request> CallHandle<R> {
     /// A handle that cancels this call from another task.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
@@ -113,7 +113,7 @@ impl<R: Request> RunningCall<R> {
         outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallResult<R>> {
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<RepeatableCallResult<R>> {
         // After its end it stays pending, rather than panic.
         let Some(result) = &mut self.result else { return Poll::Pending };
         let ended = std::task::ready!(Pin::new(result).poll(cx));
@@ -123,7 +123,7 @@ impl<R: Request> RunningCall<R> {
     }
 }
 
-impl<R: Request> Future for RunningCall<R> {
+impl<R: Request> Future for CallHandle<R> {
     type Output = Result<R::Result, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -137,8 +137,8 @@ impl std::fmt::Debug for ProgressStream {
     }
 }
 
-impl<R: Request> std::fmt::Debug for RunningCall<R> {
+impl<R: Request> std::fmt::Debug for CallHandle<R> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("RunningCall").field("method", &R::METHOD).finish_non_exhaustive()
+        formatter.debug_struct("CallHandle").field("method", &R::METHOD).finish_non_exhaustive()
     }
 }

@@ -13,9 +13,9 @@ use steadfast_model::request::Request;
 use steadfast_proto::connection::CallEnd;
 
 use crate::client::Client;
-use crate::client::tasks::TaskKind;
+use crate::client::tasks::TaskProtocol;
 use crate::client::tasks::cancel;
-use crate::client::tasks::registry::{PendingCancellation, TaskEntry};
+use crate::client::tasks::registry::{TaskCancellationGuard, TaskRegistration};
 use crate::runtime::connection::call_result::text_of;
 use crate::runtime::{OnProgress, PendingCall};
 
@@ -24,16 +24,16 @@ pub(crate) struct InFlightRequest<R: Request> {
     client: Client,
     request: PendingCall,
     /// The kind of task that the request may become, and its entry in the registry.
-    task: Option<(TaskKind, TaskEntry)>,
+    task: Option<(TaskProtocol, TaskRegistration)>,
     /// Held from when the response was taken until this is dropped. In between, a task in the response is in no
     /// registry, and a client that is being closed waits for this.
-    unread_task: Option<PendingCancellation>,
+    unread_task: Option<TaskCancellationGuard>,
     request_type: PhantomData<fn() -> R>,
 }
 
 impl<R: Request> InFlightRequest<R> {
     /// `kind`: the kind of task that the request may become.
-    pub(crate) fn new(client: Client, request: PendingCall, kind: Option<TaskKind>) -> Self {
+    pub(crate) fn new(client: Client, request: PendingCall, kind: Option<TaskProtocol>) -> Self {
         let registry = &client.inner.connection.opener.task_registry;
         let task = kind.map(|kind| (kind, registry.register_call(Arc::clone(request.slot()), kind)));
         Self { client, request, task, unread_task: None, request_type: PhantomData }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use steadfast_model::{InputRequiredResult, InputResponses, JsonObject, Revision};
 
 use crate::client::Client;
-use crate::client::handlers::input::PendingInput;
+use crate::client::handlers::input::InputHandlersFuture;
 use crate::error::Error;
 use crate::runtime::timeout::{exponential_backoff, sleep};
 
@@ -23,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The rounds of a call.
 #[derive(Default)]
-pub(crate) struct Rounds {
+pub(crate) struct CallRounds {
     /// How often the server has asked for input.
     count: u32,
     /// How often it has returned a request state without an input request.
@@ -32,7 +32,7 @@ pub(crate) struct Rounds {
     added_members: Option<JsonObject>,
 }
 
-impl Rounds {
+impl CallRounds {
     /// Whether the next request is not the first round.
     pub(crate) fn is_later_round(&self) -> bool {
         self.count > 0
@@ -50,7 +50,8 @@ impl Rounds {
                 "the server asked for input, but its result has neither input requests nor a request state",
             ));
         }
-        let pending = PendingInput::start(&client.inner.connection.opener.handlers, requests, client.revision())?;
+        let pending =
+            InputHandlersFuture::start(&client.inner.connection.opener.handlers, requests, client.revision())?;
         if pending.is_empty() {
             let pause = exponential_backoff(FIRST_PAUSE, self.pauses, LONGEST_PAUSE);
             self.pauses += 1;

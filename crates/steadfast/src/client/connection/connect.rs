@@ -15,17 +15,17 @@ use steadfast_model::{
 use steadfast_proto::connection::Limits;
 use tokio::sync::watch;
 
-use super::opening::{NegotiationMode, Opener};
+use super::opening::{ConnectionOpener, NegotiationMode};
 use super::reconnect::Reconnect;
 use super::reconnecting::ReconnectingConnection;
-use super::target::{Connector, Target};
+use super::target::{ConnectTarget, TransportConnector};
 use crate::client::cache::{ClientCache, ResponseCache};
-use crate::client::dispatch::{ClientDispatch, RefuseWhileClosing};
+use crate::client::dispatch::{ClientCloseLayer, ClientDispatch};
 use crate::client::handlers::capabilities::capabilities_to_declare;
 use crate::client::handlers::server_request::ServerRequest;
 use crate::client::handlers::{ClientContext, ClientHandlers};
-use crate::client::notifications::logs::LogLevelLayer;
-use crate::client::tasks::registry::TaskRegistry;
+use crate::client::notifications::logs::SetRequestLogLevel;
+use crate::client::tasks::registry::ClientTaskRegistry;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::notification_handlers::NotificationContext;
@@ -38,7 +38,7 @@ const DEFAULT_OPENING_TIMEOUT: Duration = Duration::from_secs(20);
 /// A client that is not connected yet: await it to connect.
 #[must_use = "a client does not connect until this is awaited"]
 pub struct ConnectBuilder {
-    connector: Connector,
+    connector: TransportConnector,
     info: Implementation,
     capabilities: ClientCapabilities,
     /// The capabilities that the handlers imply, where `capabilities` has none.
@@ -58,7 +58,7 @@ pub struct ConnectBuilder {
 }
 
 impl ConnectBuilder {
-    pub(crate) fn new<Via>(target: impl Target<Via>) -> Self {
+    pub(crate) fn new<Via>(target: impl ConnectTarget<Via>) -> Self {
         Self {
             connector: target.into_connector(),
             info: Implementation::new("steadfast", env!("CARGO_PKG_VERSION")),
@@ -309,11 +309,11 @@ impl ConnectBuilder {
         let dispatch = ClientDispatch {
             common_members: CommonMembers::of_client(&self.info, &capabilities),
             layers: vec![
-                Arc::new(RefuseWhileClosing(closing.subscribe())),
-                Arc::new(LogLevelLayer(Arc::clone(&cache))),
+                Arc::new(ClientCloseLayer(closing.subscribe())),
+                Arc::new(SetRequestLogLevel(Arc::clone(&cache))),
             ],
         };
-        let opener = Opener {
+        let opener = ConnectionOpener {
             cache,
             dispatch: Arc::new(dispatch),
             connector: self.connector,
@@ -321,7 +321,7 @@ impl ConnectBuilder {
             handlers: self.handlers.with_declared(capabilities.clone()),
             capabilities,
             negotiation: self.negotiation,
-            task_registry: TaskRegistry::new(self.limits.calls),
+            task_registry: ClientTaskRegistry::new(self.limits.calls),
             limits: self.limits,
             timeout: self.opening_timeout,
             ping_interval: self.ping_interval,

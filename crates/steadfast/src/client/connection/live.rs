@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_proto::Moment;
-use steadfast_proto::connection::Peer;
+use steadfast_proto::connection::PeerInfo;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::opening::{Negotiation, Opener};
+use super::opening::{ConnectionOpener, NegotiationResult};
 use super::target::OpenTransport;
 use crate::client::cache::ClientCache;
 use crate::client::dispatch::{ClientDispatch, RequestSender};
-use crate::client::handlers::ClientService;
+use crate::client::handlers::ClientInboundService;
 use crate::client::notifications::changes::ChangeListeners;
 use crate::runtime::connection::notification_handlers::IncomingNotificationQueue;
 use crate::runtime::threads::driver_migration;
 use crate::runtime::timeout::timeout_at;
-use crate::runtime::{Driver, DriverCommand, ExitReason, Mailbox, Runtime, RuntimeTask};
+use crate::runtime::{Driver, DriverCommand, DriverMailbox, PeerExitReason, Runtime, RuntimeTask};
 #[cfg(feature = "http-client")]
 use crate::transport::http::client::HttpDriver;
 
@@ -27,54 +27,58 @@ use crate::transport::http::client::HttpDriver;
 const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection whose revision is negotiated. Dropping it closes it.
-pub(crate) struct LiveConnection {
-    driven: DrivenConnection,
+pub(crate) struct NegotiatedConnection {
+    driven: DriverHandle,
     /// Sends requests over it.
     pub(crate) sender: RequestSender,
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) peer: Arc<PeerInfo>,
     pub(crate) instructions: Option<String>,
     pub(crate) opened_at: Moment,
 }
 
-impl LiveConnection {
+impl NegotiatedConnection {
     pub(crate) fn new(
-        driven: DrivenConnection,
+        driven: DriverHandle,
         dispatch: &Arc<ClientDispatch>,
-        negotiation: Negotiation,
+        negotiation: NegotiationResult,
         opened_at: Moment,
     ) -> Self {
-        let Negotiation { peer, instructions } = negotiation;
+        let NegotiationResult { peer, instructions } = negotiation;
         let sender = RequestSender::new(dispatch, &driven.mailbox, peer.revision);
         Self { driven, sender, peer: Arc::new(peer), instructions, opened_at }
     }
 }
 
-impl std::ops::Deref for LiveConnection {
-    type Target = DrivenConnection;
+impl std::ops::Deref for NegotiatedConnection {
+    type Target = DriverHandle;
 
-    fn deref(&self) -> &DrivenConnection {
+    fn deref(&self) -> &DriverHandle {
         &self.driven
     }
 }
 
 /// A connection whose driver runs. Dropping it closes it.
-pub(crate) struct DrivenConnection {
-    pub(crate) mailbox: Arc<Mailbox>,
+pub(crate) struct DriverHandle {
+    pub(crate) mailbox: Arc<DriverMailbox>,
     /// The listeners to notifications that the server sends to every client.
     pub(crate) change_listeners: ChangeListeners,
     closed: watch::Receiver<bool>,
     refuses_calls: watch::Receiver<bool>,
     receives_notifications: watch::Receiver<bool>,
-    exit_reason: watch::Receiver<ExitReason>,
+    exit_reason: watch::Receiver<PeerExitReason>,
 }
 
-impl DrivenConnection {
+impl DriverHandle {
     /// Spawns the driver: on `io_handle`, or on the workers if there is none.
     #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP can fail here"))]
-    pub(crate) fn spawn(opener: &Opener, transport: OpenTransport, io_handle: Option<&Handle>) -> io::Result<Self> {
+    pub(crate) fn spawn(
+        opener: &ConnectionOpener,
+        transport: OpenTransport,
+        io_handle: Option<&Handle>,
+    ) -> io::Result<Self> {
         let change_listeners = ChangeListeners::new(opener.limits.calls);
         let cache = Arc::clone(&opener.cache);
-        let service = ClientService {
+        let service = ClientInboundService {
             handlers: Arc::clone(&opener.handlers),
             change_listeners: change_listeners.clone(),
             cache: Arc::clone(&cache),
@@ -108,7 +112,7 @@ impl DrivenConnection {
                 #[cfg(feature = "http-client")]
                 OpenTransport::Http(target) => {
                     let mut driver = HttpDriver::new(*target, cache, |_| service, hello, limits, runtime)?;
-                    let (_, exit_reason) = watch::channel(ExitReason::Known(None));
+                    let (_, exit_reason) = watch::channel(PeerExitReason::Known(None));
                     let (mailbox, refuses_calls, receives_notifications) =
                         (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.receives_notifications());
                     (mailbox, refuses_calls, receives_notifications, exit_reason, Box::pin(drive(driver, signal)))
@@ -141,11 +145,11 @@ impl DrivenConnection {
     /// Why the server exited, if that is known within a second.
     pub(crate) async fn exit_reason(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
         let mut exit_reason = self.exit_reason.clone();
-        let written = exit_reason.wait_for(|exit_reason| matches!(exit_reason, ExitReason::Known(_)));
+        let written = exit_reason.wait_for(|exit_reason| matches!(exit_reason, PeerExitReason::Known(_)));
         // An error means that the driver has ended without an exit reason.
         match timeout_at(runtime, Some(runtime.now() + EXIT_REASON_TIMEOUT), written).await?.ok()?.clone() {
-            ExitReason::Known(exit_reason) => exit_reason,
-            ExitReason::Pending => None,
+            PeerExitReason::Known(exit_reason) => exit_reason,
+            PeerExitReason::Pending => None,
         }
     }
 
@@ -156,7 +160,7 @@ impl DrivenConnection {
     }
 }
 
-impl Drop for DrivenConnection {
+impl Drop for DriverHandle {
     fn drop(&mut self) {
         self.shut_down();
     }

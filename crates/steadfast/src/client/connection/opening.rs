@@ -12,20 +12,20 @@ use steadfast_model::{
     ClientCapabilities, DiscoverResult, EmptyParams, ErrorObject, Implementation, InitializeResult, Revision, code,
 };
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{CallEnd, ClientHello, Hello, Limits, Peer};
+use steadfast_proto::connection::{CallEnd, ClientDescription, Limits, PeerInfo, SelfDescription};
 use tokio::sync::watch;
 
-use super::live::{DrivenConnection, LiveConnection, wait_until_closed};
-use super::target::Connector;
+use super::live::{DriverHandle, NegotiatedConnection, wait_until_closed};
+use super::target::TransportConnector;
 use crate::client::cache::ClientCache;
 use crate::client::dispatch::{ClientDispatch, RequestSender};
 use crate::client::handlers::ClientHandlers;
-use crate::client::tasks::registry::TaskRegistry;
+use crate::client::tasks::registry::ClientTaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::connection::call_result::result_of;
 use crate::runtime::connection::heartbeat;
 use crate::runtime::timeout::{timeout_at, unless_stopped};
-use crate::runtime::{CallOptions, DriverCommand, Mailbox, PendingCall, Runtime, io_handle};
+use crate::runtime::{CallOptions, DriverCommand, DriverMailbox, PendingCall, Runtime, io_handle};
 
 /// The revisions that a client tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -41,14 +41,14 @@ pub enum NegotiationMode {
 }
 
 /// Opens the connections of one client.
-pub(crate) struct Opener {
-    pub(crate) connector: Connector,
+pub(crate) struct ConnectionOpener {
+    pub(crate) connector: TransportConnector,
     pub(crate) info: Implementation,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) dispatch: Arc<ClientDispatch>,
     pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) cache: Arc<ClientCache>,
-    pub(crate) task_registry: Arc<TaskRegistry>,
+    pub(crate) task_registry: Arc<ClientTaskRegistry>,
     pub(crate) negotiation: NegotiationMode,
     pub(crate) limits: Limits,
     /// The timeout for opening a connection, including the negotiation.
@@ -60,7 +60,7 @@ pub(crate) struct Opener {
     pub(crate) use_io_thread: bool,
 }
 
-impl Opener {
+impl ConnectionOpener {
     /// The deadline of a connection that is opened now.
     pub(crate) fn deadline(&self) -> Moment {
         self.runtime.now() + self.timeout
@@ -74,7 +74,7 @@ impl Opener {
         last_revision: Option<Revision>,
         deadline: Moment,
         on_opened: impl Fn(watch::Receiver<bool>),
-    ) -> Result<LiveConnection, Error> {
+    ) -> Result<NegotiatedConnection, Error> {
         let not_sent = |error| Error::transport(Outcome::NotSent, error);
         // Before the transport is opened: if this fails, there is nothing to close.
         let io_handle = self.use_io_thread.then(io_handle).transpose().map_err(not_sent)?;
@@ -82,7 +82,7 @@ impl Opener {
         loop {
             let transport = timeout_at(&*self.runtime, Some(deadline), self.connector.open()).await;
             let transport = transport.ok_or_else(|| Error::open_timed_out(self.timeout))?.map_err(not_sent)?;
-            let driven = DrivenConnection::spawn(self, transport, io_handle).map_err(not_sent)?;
+            let driven = DriverHandle::spawn(self, transport, io_handle).map_err(not_sent)?;
             on_opened(driven.closed());
             let error = match self.negotiate(&driven.mailbox, last_revision, deadline).await {
                 Ok(negotiation) => return Ok(self.finish(driven, negotiation)),
@@ -104,16 +104,16 @@ impl Opener {
         closed && self.negotiation == NegotiationMode::Auto && self.connector.can_reopen() && !self.connector.is_http()
     }
 
-    fn finish(&self, driven: DrivenConnection, negotiation: Negotiation) -> LiveConnection {
+    fn finish(&self, driven: DriverHandle, negotiation: NegotiationResult) -> NegotiatedConnection {
         if let Some(interval) = self.ping_interval.filter(|_| !negotiation.peer.revision.is_stateless()) {
             let (mailbox, runtime) = (Arc::clone(&driven.mailbox), Arc::clone(&self.runtime));
             self.runtime.spawn(Box::pin(ping_interval(mailbox, runtime, interval, driven.closed())));
         }
-        LiveConnection::new(driven, &self.dispatch, negotiation, self.runtime.now())
+        NegotiatedConnection::new(driven, &self.dispatch, negotiation, self.runtime.now())
     }
 
     /// Closes a connection whose negotiation failed, and adds the exit reason of the server to the error.
-    async fn abort(&self, driven: DrivenConnection, error: Error) -> Error {
+    async fn abort(&self, driven: DriverHandle, error: Error) -> Error {
         driven.shut_down();
         wait_until_closed(driven.closed()).await;
         if error.kind() == ErrorKind::TimedOut {
@@ -123,19 +123,19 @@ impl Opener {
     }
 
     /// The identity of the client, for the handshake.
-    pub(crate) fn hello(&self) -> Hello {
-        let mut hello = ClientHello::new(self.info.clone(), self.capabilities.clone());
+    pub(crate) fn hello(&self) -> SelfDescription {
+        let mut hello = ClientDescription::new(self.info.clone(), self.capabilities.clone());
         hello.vendor_methods = self.handlers.vendor_methods().collect();
-        Hello::Client(hello)
+        SelfDescription::Client(hello)
     }
 
     /// Tries the last revision of the server, then what the client's [`NegotiationMode`] says.
     async fn negotiate(
         &self,
-        mailbox: &Arc<Mailbox>,
+        mailbox: &Arc<DriverMailbox>,
         last_revision: Option<Revision>,
         deadline: Moment,
-    ) -> Result<Negotiation, Error> {
+    ) -> Result<NegotiationResult, Error> {
         let stateful =
             last_revision.filter(|revision| self.negotiation == NegotiationMode::Auto && !revision.is_stateless());
         if let Some(revision) = stateful {
@@ -148,18 +148,22 @@ impl Opener {
         self.negotiate_by_mode(mailbox, deadline).await
     }
 
-    async fn negotiate_by_mode(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Negotiation, Error> {
+    async fn negotiate_by_mode(
+        &self,
+        mailbox: &Arc<DriverMailbox>,
+        deadline: Moment,
+    ) -> Result<NegotiationResult, Error> {
         match self.negotiation {
             NegotiationMode::Handshake(revision) => self.handshake(mailbox, revision, deadline).await,
             NegotiationMode::Stateless => match self.discover_with_retry(mailbox, deadline).await? {
-                Discovery::Stateless(negotiation) => Ok(*negotiation),
-                Discovery::Stateful(revision) => Err(Error::incompatible(format!(
+                DiscoveryOutcome::Stateless(negotiation) => Ok(*negotiation),
+                DiscoveryOutcome::Stateful(revision) => Err(Error::incompatible(format!(
                     "the newest revision of the server is {revision}, and `NegotiationMode::Stateless` allows only newer ones"
                 ))),
             },
             NegotiationMode::Auto => match self.discover_with_retry(mailbox, self.halfway_to(deadline)).await {
-                Ok(Discovery::Stateless(negotiation)) => Ok(*negotiation),
-                Ok(Discovery::Stateful(revision)) => self.handshake(mailbox, revision, deadline).await,
+                Ok(DiscoveryOutcome::Stateless(negotiation)) => Ok(*negotiation),
+                Ok(DiscoveryOutcome::Stateful(revision)) => self.handshake(mailbox, revision, deadline).await,
                 Err(error) if may_be_stateful_server(&error) => {
                     self.handshake(mailbox, Revision::LATEST_STATEFUL, deadline).await
                 }
@@ -174,7 +178,11 @@ impl Opener {
     }
 
     /// Sends `server/discover`, and once more if the server refuses the revision and lists one that this client supports.
-    async fn discover_with_retry(&self, mailbox: &Arc<Mailbox>, deadline: Moment) -> Result<Discovery, Error> {
+    async fn discover_with_retry(
+        &self,
+        mailbox: &Arc<DriverMailbox>,
+        deadline: Moment,
+    ) -> Result<DiscoveryOutcome, Error> {
         let result = self.discover(mailbox, Revision::LATEST, deadline).await;
         let Err(error) = &result else { return result };
         match supported_revisions(error).into_iter().filter(|revision| revision.is_stateless()).max() {
@@ -183,43 +191,48 @@ impl Opener {
         }
     }
 
-    async fn discover(&self, mailbox: &Arc<Mailbox>, revision: Revision, deadline: Moment) -> Result<Discovery, Error> {
+    async fn discover(
+        &self,
+        mailbox: &Arc<DriverMailbox>,
+        revision: Revision,
+        deadline: Moment,
+    ) -> Result<DiscoveryOutcome, Error> {
         let sender = RequestSender::new(&self.dispatch, mailbox, revision);
         let end = sender.send::<request::Discover>(&EmptyParams::default(), self.options(deadline))?.await;
         let result: DiscoverResult = result_of::<request::Discover>(end)?;
         let revision = match result.known_versions().max() {
             Some(revision) if revision.is_stateless() => revision,
-            Some(stateful) => return Ok(Discovery::Stateful(stateful)),
+            Some(stateful) => return Ok(DiscoveryOutcome::Stateful(stateful)),
             None => return Err(Error::incompatible("the server supports no revision that this client supports")),
         };
-        let mut peer = Peer::new(revision);
+        let mut peer = PeerInfo::new(revision);
         peer.info = result.meta.as_ref().and_then(steadfast_model::Meta::server_info);
         peer.server_capabilities = result.capabilities;
         // If the connection is closed, the first call fails with that.
         let _ = mailbox.post(DriverCommand::OpenStateless(Box::new(peer.clone())));
-        Ok(Discovery::Stateless(Box::new(Negotiation { peer, instructions: result.instructions })))
+        Ok(DiscoveryOutcome::Stateless(Box::new(NegotiationResult { peer, instructions: result.instructions })))
     }
 
     async fn handshake(
         &self,
-        mailbox: &Arc<Mailbox>,
+        mailbox: &Arc<DriverMailbox>,
         offered: Revision,
         deadline: Moment,
-    ) -> Result<Negotiation, Error> {
+    ) -> Result<NegotiationResult, Error> {
         let end = PendingCall::initialize(mailbox, offered, self.options(deadline)).await;
         if let CallEnd::Unreadable(why) = end {
             return Err(Error::incompatible(why));
         }
         let result: InitializeResult = result_of::<request::Initialize>(end)?;
-        let mut peer = Peer::new(Revision::parse(&result.protocol_version).unwrap_or(offered));
+        let mut peer = PeerInfo::new(Revision::parse(&result.protocol_version).unwrap_or(offered));
         peer.info = Some(result.server_info);
         peer.server_capabilities = result.capabilities;
-        Ok(Negotiation { peer, instructions: result.instructions })
+        Ok(NegotiationResult { peer, instructions: result.instructions })
     }
 
     /// Sends a request over an open connection to see whether the server still responds: any response will do. Half of
     /// the time is left to open another connection, if the server has forgotten this one.
-    pub(crate) async fn probe(&self, live: &LiveConnection, deadline: Moment) -> CallEnd {
+    pub(crate) async fn probe(&self, live: &NegotiatedConnection, deadline: Moment) -> CallEnd {
         let deadline = self.halfway_to(deadline);
         let (params, options) = (EmptyParams::default(), self.options(deadline));
         let request = if live.peer.revision.is_stateless() {
@@ -246,16 +259,16 @@ impl Opener {
 }
 
 /// The result of `server/discover`.
-enum Discovery {
+enum DiscoveryOutcome {
     /// The server speaks 2026-07-28 or newer: the negotiation is complete.
-    Stateless(Box<Negotiation>),
+    Stateless(Box<NegotiationResult>),
     /// This is the newest revision of the server, which needs a handshake.
     Stateful(Revision),
 }
 
 /// The result of a negotiation.
-pub(crate) struct Negotiation {
-    pub(crate) peer: Peer,
+pub(crate) struct NegotiationResult {
+    pub(crate) peer: PeerInfo,
     pub(crate) instructions: Option<String>,
 }
 
@@ -278,7 +291,7 @@ fn rejects_handshake(error: &Error) -> bool {
 
 /// Pings the server, and closes the connection when it does not respond.
 async fn ping_interval(
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<DriverMailbox>,
     runtime: Arc<dyn Runtime>,
     interval: Duration,
     closed: watch::Receiver<bool>,

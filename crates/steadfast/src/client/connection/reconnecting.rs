@@ -1,4 +1,4 @@
-//! The connection of a client over its whole life: the current [`LiveConnection`], and its replacement when it is lost.
+//! The connection of a client over its whole life: the current [`NegotiatedConnection`], and its replacement when it is lost.
 //!
 //! ```text
 //!   connected --(a call is lost)--> reconnecting --+--> connected: all waiting calls continue on the new connection
@@ -15,56 +15,56 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use steadfast_proto::{Moment, mutant};
 use tokio::sync::watch;
 
-use super::live::{LiveConnection, wait_until_closed};
-use super::opening::{Opener, is_permanent};
+use super::live::{NegotiatedConnection, wait_until_closed};
+use super::opening::{ConnectionOpener, is_permanent};
 use super::reconnect::{FailureStreak, Reconnect};
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::runtime::connection::call_result::{CallLoss, LossKind, text_of};
+use crate::runtime::connection::call_result::{CallLoss, LossScope, text_of};
 use crate::runtime::timeout::sleep_until;
 
 /// See the [module](self).
 pub(crate) struct ReconnectingConnection {
-    pub(crate) opener: Opener,
+    pub(crate) opener: ConnectionOpener,
     policy: Reconnect,
-    state: Mutex<ReconnectState>,
+    state: Mutex<ReconnectingConnectionState>,
     /// True from when the close begins.
     closing: watch::Sender<bool>,
 }
 
-struct ReconnectState {
+struct ReconnectingConnectionState {
     /// The newest connection, which may be lost.
-    live: Arc<LiveConnection>,
+    live: Arc<NegotiatedConnection>,
     /// When the connection was last known to work; `None` from its loss to its replacement.
     working_since: Option<Moment>,
     /// Set while a [`ReconnectTask`] runs.
-    reconnecting: Option<Arc<ResultSender>>,
+    reconnecting: Option<Arc<ReconnectResultSender>>,
     streak: FailureStreak,
     closed: bool,
     /// The connections that were not closed when this was last looked through.
     open_connections: Vec<watch::Receiver<bool>>,
 }
 
-type ReconnectResult = Result<Arc<LiveConnection>, Arc<Error>>;
+type ReconnectResult = Result<Arc<NegotiatedConnection>, Arc<Error>>;
 
 /// Sends the result of a [`ReconnectTask`] to all calls that wait for it.
-type ResultSender = watch::Sender<Option<ReconnectResult>>;
+type ReconnectResultSender = watch::Sender<Option<ReconnectResult>>;
 
 /// A connection on which a call was lost.
 pub(crate) struct LostConnection {
-    pub(crate) live: Arc<LiveConnection>,
+    pub(crate) live: Arc<NegotiatedConnection>,
     pub(crate) call_sent_at: Moment,
-    pub(crate) kind: LossKind,
+    pub(crate) kind: LossScope,
 }
 
 impl ReconnectingConnection {
     pub(crate) fn new(
-        opener: Opener,
-        live: LiveConnection,
+        opener: ConnectionOpener,
+        live: NegotiatedConnection,
         policy: Reconnect,
         closing: watch::Sender<bool>,
     ) -> Arc<Self> {
         let policy = if opener.connector.can_reopen() { policy } else { Reconnect::never() };
-        let state = ReconnectState {
+        let state = ReconnectingConnectionState {
             working_since: Some(live.opened_at),
             open_connections: vec![live.closed()],
             live: Arc::new(live),
@@ -76,7 +76,7 @@ impl ReconnectingConnection {
     }
 
     /// The newest connection, which may be lost.
-    pub(crate) fn live(&self) -> Arc<LiveConnection> {
+    pub(crate) fn live(&self) -> Arc<NegotiatedConnection> {
         Arc::clone(&self.lock().live)
     }
 
@@ -86,7 +86,7 @@ impl ReconnectingConnection {
 
     /// Waits for a connection in place of a lost one. It may be the same, if only the call was lost and the server
     /// still responds.
-    pub(crate) async fn replace(self: &Arc<Self>, lost: LostConnection) -> Result<Arc<LiveConnection>, Error> {
+    pub(crate) async fn replace(self: &Arc<Self>, lost: LostConnection) -> Result<Arc<NegotiatedConnection>, Error> {
         let mut result = match self.start_reconnecting(lost) {
             Ok(live) => return live,
             Err(receiver) => receiver,
@@ -102,7 +102,7 @@ impl ReconnectingConnection {
     fn start_reconnecting(
         self: &Arc<Self>,
         lost: LostConnection,
-    ) -> Result<Result<Arc<LiveConnection>, Error>, watch::Receiver<Option<ReconnectResult>>> {
+    ) -> Result<Result<Arc<NegotiatedConnection>, Error>, watch::Receiver<Option<ReconnectResult>>> {
         let now = self.opener.runtime.now();
         let mut state = self.lock();
         if state.closed || self.policy.max_attempts() == 0 {
@@ -113,7 +113,7 @@ impl ReconnectingConnection {
         }
         // Another call may have reconnected, or found the connection to work, since this one was sent.
         let works_again =
-            lost.kind == LossKind::Call && state.working_since.is_some_and(|since| since > lost.call_sent_at);
+            lost.kind == LossScope::Call && state.working_since.is_some_and(|since| since > lost.call_sent_at);
         if !Arc::ptr_eq(&state.live, &lost.live) || works_again {
             return Ok(Ok(Arc::clone(&state.live)));
         }
@@ -139,14 +139,14 @@ impl ReconnectingConnection {
 
     /// Begins to close: no connection is opened and no call is sent any more. The current connection is shut down when
     /// the returned value is dropped.
-    pub(crate) fn begin_close(&self) -> ShutDownOnDrop {
+    pub(crate) fn begin_close(&self) -> ConnectionShutdownGuard {
         let mut state = self.lock();
         state.closed = true;
         let live = Arc::clone(&state.live);
         drop(state);
         self.closing.send_replace(true);
         self.opener.cache.close();
-        ShutDownOnDrop(live)
+        ConnectionShutdownGuard(live)
     }
 
     /// Whether the close has begun.
@@ -182,7 +182,7 @@ impl ReconnectingConnection {
     }
 
     /// Why the server of a connection exited. `None` if the client closed the connection: then the reason is known.
-    pub(crate) async fn exit_reason(&self, live: &LiveConnection) -> Option<Arc<str>> {
+    pub(crate) async fn exit_reason(&self, live: &NegotiatedConnection) -> Option<Arc<str>> {
         if self.lock().closed { None } else { live.exit_reason(&*self.opener.runtime).await }
     }
 
@@ -192,16 +192,16 @@ impl ReconnectingConnection {
         state.open_connections.push(closed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, ReconnectState> {
+    fn lock(&self) -> MutexGuard<'_, ReconnectingConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The last connection of a client that is being closed. Dropping this shuts it down, even if calls still hold the
 /// connection.
-pub(crate) struct ShutDownOnDrop(Arc<LiveConnection>);
+pub(crate) struct ConnectionShutdownGuard(Arc<NegotiatedConnection>);
 
-impl Drop for ShutDownOnDrop {
+impl Drop for ConnectionShutdownGuard {
     fn drop(&mut self) {
         self.0.shut_down();
     }
@@ -210,7 +210,7 @@ impl Drop for ShutDownOnDrop {
 /// The task that reconnects. All calls that wait for it get a result, even if it is dropped.
 struct ReconnectTask {
     connection: Arc<ReconnectingConnection>,
-    sender: Arc<ResultSender>,
+    sender: Arc<ReconnectResultSender>,
     lost: LostConnection,
     attempts_left: u32,
     /// The current attempt is past its pause, and counts as a failure if it is dropped.
@@ -253,7 +253,7 @@ impl ReconnectTask {
     }
 
     /// One attempt, after its pause.
-    async fn attempt(&self) -> Result<Arc<LiveConnection>, Error> {
+    async fn attempt(&self) -> Result<Arc<NegotiatedConnection>, Error> {
         let opener = &self.connection.opener;
         let when = self.connection.lock().streak.next_attempt_at(&self.connection.policy, &*opener.runtime);
         sleep_until(&*opener.runtime, when).await;
@@ -266,9 +266,9 @@ impl ReconnectTask {
             self.connection.wait_for_open_connections().await;
         }
         let deadline = opener.deadline();
-        if self.lost.kind == LossKind::Call && opener.connector.is_http() {
+        if self.lost.kind == LossScope::Call && opener.connector.is_http() {
             let end = opener.probe(lost, deadline).await;
-            let connection_lost = CallLoss::from_end(&end).is_some_and(|loss| loss.kind != LossKind::Call);
+            let connection_lost = CallLoss::from_end(&end).is_some_and(|loss| loss.kind != LossScope::Call);
             match text_of(end, "ping") {
                 _ if connection_lost => {}
                 // Any response shows that the connection works, even an error.
@@ -299,7 +299,7 @@ impl ReconnectTask {
         stop
     }
 
-    fn succeed(&self, live: Arc<LiveConnection>) {
+    fn succeed(&self, live: Arc<NegotiatedConnection>) {
         let mut state = self.connection.lock();
         if state.closed {
             drop(state);

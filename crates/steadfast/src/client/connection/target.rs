@@ -41,24 +41,24 @@ const MEMORY_BUFFER: usize = 256 * 1024;
     message = "a client cannot connect to `{Self}`",
     note = "connect to a server (a type with `#[server]`, a `Server`), a `transport::child::Command`, a `Transport`, a function that opens one, or the URL of a server (feature `http-client`)"
 )]
-pub trait Target<Via> {
+pub trait ConnectTarget<Via> {
     /// Converts the target into a connector. Opens nothing yet.
-    fn into_connector(self) -> Connector;
+    fn into_connector(self) -> TransportConnector;
 }
 
 /// Opens transports to one server.
-pub struct Connector(ConnectorKind);
+pub struct TransportConnector(TransportConnectorKind);
 
-enum ConnectorKind {
+enum TransportConnectorKind {
     /// A transport, until it is taken.
     Once(Mutex<Option<Box<dyn Transport>>>),
     /// A function that opens a transport.
-    Function(Box<dyn Fn() -> OpenFuture + Send + Sync>),
+    Function(Box<dyn Fn() -> OpenTransportFuture + Send + Sync>),
     #[cfg(feature = "http-client")]
     Http(Box<HttpTarget>),
 }
 
-type OpenFuture = Pin<Box<dyn Future<Output = io::Result<Box<dyn Transport>>> + Send>>;
+type OpenTransportFuture = Pin<Box<dyn Future<Output = io::Result<Box<dyn Transport>>> + Send>>;
 
 /// The open transport of one connection.
 pub(crate) enum OpenTransport {
@@ -67,7 +67,7 @@ pub(crate) enum OpenTransport {
     Http(Box<HttpTarget>),
 }
 
-impl Connector {
+impl TransportConnector {
     /// A connector that calls `open` for each connection.
     pub fn from_fn<F, A, T>(open: F) -> Self
     where
@@ -76,7 +76,7 @@ impl Connector {
         T: Transport,
     {
         let open = Arc::new(open);
-        Self(ConnectorKind::Function(Box::new(move || {
+        Self(TransportConnectorKind::Function(Box::new(move || {
             let open = Arc::clone(&open);
             // The function is called inside of the future, where a panic is caught.
             Box::pin(async move {
@@ -88,24 +88,24 @@ impl Connector {
 
     /// Whether the transport is HTTP: each message is a request of its own.
     pub(crate) fn is_http(&self) -> bool {
-        !matches!(self.0, ConnectorKind::Once(_) | ConnectorKind::Function(_))
+        !matches!(self.0, TransportConnectorKind::Once(_) | TransportConnectorKind::Function(_))
     }
 
     /// Whether [`open`](Self::open) can succeed more than once.
     pub(crate) fn can_reopen(&self) -> bool {
-        !matches!(self.0, ConnectorKind::Once(_))
+        !matches!(self.0, TransportConnectorKind::Once(_))
     }
 
     /// Opens a transport. A panic of the user's function is an error.
     pub(crate) async fn open(&self) -> io::Result<OpenTransport> {
         match &self.0 {
-            ConnectorKind::Once(transport) => {
+            TransportConnectorKind::Once(transport) => {
                 let transport = transport.lock().unwrap_or_else(PoisonError::into_inner).take();
                 transport
                     .map(OpenTransport::Bytes)
                     .ok_or_else(|| io::Error::other("the transport is in use already, and cannot be opened again"))
             }
-            ConnectorKind::Function(open) => {
+            TransportConnectorKind::Function(open) => {
                 let mut opening = open();
                 let opened = std::future::poll_fn(|cx| {
                     let panicked =
@@ -115,52 +115,52 @@ impl Connector {
                 opened.await.map(OpenTransport::Bytes)
             }
             #[cfg(feature = "http-client")]
-            ConnectorKind::Http(target) => Ok(OpenTransport::Http(target.clone())),
+            TransportConnectorKind::Http(target) => Ok(OpenTransport::Http(target.clone())),
         }
     }
 }
 
-impl<T: Transport> From<T> for Connector {
+impl<T: Transport> From<T> for TransportConnector {
     fn from(transport: T) -> Self {
-        Self(ConnectorKind::Once(Mutex::new(Some(Box::new(transport)))))
+        Self(TransportConnectorKind::Once(Mutex::new(Some(Box::new(transport)))))
     }
 }
 
-impl std::fmt::Debug for Connector {
+impl std::fmt::Debug for TransportConnector {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match &self.0 {
-            ConnectorKind::Once(_) => "Connector(transport)",
-            ConnectorKind::Function(_) => "Connector(function)",
+            TransportConnectorKind::Once(_) => "TransportConnector(transport)",
+            TransportConnectorKind::Function(_) => "TransportConnector(function)",
             #[cfg(feature = "http-client")]
-            ConnectorKind::Http(_) => "Connector(HTTP)",
+            TransportConnectorKind::Http(_) => "TransportConnector(HTTP)",
         })
     }
 }
 
-/// Marks a [`Target`] that is a server in this process.
+/// Marks a [`ConnectTarget`] that is a server in this process.
 #[cfg(feature = "server")]
 #[derive(Debug)]
-pub enum ViaMemory {}
-/// Marks a [`Target`] that is a transport.
+pub enum MemoryTargetMarker {}
+/// Marks a [`ConnectTarget`] that is a transport.
 #[derive(Debug)]
-pub enum ViaTransport {}
-/// Marks a [`Target`] that is a function that opens a transport.
+pub enum TransportTargetMarker {}
+/// Marks a [`ConnectTarget`] that is a function that opens a transport.
 #[derive(Debug)]
-pub enum ViaFunction {}
-/// Marks a [`Target`] that is a child process.
+pub enum FunctionTargetMarker {}
+/// Marks a [`ConnectTarget`] that is a child process.
 #[derive(Debug)]
-pub enum ViaChild {}
-/// Marks a [`Target`] that is a URL.
+pub enum ChildTargetMarker {}
+/// Marks a [`ConnectTarget`] that is a URL.
 #[cfg(feature = "http-client")]
 #[derive(Debug)]
-pub enum ViaHttp {}
+pub enum UrlTargetMarker {}
 
 /// Needs the feature `server` beside `client`.
 #[cfg(feature = "server")]
-impl<T: IntoServer> Target<ViaMemory> for T {
-    fn into_connector(self) -> Connector {
+impl<T: IntoServer> ConnectTarget<MemoryTargetMarker> for T {
+    fn into_connector(self) -> TransportConnector {
         let server = self.into_server();
-        Connector::from_fn(move || {
+        TransportConnector::from_fn(move || {
             let server = server.clone();
             async move {
                 let (client_end, server_end) = memory::pair(MEMORY_BUFFER);
@@ -174,27 +174,27 @@ impl<T: IntoServer> Target<ViaMemory> for T {
     }
 }
 
-impl<T: Transport> Target<ViaTransport> for T {
-    fn into_connector(self) -> Connector {
+impl<T: Transport> ConnectTarget<TransportTargetMarker> for T {
+    fn into_connector(self) -> TransportConnector {
         self.into()
     }
 }
 
-impl<F, A, T> Target<ViaFunction> for F
+impl<F, A, T> ConnectTarget<FunctionTargetMarker> for F
 where
     F: Fn() -> A + Send + Sync + 'static,
     A: Future<Output = io::Result<T>> + Send + 'static,
     T: Transport,
 {
-    fn into_connector(self) -> Connector {
-        Connector::from_fn(self)
+    fn into_connector(self) -> TransportConnector {
+        TransportConnector::from_fn(self)
     }
 }
 
-impl Target<ViaChild> for Command {
-    fn into_connector(self) -> Connector {
+impl ConnectTarget<ChildTargetMarker> for Command {
+    fn into_connector(self) -> TransportConnector {
         let command = Arc::new(Mutex::new(self));
-        Connector::from_fn(move || {
+        TransportConnector::from_fn(move || {
             let command = Arc::clone(&command);
             async move { command.lock().unwrap_or_else(PoisonError::into_inner).spawn() }
         })
@@ -203,24 +203,24 @@ impl Target<ViaChild> for Command {
 
 /// All connections share one HTTP connection pool.
 #[cfg(feature = "http-client")]
-impl Target<ViaHttp> for HttpTarget {
-    fn into_connector(self) -> Connector {
-        Connector(ConnectorKind::Http(Box::new(self)))
+impl ConnectTarget<UrlTargetMarker> for HttpTarget {
+    fn into_connector(self) -> TransportConnector {
+        TransportConnector(TransportConnectorKind::Http(Box::new(self)))
     }
 }
 
 /// The server's URL.
 #[cfg(feature = "http-client")]
-impl Target<ViaHttp> for &str {
-    fn into_connector(self) -> Connector {
+impl ConnectTarget<UrlTargetMarker> for &str {
+    fn into_connector(self) -> TransportConnector {
         HttpTarget::new(self).into_connector()
     }
 }
 
 /// The server's URL.
 #[cfg(feature = "http-client")]
-impl Target<ViaHttp> for String {
-    fn into_connector(self) -> Connector {
+impl ConnectTarget<UrlTargetMarker> for String {
+    fn into_connector(self) -> TransportConnector {
         HttpTarget::new(self).into_connector()
     }
 }

@@ -16,20 +16,20 @@ const MAX_REQUESTS: usize = 64;
 
 /// Input requests whose handlers run, all at the same time: a future of their responses. If one handler fails, this
 /// ends with that error and the others are dropped.
-pub(crate) struct PendingInput(Vec<InputEntry>);
+pub(crate) struct InputHandlersFuture(Vec<PendingInputResponse>);
 
-struct InputEntry {
+struct PendingInputResponse {
     key: String,
     method: Method,
-    state: InputState,
+    state: InputResponseState,
 }
 
-enum InputState {
+enum InputResponseState {
     Running(ResultFuture),
     Done(Value),
 }
 
-impl PendingInput {
+impl InputHandlersFuture {
     /// Starts the handlers, whose results are encoded for the revision. If there are too many requests, no handler is started.
     pub(crate) fn start(handlers: &ClientHandlers, requests: InputRequests, revision: Revision) -> Result<Self, Error> {
         let count = requests.len();
@@ -37,7 +37,8 @@ impl PendingInput {
             let message = format!("the server sent {count} input requests at once, the limit is {MAX_REQUESTS}");
             return Err(Error::unanswerable(message));
         }
-        let entries = requests.into_iter().map(|(key, request)| InputEntry::start(handlers, key, &request, revision));
+        let entries =
+            requests.into_iter().map(|(key, request)| PendingInputResponse::start(handlers, key, &request, revision));
         entries.collect::<Result<_, _>>().map(Self)
     }
 
@@ -46,13 +47,13 @@ impl PendingInput {
     }
 }
 
-impl Future for PendingInput {
+impl Future for InputHandlersFuture {
     type Output = Result<InputResponses, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut pending = false;
         for entry in &mut self.0 {
-            let InputState::Running(future) = &mut entry.state else { continue };
+            let InputResponseState::Running(future) = &mut entry.state else { continue };
             let encoded = match poll_catching_panics(future.as_mut(), cx) {
                 Ok(Poll::Pending) => {
                     pending = true;
@@ -62,7 +63,7 @@ impl Future for PendingInput {
                 Err(_) => Err(Error::internal("the handler failed unexpectedly")),
             };
             match entry.decode(encoded) {
-                Ok(value) => entry.state = InputState::Done(value),
+                Ok(value) => entry.state = InputResponseState::Done(value),
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
@@ -71,7 +72,7 @@ impl Future for PendingInput {
         }
         let mut responses = InputResponses::new();
         for entry in self.0.drain(..) {
-            if let InputState::Done(value) = entry.state {
+            if let InputResponseState::Done(value) = entry.state {
                 responses.0.insert(entry.key, value);
             }
         }
@@ -79,7 +80,7 @@ impl Future for PendingInput {
     }
 }
 
-impl InputEntry {
+impl PendingInputResponse {
     fn start(
         handlers: &ClientHandlers,
         key: String,
@@ -94,7 +95,7 @@ impl InputEntry {
             let message = format!("the client has no handler for the input request `{key}` ({method})");
             return Err(Error::unanswered(message));
         };
-        Ok(Self { key, method, state: InputState::Running(future) })
+        Ok(Self { key, method, state: InputResponseState::Running(future) })
     }
 
     fn decode(&self, encoded: EncodedResult) -> Result<Value, Error> {

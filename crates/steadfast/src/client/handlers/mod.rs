@@ -12,7 +12,7 @@ use std::sync::Arc;
 use steadfast_model::request::Request;
 use steadfast_model::wire::{self, CommonMembers, Encode};
 use steadfast_model::{ClientCapabilities, ErrorObject, Method, RequestId, Revision, VendorMethod};
-use steadfast_proto::connection::{self, Peer};
+use steadfast_proto::connection::{self, PeerInfo};
 use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
 
@@ -20,24 +20,25 @@ use super::cache::ClientCache;
 use super::dispatch::{ClientDispatch, RequestSender};
 use super::notifications::changes::ChangeListeners;
 use super::tasks::cancel;
-use super::tasks::registry::TaskRegistry;
+use super::tasks::registry::ClientTaskRegistry;
 use crate::error::Error;
 use crate::runtime::connection::notification_handlers::{IncomingNotificationQueue, NotificationHandlers};
 use crate::runtime::handler::async_handler::AsyncHandler;
 use crate::runtime::handler::prepared::{EncodedResult, response_of};
 use crate::runtime::{
-    DispatchResult, EncodeOutput, Execution, Job, Mailbox, PeerNotification, PreparedHandler, Runtime, Service,
+    DispatchResult, DriverMailbox, HandlerExecution, HandlerJob, InboundService, OutputEncoder, PeerNotification,
+    PreparedHandler, Runtime,
 };
-use capabilities::ResultCheck;
+use capabilities::HandlerResultCheck;
 
 /// Appends a result for a revision.
-type EncodeResult<T> = fn(Revision, &T, &mut Vec<u8>) -> Result<(), serde_json::Error>;
+type EncodeResultFn<T> = fn(Revision, &T, &mut Vec<u8>) -> Result<(), serde_json::Error>;
 
 /// A running handler.
 pub(crate) type ResultFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
 
 /// A function of the text of the parameters and the context.
-type Handler = Arc<dyn Fn(&str, ClientContext) -> ResultFuture + Send + Sync>;
+type ErasedClientHandler = Arc<dyn Fn(&str, ClientContext) -> ResultFuture + Send + Sync>;
 
 /// What a handler of a client can know about the request that it handles.
 #[derive(Clone, Debug)]
@@ -66,19 +67,19 @@ impl ClientContext {
 /// The handlers of a client, and the capabilities that it has declared.
 #[derive(Default)]
 pub(crate) struct ClientHandlers {
-    by_method: BTreeMap<Method, Handler>,
+    by_method: BTreeMap<Method, ErasedClientHandler>,
     pub(crate) notifications: NotificationHandlers,
     declared: ClientCapabilities,
 }
 
 /// Handles the requests and notifications of the server on one connection.
-pub(crate) struct ClientService {
+pub(crate) struct ClientInboundService {
     pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) change_listeners: ChangeListeners,
     pub(crate) cache: Arc<ClientCache>,
     /// For the requests that this service sends: `tasks/cancel`.
     pub(crate) dispatch: Arc<ClientDispatch>,
-    pub(crate) task_registry: Arc<TaskRegistry>,
+    pub(crate) task_registry: Arc<ClientTaskRegistry>,
     /// The notifications of a vendor that wait for their handlers.
     pub(crate) notification_queue: IncomingNotificationQueue,
 }
@@ -106,10 +107,10 @@ impl ClientHandlers {
     fn add_encoded<R: Request>(
         &mut self,
         handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
-        encode: EncodeResult<R::Result>,
+        encode: EncodeResultFn<R::Result>,
     ) {
         let handler = Arc::new(handler);
-        let boxed: Handler = Arc::new(move |params, ctx| {
+        let boxed: ErasedClientHandler = Arc::new(move |params, ctx| {
             let params =
                 serde_json::from_str(params).map_err(|error| Error::invalid_params(format!("{}: {error}", R::METHOD)));
             let handler = Arc::clone(&handler);
@@ -146,7 +147,7 @@ impl ClientHandlers {
     /// Starts the handler of a method; `None` if it has none.
     pub(crate) fn handle(&self, method: Method, params: &str, ctx: ClientContext) -> Option<ResultFuture> {
         let handler = self.by_method.get(&method)?;
-        let check = match ResultCheck::for_request(&self.declared, method, params) {
+        let check = match HandlerResultCheck::for_request(&self.declared, method, params) {
             Ok(check) => check,
             Err(error) => return Some(Box::pin(std::future::ready(Err(error)))),
         };
@@ -159,21 +160,21 @@ impl ClientHandlers {
     }
 }
 
-impl Service for ClientService {
+impl InboundService for ClientInboundService {
     fn start(
         &mut self,
         request: connection::Request,
-        mailbox: &Arc<Mailbox>,
+        mailbox: &Arc<DriverMailbox>,
         runtime: &Arc<dyn Runtime>,
     ) -> DispatchResult {
         let not_found = ErrorObject::method_not_found(request.method.name());
         if !self.handlers.has(request.method) {
             return DispatchResult::Answered(EncodedResponse::error(&request.id, &not_found));
         }
-        let execution = Execution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
+        let execution = HandlerExecution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let handlers = Arc::clone(&self.handlers);
         // The handler is called inside of the job, where it may block or panic, and not on this thread.
-        let job = Job::Future(Box::pin(async move {
+        let job = HandlerJob::Future(Box::pin(async move {
             let ctx = ClientContext { revision: request.peer.revision, request_id: Some(request.id) };
             match handlers.handle(request.method, request.params.text(), ctx) {
                 Some(running) => running.await,
@@ -194,7 +195,13 @@ impl Service for ClientService {
         self.notification_queue.stop();
     }
 
-    fn on_late_result(&mut self, result: String, peer: &Arc<Peer>, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) {
+    fn on_late_result(
+        &mut self,
+        result: String,
+        peer: &Arc<PeerInfo>,
+        mailbox: &Arc<DriverMailbox>,
+        runtime: &Arc<dyn Runtime>,
+    ) {
         let sender = RequestSender::new(&self.dispatch, mailbox, peer.revision);
         cancel::cancel_late(result, peer, sender, runtime, &self.task_registry);
     }
@@ -207,10 +214,10 @@ impl Service for ClientService {
 /// Encodes what the handlers of a client return.
 struct ResultEncoder;
 
-impl EncodeOutput for ResultEncoder {
+impl OutputEncoder for ResultEncoder {
     type Output = EncodedResult;
 
-    fn encode(self, encoded: EncodedResult, execution: &Execution) -> EncodedResponse {
+    fn encode(self, encoded: EncodedResult, execution: &HandlerExecution) -> EncodedResponse {
         response_of(encoded, execution)
     }
 }

@@ -17,9 +17,9 @@ use steadfast_proto::envelope::OwnedParams;
 use crate::client::Client;
 use crate::client::cache::ClientCache;
 use crate::client::call::pending::PendingResult;
-use crate::client::connection::live::LiveConnection;
-use crate::client::connection::opening::Opener;
-use crate::client::dispatch::{ClientLayer, OutgoingRequest, RequestOrigin};
+use crate::client::connection::live::NegotiatedConnection;
+use crate::client::connection::opening::ConnectionOpener;
+use crate::client::dispatch::{ClientRequestInterceptor, OutgoingRequest, RequestInitiator};
 use crate::error::Error;
 use crate::runtime::{CallOptions, LossyChannel};
 
@@ -58,10 +58,10 @@ impl Client {
     /// assert_eq!(listener.await.unwrap()?, 1);
     /// # Ok::<_, steadfast::Error>(()) }).unwrap();
     /// ```
-    pub fn logs(&self, level: LoggingLevel) -> Logs {
+    pub fn logs(&self, level: LoggingLevel) -> LogStream {
         if self.server().server_capabilities.logging.is_none() {
             let error = Error::unsupported("the server did not declare the logging capability");
-            return Logs {
+            return LogStream {
                 client: self.clone(),
                 listener: LogListener::new(level),
                 set_level: None,
@@ -71,14 +71,14 @@ impl Client {
         }
         let (listener, lowest) = self.inner.cache().logs.add(level);
         let set_level = (!self.revision().is_stateless()).then(|| self.set_log_level(lowest).start());
-        Logs { client: self.clone(), listener, set_level, error: None, ended: false }
+        LogStream { client: self.clone(), listener, set_level, error: None, ended: false }
     }
 }
 
 /// A stream of the server's log messages: see [`Client::logs`]. It holds at most 1,024 unread messages, and drops the
 /// oldest beyond that.
 #[must_use = "streams do nothing unless polled"]
-pub struct Logs {
+pub struct LogStream {
     /// Keeps the connection open.
     client: Client,
     listener: Arc<LogListener>,
@@ -89,7 +89,7 @@ pub struct Logs {
     ended: bool,
 }
 
-impl Logs {
+impl LogStream {
     /// Waits until the server has set the level: up to 2025-11-25, log messages before that may be missing. Since
     /// 2026-07-28 there is nothing to wait for. An error is the end of the stream.
     pub async fn ready(&mut self) -> Result<(), Error> {
@@ -117,7 +117,7 @@ impl Logs {
     }
 }
 
-impl Stream for Logs {
+impl Stream for LogStream {
     type Item = Result<LoggingMessageParams, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -133,10 +133,10 @@ impl Stream for Logs {
     }
 }
 
-impl std::fmt::Debug for Logs {
+impl std::fmt::Debug for LogStream {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Logs")
+            .debug_struct("LogStream")
             .field("client", &self.client)
             .field("level", &self.listener.level)
             .finish_non_exhaustive()
@@ -189,7 +189,7 @@ impl LogListeners {
 
     /// Sets the log level again after a reconnect (up to 2025-11-25). A failure is ignored: the streams then receive
     /// what the server sends by default.
-    pub(crate) fn restore(&self, live: &LiveConnection, opener: &Opener) {
+    pub(crate) fn restore(&self, live: &NegotiatedConnection, opener: &ConnectionOpener) {
         let Some(level) = self.lowest_level().filter(|_| !live.peer.revision.is_stateless()) else { return };
         let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };
         let Ok(call) = live.sender.send::<request::SetLevel>(&SetLevelParams::new(level), options) else { return };
@@ -239,11 +239,11 @@ impl LogListenerTable {
 }
 
 /// Adds the level of the listeners to each call (since 2026-07-28).
-pub(crate) struct LogLevelLayer(pub(crate) Arc<ClientCache>);
+pub(crate) struct SetRequestLogLevel(pub(crate) Arc<ClientCache>);
 
-impl ClientLayer for LogLevelLayer {
+impl ClientRequestInterceptor for SetRequestLogLevel {
     fn on_request(&self, request: &OutgoingRequest, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
-        if request.origin == RequestOrigin::Call
+        if request.origin == RequestInitiator::Call
             && request.revision.is_stateless()
             && let Some(level) = self.0.logs.lowest_level()
         {

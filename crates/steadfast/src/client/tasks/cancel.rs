@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_model::{TaskParams, request};
-use steadfast_proto::connection::Peer;
+use steadfast_proto::connection::PeerInfo;
 use steadfast_proto::mutant;
 
-use super::registry::{PendingCancellation, TaskRegistry};
-use super::{TaskKind, has_result_request};
+use super::registry::{ClientTaskRegistry, TaskCancellationGuard};
+use super::{TaskProtocol, has_result_request};
 use crate::client::Client;
-use crate::client::connection::reconnecting::ShutDownOnDrop;
+use crate::client::connection::reconnecting::ConnectionShutdownGuard;
 use crate::client::dispatch::RequestSender;
 use crate::runtime::timeout::timeout_at;
 use crate::runtime::{CallOptions, Runtime};
@@ -25,7 +25,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Cancels a task, over the current connection of the client.
-pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: PendingCancellation) {
+pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: TaskCancellationGuard) {
     if !supports_task_cancel(&client.inner.connection.live().peer) {
         return;
     }
@@ -38,15 +38,15 @@ pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: PendingCancel
 /// does not wait until the response is decoded.
 pub(crate) fn cancel_late(
     response: String,
-    peer: &Arc<Peer>,
+    peer: &Arc<PeerInfo>,
     sender: RequestSender,
     runtime: &Arc<dyn Runtime>,
-    registry: &Arc<TaskRegistry>,
+    registry: &Arc<ClientTaskRegistry>,
 ) {
     if !supports_task_cancel(peer) {
         return;
     }
-    let kind = if has_result_request(peer) { TaskKind::Experimental } else { TaskKind::Extension };
+    let kind = if has_result_request(peer) { TaskProtocol::Experimental } else { TaskProtocol::Extension };
     let (cancellation, workers) = (registry.begin_cancellation(), Arc::clone(runtime));
     runtime.spawn(Box::pin(async move {
         if let Some(task) = kind.created_task(&response) {
@@ -57,7 +57,7 @@ pub(crate) fn cancel_late(
 
 /// Cancels all tasks of a client that is being closed. The last connection is shut down when the server has responded
 /// to these and all earlier cancellations, or the timeout is over, also if the future of the close is dropped.
-pub(crate) fn cancel_all(client: &Client, last_connection: ShutDownOnDrop) {
+pub(crate) fn cancel_all(client: &Client, last_connection: ConnectionShutdownGuard) {
     let connection = Arc::clone(&client.inner.connection);
     let runtime = Arc::clone(client.inner.runtime());
     let registry = Arc::clone(&connection.opener.task_registry);
@@ -98,7 +98,7 @@ fn send_cancel(sender: &RequestSender, task_id: &str) -> impl Future<Output = ()
 /// Past the limit the connection would refuse it.
 fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
-    cancellation: PendingCancellation,
+    cancellation: TaskCancellationGuard,
     send: impl FnOnce() -> F + Send + 'static,
 ) {
     let sent = match cancellation.try_permit() {
@@ -122,6 +122,6 @@ fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
 }
 
 /// Whether the server handles `tasks/cancel`: in 2025-11-25 it is a capability.
-pub(crate) fn supports_task_cancel(peer: &Peer) -> bool {
+pub(crate) fn supports_task_cancel(peer: &PeerInfo) -> bool {
     !has_result_request(peer) || peer.server_capabilities.tasks.as_ref().is_some_and(|tasks| tasks.cancel.is_some())
 }

@@ -14,19 +14,19 @@ use serde_json::Value;
 use steadfast_model::request::Request;
 use steadfast_model::wire::RequestSubject;
 use steadfast_model::{
-    AnyResult, CreateTaskResult, DetailedTask, ErrorObject, InputRequests, JsonObject, Method, TASKS_EXTENSION, Task,
-    TaskParams, TaskStatus, TaskSupport, UpdateTaskParams, request,
+    CreateTaskResult, DeferrableResult, DetailedTask, ErrorObject, InputRequests, JsonObject, Method, TASKS_EXTENSION,
+    Task, TaskParams, TaskStatus, TaskSupport, UpdateTaskParams, request,
 };
-use steadfast_proto::connection::Peer;
+use steadfast_proto::connection::PeerInfo;
 use steadfast_proto::mutant;
 
 use super::Client;
 use super::call::rounds::add_members;
 use super::connection::live::{wait_until_calls_are_refused, wait_until_closed};
-use super::handlers::input::PendingInput;
+use super::handlers::input::InputHandlersFuture;
 use crate::error::{Error, Outcome};
 use crate::runtime::timeout::{sleep, unless_stopped};
-use registry::TaskEntry;
+use registry::TaskRegistration;
 
 /// The poll interval if the server sets none, and the bounds of the interval that it sets.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ const MAX_KEY_BYTES: usize = 1 << 20;
 
 /// The kind of task that a request may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TaskKind {
+pub(crate) enum TaskProtocol {
     /// Tasks of the 2026-07-28 extension: the server decides whether to create one. `tasks/get` returns its input
     /// requests and its result.
     Extension,
@@ -48,12 +48,12 @@ pub(crate) enum TaskKind {
     Experimental,
 }
 
-impl TaskKind {
+impl TaskProtocol {
     /// The kind of task that this request may or must become. An error if the caller wants a task and the server cannot
     /// run one.
     pub(crate) fn for_request<R: Request>(
         client: &Client,
-        peer: &Peer,
+        peer: &PeerInfo,
         params: &R::Params,
     ) -> Result<Option<Self>, Error> {
         if R::METHOD.is_deferrable_in(peer.revision) {
@@ -86,8 +86,8 @@ impl TaskKind {
     /// The task that this response creates, if it does.
     pub(crate) fn created_task(self, text: &str) -> Option<Task> {
         match self {
-            Self::Extension => match AnyResult::<JsonObject>::from_json(text) {
-                Ok(AnyResult::Task(created)) => Some(created.task),
+            Self::Extension => match DeferrableResult::<JsonObject>::from_json(text) {
+                Ok(DeferrableResult::Task(created)) => Some(created.task),
                 _ => None,
             },
             // A server that has the result at once may respond with that.
@@ -101,35 +101,35 @@ fn accepts_tasks(client: &Client) -> bool {
     client.inner.connection.opener.capabilities.has_extension(TASKS_EXTENSION)
 }
 
-/// Whether the revision of the server has `tasks/result`: then its tasks are [`TaskKind::Experimental`].
-pub(crate) fn has_result_request(peer: &Peer) -> bool {
+/// Whether the revision of the server has `tasks/result`: then its tasks are [`TaskProtocol::Experimental`].
+pub(crate) fn has_result_request(peer: &PeerInfo) -> bool {
     Method::GetTaskPayload.from_client_in(peer.revision)
 }
 
 /// Polls a task until it ends. Dropping the returned future cancels the task, even if the future was never polled.
 pub(crate) fn follow(
     client: Client,
-    kind: TaskKind,
+    kind: TaskProtocol,
     method: Method,
     task: Task,
     timeout: Option<Duration>,
 ) -> impl Future<Output = Result<JsonObject, Error>> {
     let entry = client.inner.connection.opener.task_registry.register_task(&task.task_id);
-    let answered = AnsweredKeys::default();
+    let answered = AnsweredInputKeys::default();
     let mut follower = TaskFollower { client, kind, method, task, timeout, entry, answered, ended: false };
     async move { follower.run().await }
 }
 
 struct TaskFollower {
     client: Client,
-    kind: TaskKind,
+    kind: TaskProtocol,
     /// The method of the call that became the task.
     method: Method,
     task: Task,
     /// The timeout of each request about the task.
     timeout: Option<Duration>,
-    entry: TaskEntry,
-    answered: AnsweredKeys,
+    entry: TaskRegistration,
+    answered: AnsweredInputKeys,
     /// The task has ended, and need not be cancelled.
     ended: bool,
 }
@@ -157,24 +157,24 @@ impl TaskFollower {
                 drop(self.entry.remove());
             }
             match (self.kind, task.status) {
-                (TaskKind::Extension, TaskStatus::InputRequired) => {
+                (TaskProtocol::Extension, TaskStatus::InputRequired) => {
                     let answered = self.answer(input_requests.unwrap_or_default()).await;
                     answered.map_err(Error::with_outcome_unknown)?;
                 }
                 // The server sends its input requests while `tasks/result` waits. If it refuses that, it is polled again.
-                (TaskKind::Experimental, TaskStatus::InputRequired) => match self.fetch_result().await {
+                (TaskProtocol::Experimental, TaskStatus::InputRequired) => match self.fetch_result().await {
                     Err(error) if error.refusal().is_some() => {}
                     fetched => return fetched,
                 },
-                (TaskKind::Extension, TaskStatus::Completed) => {
+                (TaskProtocol::Extension, TaskStatus::Completed) => {
                     return result.ok_or_else(|| Error::decode(self.method, "the completed task has no result"));
                 }
-                (TaskKind::Extension, TaskStatus::Failed) => {
+                (TaskProtocol::Extension, TaskStatus::Failed) => {
                     let missing = || ErrorObject::internal("the task failed without an error object");
                     return Err(Error::refused(self.method, error.unwrap_or_else(missing)));
                 }
-                (TaskKind::Experimental, TaskStatus::Completed) => return self.fetch_result().await,
-                (TaskKind::Experimental, TaskStatus::Failed) => {
+                (TaskProtocol::Experimental, TaskStatus::Completed) => return self.fetch_result().await,
+                (TaskProtocol::Experimental, TaskStatus::Failed) => {
                     let method = self.method;
                     return self.fetch_result().await.map_err(|error| match error.refusal() {
                         Some(refusal) => Error::refused(method, refusal.clone()),
@@ -207,7 +207,7 @@ impl TaskFollower {
         }
         self.answered.add(new.keys())?;
         let handlers = &self.client.inner.connection.opener.handlers;
-        let responses = PendingInput::start(handlers, new, self.client.revision())?.await?;
+        let responses = InputHandlersFuture::start(handlers, new, self.client.revision())?.await?;
         let params = UpdateTaskParams::new(&self.task.task_id, responses);
         self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }
@@ -235,12 +235,12 @@ impl TaskFollower {
 
 /// The keys of the input requests of a task that were answered.
 #[derive(Default)]
-struct AnsweredKeys {
+struct AnsweredInputKeys {
     keys: BTreeSet<String>,
     bytes: usize,
 }
 
-impl AnsweredKeys {
+impl AnsweredInputKeys {
     /// Adds keys; an error if there are too many.
     fn add<'a>(&mut self, keys: impl Iterator<Item = &'a String>) -> Result<(), Error> {
         for key in keys {

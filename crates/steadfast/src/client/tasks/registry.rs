@@ -6,34 +6,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::TaskKind;
+use super::TaskProtocol;
 use crate::runtime::CallSlot;
 
 /// The tasks of one client.
-pub(crate) struct TaskRegistry {
-    state: Mutex<RegistryState>,
-    /// How many [`PendingCancellation`]s there are.
+pub(crate) struct ClientTaskRegistry {
+    state: Mutex<TaskRegistryState>,
+    /// How many [`TaskCancellationGuard`]s there are.
     cancellations: watch::Sender<usize>,
     /// One permit for each `tasks/cancel` request that may be in flight.
     permits: Arc<Semaphore>,
 }
 
 #[derive(Default)]
-struct RegistryState {
+struct TaskRegistryState {
     last_number: u64,
-    entries: BTreeMap<u64, RegisteredWork>,
-    /// The ids of tasks that [`TaskRegistry::claim_all`] has returned: their followers must not cancel them as well.
+    entries: BTreeMap<u64, TaskRegistryEntry>,
+    /// The ids of tasks that [`ClientTaskRegistry::claim_all`] has returned: their followers must not cancel them as well.
     claimed: BTreeSet<String>,
 }
 
-enum RegisteredWork {
+enum TaskRegistryEntry {
     /// A request that may become a task. Its response may have arrived without being read.
-    Request(Arc<CallSlot>, TaskKind),
+    Request(Arc<CallSlot>, TaskProtocol),
     /// A task with this id.
     Task(String),
 }
 
-impl RegisteredWork {
+impl TaskRegistryEntry {
     /// The id of the task, if the work is one by now.
     fn task_id(&self) -> Option<String> {
         match self {
@@ -46,15 +46,15 @@ impl RegisteredWork {
 }
 
 /// The entry of a request or task. Its holder removes it, and is then responsible for cancelling the task.
-pub(crate) struct TaskEntry {
-    registry: Arc<TaskRegistry>,
+pub(crate) struct TaskRegistration {
+    registry: Arc<ClientTaskRegistry>,
     number: u64,
 }
 
 /// A cancellation that is not finished. Dropping this ends the count for it.
-pub(crate) struct PendingCancellation(Arc<TaskRegistry>);
+pub(crate) struct TaskCancellationGuard(Arc<ClientTaskRegistry>);
 
-impl TaskRegistry {
+impl ClientTaskRegistry {
     /// `max_cancellations`: how many `tasks/cancel` requests may be in flight at once.
     pub(crate) fn new(max_cancellations: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -65,30 +65,30 @@ impl TaskRegistry {
     }
 
     /// Adds an entry for a task that is followed from now on.
-    pub(crate) fn register_task(self: &Arc<Self>, task_id: &str) -> TaskEntry {
+    pub(crate) fn register_task(self: &Arc<Self>, task_id: &str) -> TaskRegistration {
         let mut state = self.lock();
         let claimed = state.claimed.contains(task_id);
-        self.register(&mut state, (!claimed).then(|| RegisteredWork::Task(task_id.to_owned())))
+        self.register(&mut state, (!claimed).then(|| TaskRegistryEntry::Task(task_id.to_owned())))
     }
 
     /// Adds an entry for a request that may become a task.
-    pub(crate) fn register_call(self: &Arc<Self>, slot: Arc<CallSlot>, kind: TaskKind) -> TaskEntry {
-        self.register(&mut self.lock(), Some(RegisteredWork::Request(slot, kind)))
+    pub(crate) fn register_call(self: &Arc<Self>, slot: Arc<CallSlot>, kind: TaskProtocol) -> TaskRegistration {
+        self.register(&mut self.lock(), Some(TaskRegistryEntry::Request(slot, kind)))
     }
 
-    fn register(self: &Arc<Self>, state: &mut RegistryState, work: Option<RegisteredWork>) -> TaskEntry {
+    fn register(self: &Arc<Self>, state: &mut TaskRegistryState, work: Option<TaskRegistryEntry>) -> TaskRegistration {
         state.last_number = state.last_number.wrapping_add(1);
         let number = state.last_number;
         if let Some(work) = work {
             state.entries.insert(number, work);
         }
-        TaskEntry { registry: Arc::clone(self), number }
+        TaskRegistration { registry: Arc::clone(self), number }
     }
 
     /// Removes and returns all tasks. The caller cancels them, in place of those that follow them.
-    pub(crate) fn claim_all(self: &Arc<Self>) -> Vec<(String, PendingCancellation)> {
+    pub(crate) fn claim_all(self: &Arc<Self>) -> Vec<(String, TaskCancellationGuard)> {
         let mut state = self.lock();
-        let RegistryState { entries, claimed, .. } = &mut *state;
+        let TaskRegistryState { entries, claimed, .. } = &mut *state;
         let mut tasks = Vec::new();
         entries.retain(|_, work| match work.task_id() {
             Some(id) => {
@@ -102,9 +102,9 @@ impl TaskRegistry {
     }
 
     /// Counts a cancellation that is about to be sent, until the returned value is dropped.
-    pub(crate) fn begin_cancellation(self: &Arc<Self>) -> PendingCancellation {
+    pub(crate) fn begin_cancellation(self: &Arc<Self>) -> TaskCancellationGuard {
         self.cancellations.send_modify(|count| *count += 1);
-        PendingCancellation(Arc::clone(self))
+        TaskCancellationGuard(Arc::clone(self))
     }
 
     /// Whether a cancellation is not finished.
@@ -118,22 +118,22 @@ impl TaskRegistry {
         let _ = self.cancellations.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, RegistryState> {
+    fn lock(&self) -> MutexGuard<'_, TaskRegistryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl TaskEntry {
+impl TaskRegistration {
     /// Removes the entry. `None` if it was claimed, and the task is cancelled by the close of the client. Otherwise the
     /// task counts as being cancelled from the same instant, until the returned value is dropped: the caller decides
     /// whether the cancellation is needed.
-    pub(crate) fn remove(&self) -> Option<PendingCancellation> {
+    pub(crate) fn remove(&self) -> Option<TaskCancellationGuard> {
         let mut state = self.registry.lock();
         state.entries.remove(&self.number).map(|_| self.registry.begin_cancellation())
     }
 }
 
-impl PendingCancellation {
+impl TaskCancellationGuard {
     /// A permit to send the cancellation, if one is free.
     pub(crate) fn try_permit(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.permits).try_acquire_owned().ok()
@@ -146,7 +146,7 @@ impl PendingCancellation {
     }
 }
 
-impl Drop for PendingCancellation {
+impl Drop for TaskCancellationGuard {
     fn drop(&mut self) {
         self.0.cancellations.send_modify(|count| *count = count.saturating_sub(1));
     }

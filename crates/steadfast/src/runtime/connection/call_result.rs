@@ -1,6 +1,6 @@
 //! Turns the end of a call into its result, or into an error that says whether the peer may have acted on the request.
 
-use steadfast_model::AnyResult;
+use steadfast_model::DeferrableResult;
 use steadfast_model::request::Request;
 use steadfast_proto::connection::{CallEnd, NotSentReason};
 
@@ -12,15 +12,15 @@ pub(crate) fn result_of<R: Request>(ending: CallEnd) -> Result<R::Result, Error>
 }
 
 /// The decoded result of a call, of whatever kind.
-pub(crate) fn answer_of<R: Request>(ending: CallEnd) -> Result<AnyResult<R::Result>, Error> {
+pub(crate) fn answer_of<R: Request>(ending: CallEnd) -> Result<DeferrableResult<R::Result>, Error> {
     let text = text_of(ending, R::METHOD.name())?;
-    AnyResult::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
+    DeferrableResult::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
 }
 
 /// The result, if it is complete. Results of 2026-07-28 name their kind, and an unknown kind must not be taken for a known one.
-pub(crate) fn complete<R: Request>(answer: AnyResult<R::Result>) -> Result<R::Result, Error> {
+pub(crate) fn complete<R: Request>(answer: DeferrableResult<R::Result>) -> Result<R::Result, Error> {
     match answer {
-        AnyResult::Complete(result) => Ok(result),
+        DeferrableResult::Complete(result) => Ok(result),
         _ => Err(Error::unreadable(R::METHOD, "the kind of the result is not supported here")),
     }
 }
@@ -74,12 +74,12 @@ pub(crate) fn text_of(end: CallEnd, method: &str) -> Result<Box<str>, Error> {
 pub(crate) struct CallLoss {
     /// Whether the server may have received the request.
     pub(crate) sent: bool,
-    pub(crate) kind: LossKind,
+    pub(crate) kind: LossScope,
 }
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LossKind {
+pub(crate) enum LossScope {
     /// The HTTP request or stream of this call. Other calls of the connection may still work.
     Call,
     /// The connection.
@@ -92,10 +92,10 @@ impl CallLoss {
     /// `Some` if the transport failed; `None` if one of the two sides ended the call.
     pub(crate) fn from_end(end: &CallEnd) -> Option<Self> {
         match end {
-            CallEnd::Closed { sent } => Some(Self { sent: *sent, kind: LossKind::Connection }),
-            CallEnd::Lost { sent, .. } => Some(Self { sent: *sent, kind: LossKind::Call }),
-            CallEnd::SessionLost => Some(Self { sent: false, kind: LossKind::Session }),
-            CallEnd::NotSent(NotSentReason::Closed) => Some(Self { sent: false, kind: LossKind::Connection }),
+            CallEnd::Closed { sent } => Some(Self { sent: *sent, kind: LossScope::Connection }),
+            CallEnd::Lost { sent, .. } => Some(Self { sent: *sent, kind: LossScope::Call }),
+            CallEnd::SessionLost => Some(Self { sent: false, kind: LossScope::Session }),
+            CallEnd::NotSent(NotSentReason::Closed) => Some(Self { sent: false, kind: LossScope::Connection }),
             _ => None,
         }
     }

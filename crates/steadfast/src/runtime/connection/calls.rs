@@ -10,9 +10,9 @@ use steadfast_proto::connection::{Call, CallEnd, CallKey, NotSentReason, Request
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 
-use super::mailbox::{DriverCommand, Mailbox};
+use super::mailbox::{DriverCommand, DriverMailbox};
 use crate::runtime::bounded_queue::BoundedQueue;
-use crate::runtime::threads::driver_migration::Callers;
+use crate::runtime::threads::driver_migration::RuntimeCallCounter;
 
 /// Callback for the progress of a call.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
@@ -125,7 +125,7 @@ pub(crate) struct CallOptions {
     /// No `notifications/cancelled` is sent for the call: it is the probe for the revision, or is cancelled in another way.
     pub(crate) uncancellable: bool,
     /// The result is needed even after the call was cancelled: see
-    /// [`Service::on_late_result`](crate::runtime::Service::on_late_result).
+    /// [`InboundService::on_late_result`](crate::runtime::InboundService::on_late_result).
     pub(crate) expects_late_response: bool,
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct CallOptions {
 pub(crate) struct PendingCall {
     key: CallKey,
     slot: Arc<CallSlot>,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<DriverMailbox>,
     /// Runs on the thread that awaits the call, never on the driver's.
     on_progress: Option<OnProgress>,
     /// The end was taken.
@@ -142,7 +142,12 @@ pub(crate) struct PendingCall {
 
 impl PendingCall {
     /// Starts a call.
-    pub(crate) fn new(mailbox: &Arc<Mailbox>, method: Method, params: Option<Box<str>>, options: CallOptions) -> Self {
+    pub(crate) fn new(
+        mailbox: &Arc<DriverMailbox>,
+        method: Method,
+        params: Option<Box<str>>,
+        options: CallOptions,
+    ) -> Self {
         Self::post(mailbox, options, |key, mut call, slot| {
             (call.method, call.params) = (method, params);
             DriverCommand::Call { key, call, slot }
@@ -150,12 +155,12 @@ impl PendingCall {
     }
 
     /// Starts the `initialize` call, with which connections of older revisions begin.
-    pub(crate) fn initialize(mailbox: &Arc<Mailbox>, offered: Revision, options: CallOptions) -> Self {
+    pub(crate) fn initialize(mailbox: &Arc<DriverMailbox>, offered: Revision, options: CallOptions) -> Self {
         Self::post(mailbox, options, |key, call, slot| DriverCommand::Initialize { key, call, offered, slot })
     }
 
     fn post(
-        mailbox: &Arc<Mailbox>,
+        mailbox: &Arc<DriverMailbox>,
         options: CallOptions,
         command: impl FnOnce(CallKey, Call, Arc<CallSlot>) -> DriverCommand,
     ) -> Self {
@@ -171,7 +176,7 @@ impl PendingCall {
         call.progress_token = token;
         let slot = Arc::new(CallSlot { state: Mutex::default(), expects_late_response: options.expects_late_response });
         let key = mailbox.next_call_key();
-        mailbox.callers().into_iter().for_each(Callers::note);
+        mailbox.callers().into_iter().for_each(RuntimeCallCounter::note);
         if mailbox.post(command(key, call, Arc::clone(&slot))).is_err() {
             slot.end(CallEnd::NotSent(NotSentReason::Closed));
         }
@@ -196,7 +201,7 @@ impl PendingCall {
     }
 
     /// The mailbox of the driver and the key of the call, for cancelling it.
-    pub(crate) fn handle(&self) -> (Arc<Mailbox>, CallKey) {
+    pub(crate) fn handle(&self) -> (Arc<DriverMailbox>, CallKey) {
         (Arc::clone(&self.mailbox), self.key)
     }
 
@@ -297,7 +302,7 @@ mod tests {
             }
         });
         let options = CallOptions { progress: Some((ProgressToken::from(1), on_progress)), ..CallOptions::default() };
-        let mailbox = Mailbox::new(&Limits::default());
+        let mailbox = DriverMailbox::new(&Limits::default());
         let call = PendingCall::new(&mailbox, Method::CallTool, None, options);
         *slot.lock().unwrap() = Some(Arc::clone(&call.slot));
         call.slot.push_progress(report(1));

@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_proto::connection::{CallKey, Connection, Hello, Limits};
-use steadfast_proto::frame::line::{Line, LineDecoder};
+use steadfast_proto::connection::{CallKey, Connection, Limits, SelfDescription};
+use steadfast_proto::frame::line::{InputLine, LineDecoder};
 use steadfast_proto::mutant;
 use tokio::sync::watch;
 
-use super::engine::{ConnectionEnd, Engine, Service};
-use super::mailbox::Mailbox;
+use super::engine::{ConnectionEnd, ConnectionEngine, InboundService};
+use super::mailbox::DriverMailbox;
 use crate::runtime::Runtime;
 use crate::runtime::threads::driver_migration::MigratableDriver;
-use crate::transport::{Hangup, Transport};
+use crate::transport::{HangupDirection, Transport};
 
 /// How many bytes are read at once, and about how many are written at once.
 const CHUNK: usize = 64 * 1024;
@@ -41,7 +41,7 @@ const MAX_LAST_READS: usize = 64;
 
 /// Drives one connection over a byte stream to its end.
 pub(crate) struct Driver<T, S> {
-    engine: Engine<S>,
+    engine: ConnectionEngine<S>,
     transport: T,
     decoder: LineDecoder,
     input: Box<[u8]>,
@@ -63,12 +63,12 @@ pub(crate) struct Driver<T, S> {
     busy: bool,
     /// Bytes of the peer have arrived.
     heard: bool,
-    exit_reason: watch::Sender<ExitReason>,
+    exit_reason: watch::Sender<PeerExitReason>,
 }
 
 /// Why the peer exited, in words for people.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum ExitReason {
+pub(crate) enum PeerExitReason {
     /// The peer has not exited, or its reason is not known yet.
     #[default]
     Pending,
@@ -86,18 +86,18 @@ struct OutputBuffer {
     calls: VecDeque<(usize, CallKey)>,
 }
 
-impl<T: Transport, S: Service> Driver<T, S> {
+impl<T: Transport, S: InboundService> Driver<T, S> {
     /// A driver. `service` is called with its mailbox.
     pub(crate) fn new(
         transport: T,
-        service: impl FnOnce(&Arc<Mailbox>) -> S,
-        hello: Hello,
+        service: impl FnOnce(&Arc<DriverMailbox>) -> S,
+        hello: SelfDescription,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
         Self {
             decoder: LineDecoder::new(limits.message_bytes),
-            engine: Engine::new(service, hello, limits, runtime),
+            engine: ConnectionEngine::new(service, hello, limits, runtime),
             transport,
             input: vec![0; CHUNK].into_boxed_slice(),
             undecoded: 0..0,
@@ -114,12 +114,12 @@ impl<T: Transport, S: Service> Driver<T, S> {
         }
     }
 
-    pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
+    pub(crate) fn mailbox(&self) -> &Arc<DriverMailbox> {
         &self.engine.mailbox
     }
 
     /// Receives why the peer exited, once that is known.
-    pub(crate) fn exit_reason(&self) -> watch::Receiver<ExitReason> {
+    pub(crate) fn exit_reason(&self) -> watch::Receiver<PeerExitReason> {
         self.exit_reason.subscribe()
     }
 
@@ -150,9 +150,9 @@ impl<T: Transport, S: Service> Driver<T, S> {
             let line = self.decoder.next(&mut bytes);
             self.undecoded.start = self.undecoded.end - bytes.len();
             match line {
-                Some(Line::Message(line)) if mutant!(LoseLines) && line.len() % 8 == 0 => {}
-                Some(Line::Message(line)) => self.engine.connection.handle_message(now, line),
-                Some(Line::TooLong(salvaged)) => self.engine.connection.handle_too_long(now, salvaged),
+                Some(InputLine::Message(line)) if mutant!(LoseLines) && line.len() % 8 == 0 => {}
+                Some(InputLine::Message(line)) => self.engine.connection.handle_message(now, line),
+                Some(InputLine::TooLong(salvaged)) => self.engine.connection.handle_too_long(now, salvaged),
                 None => break,
             }
             self.engine.process_events();
@@ -164,8 +164,8 @@ impl<T: Transport, S: Service> Driver<T, S> {
     fn end_input(&mut self) {
         let now = self.engine.runtime.now();
         match self.decoder.finish() {
-            Some(Line::Message(line)) => self.engine.connection.handle_last_message(now, line),
-            Some(Line::TooLong(salvaged)) => self.engine.connection.handle_too_long(now, salvaged),
+            Some(InputLine::Message(line)) => self.engine.connection.handle_last_message(now, line),
+            Some(InputLine::TooLong(salvaged)) => self.engine.connection.handle_too_long(now, salvaged),
             None => {}
         }
         if self.last_reads.take().is_some() {
@@ -193,8 +193,8 @@ impl<T: Transport, S: Service> Driver<T, S> {
         while let Poll::Ready(hangup) = self.transport.poll_hangup(cx) {
             hung_up = true;
             match hangup {
-                Hangup::Input => self.input_closed = true,
-                Hangup::Output => self.close_output(),
+                HangupDirection::Input => self.input_closed = true,
+                HangupDirection::Output => self.close_output(),
             }
         }
         // While input is read, the read after the last byte reports the end.
@@ -258,9 +258,9 @@ impl<T: Transport, S: Service> Driver<T, S> {
 
     /// Publishes why the peer exited, as soon as the transport knows.
     fn poll_exit_reason(&mut self, cx: &mut Context<'_>) {
-        let pending = matches!(*self.exit_reason.borrow(), ExitReason::Pending);
+        let pending = matches!(*self.exit_reason.borrow(), PeerExitReason::Pending);
         if pending && let Poll::Ready(exit_reason) = self.transport.poll_exit_reason(cx) {
-            self.exit_reason.send_replace(ExitReason::Known(exit_reason.map(Arc::from)));
+            self.exit_reason.send_replace(PeerExitReason::Known(exit_reason.map(Arc::from)));
         }
     }
 
@@ -276,7 +276,7 @@ impl<T: Transport, S: Service> Driver<T, S> {
 
 impl OutputBuffer {
     /// Takes messages from the core, each of them one line, until there is a chunk.
-    fn fill(&mut self, connection: &mut Connection, mailbox: &Mailbox) {
+    fn fill(&mut self, connection: &mut Connection, mailbox: &DriverMailbox) {
         if self.written < self.bytes.len() {
             return;
         }
@@ -323,7 +323,7 @@ impl OutputBuffer {
 // The driver is moved before it is polled and never pinned in place: nothing in it refers to itself.
 impl<T, S> Unpin for Driver<T, S> {}
 
-impl<T: Transport, S: Service> Future for Driver<T, S> {
+impl<T: Transport, S: InboundService> Future for Driver<T, S> {
     type Output = ConnectionEnd;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
@@ -372,7 +372,7 @@ impl<T: Transport, S: Service> Future for Driver<T, S> {
     }
 }
 
-impl<T: Transport, S: Service> MigratableDriver for Driver<T, S> {
+impl<T: Transport, S: InboundService> MigratableDriver for Driver<T, S> {
     fn leave_runtime(&mut self) -> bool {
         self.transport.leave_runtime()
     }

@@ -1,8 +1,8 @@
 //! The engine: a connection, its running handlers and its calls, without a transport.
 //!
 //! The owner of an engine moves the messages. In each turn it has the engine run commands and the timer
-//! ([`Engine::run_commands_and_timer`]), gives received messages to the connection, has the engine process the events that follow
-//! ([`Engine::process_events`]), and takes the messages to send from the connection. The driver in this folder does that for a byte
+//! ([`ConnectionEngine::run_commands_and_timer`]), gives received messages to the connection, has the engine process the events that follow
+//! ([`ConnectionEngine::process_events`]), and takes the messages to send from the connection. The driver in this folder does that for a byte
 //! stream, the drivers in `transport::http` do it for HTTP.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,8 @@ use std::task::Context;
 use steadfast_model::Method;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{
-    CallEnd, CallKey, CloseCause, Connection, Event, Hello, Limits, NotSentReason, Peer, Request, RequestKey,
+    CallEnd, CallKey, CloseCause, Connection, ConnectionEvent, Limits, NotSentReason, PeerInfo, Request, RequestKey,
+    SelfDescription,
 };
 use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
@@ -20,19 +21,19 @@ use steadfast_proto::mutant;
 use tokio::sync::watch;
 
 use super::calls::CallSlot;
-use super::mailbox::{DriverCommand, Mailbox};
+use super::mailbox::{DriverCommand, DriverMailbox};
 use super::notification_handlers::PeerNotification;
-use crate::runtime::handler::execution::Execution;
+use crate::runtime::handler::execution::HandlerExecution;
 use crate::runtime::log::{PeerLogRecord, RateLimitedLog};
 use crate::runtime::{Runtime, Timer};
 
 /// The server or client that a connection belongs to. Called on the driver's thread: must not block and must not run user code.
-pub(crate) trait Service: Send + 'static {
+pub(crate) trait InboundService: Send + 'static {
     /// Starts the handler of a request, or responds at once.
-    fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult;
+    fn start(&mut self, request: Request, mailbox: &Arc<DriverMailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult;
 
     /// The handshake of an older revision has completed.
-    fn on_initialized(&mut self, _peer: &Arc<Peer>) {}
+    fn on_initialized(&mut self, _peer: &Arc<PeerInfo>) {}
 
     /// The peer sent a notification that belongs to no subscription.
     fn on_notification(&mut self, _notification: PeerNotification<'_>) {}
@@ -41,8 +42,8 @@ pub(crate) trait Service: Send + 'static {
     fn on_late_result(
         &mut self,
         _result: String,
-        _peer: &Arc<Peer>,
-        _mailbox: &Arc<Mailbox>,
+        _peer: &Arc<PeerInfo>,
+        _mailbox: &Arc<DriverMailbox>,
         _runtime: &Arc<dyn Runtime>,
     ) {
     }
@@ -54,16 +55,16 @@ pub(crate) trait Service: Send + 'static {
     fn observe_notification(&mut self, _method: Method, _params: &OwnedParams) {}
 }
 
-/// What [`Service::start`] did with a request.
+/// What [`InboundService::start`] did with a request.
 pub(crate) enum DispatchResult {
     /// The request has its response.
     Answered(EncodedResponse),
     /// The handler of the request runs.
-    Running(Arc<Execution>),
+    Running(Arc<HandlerExecution>),
     /// The request is a stream of notifications, which has begun and has to be acknowledged.
     Listening {
         /// Exists as long as the stream.
-        execution: Arc<Execution>,
+        execution: Arc<HandlerExecution>,
         /// The JSON text of the parameters of the acknowledgement.
         acknowledged: Box<str>,
     },
@@ -80,13 +81,13 @@ pub struct ConnectionEnd {
 }
 
 /// A connection with its handlers and calls.
-pub(crate) struct Engine<S> {
+pub(crate) struct ConnectionEngine<S> {
     pub(crate) connection: Connection,
     service: S,
-    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) mailbox: Arc<DriverMailbox>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) timer: Box<dyn Timer>,
-    executions: BTreeMap<RequestKey, Arc<Execution>>,
+    executions: BTreeMap<RequestKey, Arc<HandlerExecution>>,
     calls: BTreeMap<CallKey, Arc<CallSlot>>,
     commands: Vec<DriverCommand>,
     log: RateLimitedLog,
@@ -99,15 +100,15 @@ pub(crate) struct Engine<S> {
     refuses_calls: Option<watch::Sender<bool>>,
 }
 
-impl<S: Service> Engine<S> {
+impl<S: InboundService> ConnectionEngine<S> {
     /// An engine. `service` is called with its mailbox.
     pub(crate) fn new(
-        service: impl FnOnce(&Arc<Mailbox>) -> S,
-        hello: impl Into<Arc<Hello>>,
+        service: impl FnOnce(&Arc<DriverMailbox>) -> S,
+        hello: impl Into<Arc<SelfDescription>>,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
-        let mailbox = Mailbox::new(&limits);
+        let mailbox = DriverMailbox::new(&limits);
         let service = service(&mailbox);
         Self {
             connection: Connection::new(hello, limits),
@@ -209,13 +210,13 @@ impl<S: Service> Engine<S> {
     pub(crate) fn process_events(&mut self) {
         while let Some(event) = self.connection.poll_event() {
             match event {
-                Event::Start(request) => self.start(request),
-                Event::Stop { key, reason } => {
+                ConnectionEvent::Start(request) => self.start(request),
+                ConnectionEvent::Stop { key, reason } => {
                     if let Some(execution) = self.executions.get(&key) {
                         execution.stop(reason);
                     }
                 }
-                Event::CallEnded { call, outcome } => {
+                ConnectionEvent::CallEnded { call, outcome } => {
                     if let Some(ended) = &mut self.ended_calls {
                         ended.push(call);
                     }
@@ -226,14 +227,14 @@ impl<S: Service> Engine<S> {
                         self.deliver_late_result(result);
                     }
                 }
-                Event::LateResult(result) => self.deliver_late_result(result),
-                Event::CallProgress { call, progress } => {
+                ConnectionEvent::LateResult(result) => self.deliver_late_result(result),
+                ConnectionEvent::CallProgress { call, progress } => {
                     let call = self.calls.keys().next().copied().filter(|_| mutant!(CrossProgress)).unwrap_or(call);
                     if let Some(slot) = self.calls.get(&call) {
                         slot.push_progress(progress);
                     }
                 }
-                Event::Notification { call, method, params } => {
+                ConnectionEvent::Notification { call, method, params } => {
                     self.service.observe_notification(method, &params);
                     match call.and_then(|call| self.calls.get(&call)) {
                         Some(slot) => slot.push_notification(method, params),
@@ -246,9 +247,11 @@ impl<S: Service> Engine<S> {
                         }),
                     }
                 }
-                Event::Opened(peer) => self.service.on_initialized(&peer),
-                Event::Warning(warning) => self.log.write(self.runtime.now(), PeerLogRecord::Protocol(warning)),
-                Event::Closed(cause) => {
+                ConnectionEvent::Opened(peer) => self.service.on_initialized(&peer),
+                ConnectionEvent::Warning(warning) => {
+                    self.log.write(self.runtime.now(), PeerLogRecord::Protocol(warning))
+                }
+                ConnectionEvent::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;
                     self.ended = Some(ConnectionEnd { cause, abandoned });
                     self.service.on_closed();
@@ -355,7 +358,7 @@ impl<S: Service> Engine<S> {
     }
 }
 
-impl<S> Engine<S> {
+impl<S> ConnectionEngine<S> {
     /// Closes the mailbox, abandons all handlers and ends all calls: the connection is gone.
     pub(crate) fn abandon_all(&mut self) {
         for execution in std::mem::take(&mut self.executions).into_values() {
@@ -372,7 +375,7 @@ impl<S> Engine<S> {
     }
 }
 
-impl<S> Drop for Engine<S> {
+impl<S> Drop for ConnectionEngine<S> {
     fn drop(&mut self) {
         self.abandon_all();
     }

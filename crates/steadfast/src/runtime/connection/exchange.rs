@@ -12,25 +12,25 @@ use std::task::{Context, Poll};
 use steadfast_proto::envelope::Message;
 use steadfast_proto::mutant;
 
-use super::engine::{Engine, Service};
+use super::engine::{ConnectionEngine, InboundService};
 
 /// One request, until its response.
-pub(crate) struct Exchange<S: Service, G: ExchangeGuard = ()> {
+pub(crate) struct Exchange<S: InboundService, G: ExchangeDropGuard = ()> {
     /// `None` after the response.
-    engine: Option<(Engine<S>, G)>,
+    engine: Option<(ConnectionEngine<S>, G)>,
 }
 
 /// A value that is dropped when all of an exchange has ended, including what goes on after its response.
-pub(crate) trait ExchangeGuard: Send + 'static {
+pub(crate) trait ExchangeDropGuard: Send + 'static {
     /// The drain deadline has passed, and this many executions have not ended.
     fn abandoned(&mut self, _count: usize) {}
 }
 
-impl ExchangeGuard for () {}
+impl ExchangeDropGuard for () {}
 
-impl<S: Service, G: ExchangeGuard> Exchange<S, G> {
+impl<S: InboundService, G: ExchangeDropGuard> Exchange<S, G> {
     /// Starts an exchange with the one message of a new engine.
-    pub(crate) fn begin(mut engine: Engine<S>, message: &[u8], guard: G) -> Self {
+    pub(crate) fn begin(mut engine: ConnectionEngine<S>, message: &[u8], guard: G) -> Self {
         engine.connection.serve_single_request();
         engine.connection.handle_message(engine.runtime.now(), message);
         engine.process_events();
@@ -39,7 +39,7 @@ impl<S: Service, G: ExchangeGuard> Exchange<S, G> {
 
     /// The same for a message that is decoded already.
     #[cfg(feature = "http")]
-    pub(crate) fn begin_decoded(mut engine: Engine<S>, message: Message<'_>, guard: G) -> Self {
+    pub(crate) fn begin_decoded(mut engine: ConnectionEngine<S>, message: Message<'_>, guard: G) -> Self {
         engine.connection.serve_single_request();
         engine.connection.handle_read(engine.runtime.now(), message);
         engine.process_events();
@@ -100,33 +100,33 @@ impl<S: Service, G: ExchangeGuard> Exchange<S, G> {
         engine.process_events();
         if engine.ended().is_none() {
             let runtime = std::sync::Arc::clone(&engine.runtime);
-            runtime.spawn(Box::pin(ExchangeDrain { engine, guard }));
+            runtime.spawn(Box::pin(DrainingExchange { engine, guard }));
         }
     }
 }
 
-impl<S: Service, G: ExchangeGuard> Drop for Exchange<S, G> {
+impl<S: InboundService, G: ExchangeDropGuard> Drop for Exchange<S, G> {
     fn drop(&mut self) {
         if mutant!(IgnoreHangup)
             && let Some((engine, guard)) = self.engine.take()
         {
             let runtime = std::sync::Arc::clone(&engine.runtime);
-            return runtime.spawn(Box::pin(ExchangeDrain { engine, guard }));
+            return runtime.spawn(Box::pin(DrainingExchange { engine, guard }));
         }
         self.finish();
     }
 }
 
 /// Runs what is left of an exchange after its end: shields, cleanups, handlers that have not stopped yet.
-struct ExchangeDrain<S, G> {
-    engine: Engine<S>,
+struct DrainingExchange<S, G> {
+    engine: ConnectionEngine<S>,
     guard: G,
 }
 
 // Nothing in it is pinned in place.
-impl<S, G> Unpin for ExchangeDrain<S, G> {}
+impl<S, G> Unpin for DrainingExchange<S, G> {}
 
-impl<S: Service, G: ExchangeGuard> Future for ExchangeDrain<S, G> {
+impl<S: InboundService, G: ExchangeDropGuard> Future for DrainingExchange<S, G> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -9,12 +9,12 @@ use std::time::Duration;
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallEnd, NotSentReason};
 
-use crate::runtime::{CallOptions, Mailbox, PendingCall, Runtime};
+use crate::runtime::{CallOptions, DriverMailbox, PendingCall, Runtime};
 
 /// Sends a ping at every interval, and completes when a ping timed out: it had no response when the next was due, or could not
 /// even be written because the peer does not read. Peers whose revision has no ping, and peers that have not initialized the
 /// connection, are not pinged.
-pub(crate) async fn ping_timeout(mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>, interval: Duration) {
+pub(crate) async fn ping_timeout(mailbox: Arc<DriverMailbox>, runtime: Arc<dyn Runtime>, interval: Duration) {
     let mut timer = runtime.timer();
     loop {
         timer.reset(Some(runtime.now() + interval));

@@ -6,13 +6,13 @@ use std::task::{Context, Waker};
 
 use serde_json::Value;
 use steadfast_model::{LoggingLevel, Principal, Revision, VendorMethod};
-use steadfast_proto::connection::{Call, CallKey, Limits, Peer, RequestKey};
+use steadfast_proto::connection::{Call, CallKey, Limits, PeerInfo, RequestKey};
 use steadfast_proto::encode::EncodedResponse;
 
 use super::calls::CallSlot;
 use super::notifications::PendingNotifications;
 use crate::runtime::handler::output_budget::OutputBudget;
-use crate::runtime::threads::driver_migration::Callers;
+use crate::runtime::threads::driver_migration::RuntimeCallCounter;
 
 /// A command for the driver.
 pub(crate) enum DriverCommand {
@@ -31,7 +31,7 @@ pub(crate) enum DriverCommand {
     /// Send `initialize` to the server. The slot receives its end.
     Initialize { key: CallKey, call: Call, offered: Revision, slot: Arc<CallSlot> },
     /// The server has shown that it speaks 2026-07-28: use it.
-    OpenStateless(Box<Peer>),
+    OpenStateless(Box<PeerInfo>),
     /// Cancel a call.
     CancelCall(CallKey),
     /// Send all these notifications.
@@ -45,7 +45,7 @@ pub(crate) enum DriverCommand {
 }
 
 /// The mailbox of one driver, and what handlers and callers share with it.
-pub(crate) struct Mailbox {
+pub(crate) struct DriverMailbox {
     state: Mutex<MailboxState>,
     budget: OutputBudget,
     next_call: AtomicU64,
@@ -58,7 +58,7 @@ pub(crate) struct Mailbox {
     /// Buffers of large responses that were written, for reuse.
     spare_buffers: Mutex<Vec<Vec<u8>>>,
     /// Counts calls, to decide on which thread the driver runs.
-    callers: OnceLock<Callers>,
+    callers: OnceLock<RuntimeCallCounter>,
     /// Wakes the driver in one batch with other tasks, if it runs on an HTTP thread.
     #[cfg(feature = "http")]
     wake_batcher: Option<Arc<crate::runtime::threads::http_threads::WakeBatcher>>,
@@ -82,7 +82,7 @@ struct MailboxState {
     closed: bool,
 }
 
-impl Mailbox {
+impl DriverMailbox {
     /// A mailbox for a connection with these limits.
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
@@ -168,13 +168,13 @@ impl Mailbox {
     }
 
     /// Counts calls from now on.
-    pub(crate) fn count_callers(&self, callers: Callers) {
+    pub(crate) fn count_callers(&self, callers: RuntimeCallCounter) {
         // A mailbox has one driver.
         let _ = self.callers.set(callers);
     }
 
     /// The count of calls, if they are counted.
-    pub(crate) fn callers(&self) -> Option<&Callers> {
+    pub(crate) fn callers(&self) -> Option<&RuntimeCallCounter> {
         self.callers.get()
     }
 

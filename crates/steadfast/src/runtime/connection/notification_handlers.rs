@@ -11,10 +11,10 @@ use std::task::Poll;
 
 use steadfast_model::notification::Notification;
 use steadfast_model::{Implementation, Method, Principal, Revision, VendorMethod};
-use steadfast_proto::connection::Peer;
+use steadfast_proto::connection::PeerInfo;
 use steadfast_proto::envelope::OwnedParams;
 
-use super::mailbox::Mailbox;
+use super::mailbox::DriverMailbox;
 use crate::runtime::Runtime;
 use crate::runtime::bounded_queue::LossyChannel;
 use crate::runtime::handler::async_handler::AsyncHandler;
@@ -29,7 +29,7 @@ const MAX_WAITING_BYTES: usize = 4 << 20;
 /// What the handler of a notification of a vendor can know about it: the side that sent it.
 #[derive(Clone, Debug)]
 pub struct NotificationContext {
-    peer: Option<Arc<Peer>>,
+    peer: Option<Arc<PeerInfo>>,
     principal: Option<Principal>,
 }
 
@@ -54,8 +54,8 @@ impl NotificationContext {
 pub(crate) struct PeerNotification<'a> {
     pub(crate) method: Method,
     pub(crate) params: OwnedParams,
-    pub(crate) peer: Option<&'a Arc<Peer>>,
-    pub(crate) mailbox: &'a Arc<Mailbox>,
+    pub(crate) peer: Option<&'a Arc<PeerInfo>>,
+    pub(crate) mailbox: &'a Arc<DriverMailbox>,
     pub(crate) runtime: &'a Arc<dyn Runtime>,
 }
 
@@ -67,18 +67,20 @@ impl PeerNotification<'_> {
 
 type RunningHandler = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-type Handler = Arc<dyn Fn(&str, NotificationContext) -> Result<RunningHandler, serde_json::Error> + Send + Sync>;
+type NotificationHandler =
+    Arc<dyn Fn(&str, NotificationContext) -> Result<RunningHandler, serde_json::Error> + Send + Sync>;
 
 /// The handlers of a server or client, by method.
 #[derive(Clone, Default)]
 pub(crate) struct NotificationHandlers {
-    by_method: BTreeMap<VendorMethod, Handler>,
+    by_method: BTreeMap<VendorMethod, NotificationHandler>,
 }
 
 impl NotificationHandlers {
     pub(crate) fn add<N: Notification>(&mut self, handler: impl AsyncHandler<N::Params, NotificationContext, ()>) {
         let Method::Vendor(method) = N::METHOD else { return };
-        let handler: Handler = Arc::new(move |params, ctx| Ok(Box::pin(handler(serde_json::from_str(params)?, ctx))));
+        let handler: NotificationHandler =
+            Arc::new(move |params, ctx| Ok(Box::pin(handler(serde_json::from_str(params)?, ctx))));
         self.by_method.insert(method, handler);
     }
 
@@ -111,12 +113,12 @@ impl std::fmt::Debug for NotificationHandlers {
     }
 }
 
-type Waiting = LossyChannel<(VendorMethod, OwnedParams, NotificationContext)>;
+type VendorNotificationChannel = LossyChannel<(VendorMethod, OwnedParams, NotificationContext)>;
 
 /// The notifications of one connection that wait for their handlers. Dropping it ends the task that runs them.
 #[derive(Default)]
 pub(crate) struct IncomingNotificationQueue {
-    waiting: Option<Arc<Waiting>>,
+    waiting: Option<Arc<VendorNotificationChannel>>,
 }
 
 impl IncomingNotificationQueue {
@@ -125,7 +127,7 @@ impl IncomingNotificationQueue {
         let Method::Vendor(method) = notification.method else { return };
         let context = notification.context();
         let waiting = self.waiting.get_or_insert_with(|| {
-            let waiting = Arc::new(Waiting::new(MAX_WAITING, MAX_WAITING_BYTES));
+            let waiting = Arc::new(VendorNotificationChannel::new(MAX_WAITING, MAX_WAITING_BYTES));
             let runtime = Arc::clone(notification.runtime);
             notification.runtime.spawn(Box::pin(run(runtime, Arc::clone(&waiting), handlers.clone())));
             waiting
@@ -152,7 +154,7 @@ impl Drop for IncomingNotificationQueue {
 
 /// Runs the handlers of one connection, one after the other, until the queue is stopped. Yields between two of them: a peer that
 /// sends many must not keep a worker to itself.
-async fn run(runtime: Arc<dyn Runtime>, waiting: Arc<Waiting>, handlers: NotificationHandlers) {
+async fn run(runtime: Arc<dyn Runtime>, waiting: Arc<VendorNotificationChannel>, handlers: NotificationHandlers) {
     while let Some((method, params, sender)) = std::future::poll_fn(|cx| waiting.poll(cx)).await {
         let mut running = pin!(handlers.handle(&*runtime, method, params.text(), sender));
         std::future::poll_fn(|cx| {

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use steadfast_model::Method;
 use steadfast_proto::connection::{Connection, RequestKey};
 
-use super::mailbox::{DriverCommand, Mailbox};
+use super::mailbox::{DriverCommand, DriverMailbox};
 
 /// Notifications that wait to be sent on one connection.
 pub(crate) struct PendingNotifications {
-    mailbox: Weak<Mailbox>,
+    mailbox: Weak<DriverMailbox>,
     /// The request on whose stream they are sent, if there is one.
     request: Option<RequestKey>,
-    state: Mutex<NotificationState>,
+    state: Mutex<PendingNotificationsState>,
 }
 
 #[derive(Default)]
-struct NotificationState {
+struct PendingNotificationsState {
     /// Nothing is sent before the acknowledgement of the stream.
     awaits_acknowledgement: bool,
     /// The parameters of the acknowledgement.
@@ -31,13 +31,16 @@ type NotificationKey = (Method, Option<Box<str>>);
 
 impl PendingNotifications {
     /// For a connection, or for the stream of one of its requests.
-    pub(crate) fn new(mailbox: &Arc<Mailbox>, request: Option<RequestKey>) -> Arc<Self> {
+    pub(crate) fn new(mailbox: &Arc<DriverMailbox>, request: Option<RequestKey>) -> Arc<Self> {
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request, state: Mutex::default() })
     }
 
     /// For a stream that will be acknowledged. Notifications are sent after the acknowledgement.
-    pub(crate) fn before_acknowledgement(mailbox: &Arc<Mailbox>, request: RequestKey) -> Arc<Self> {
-        let state = Mutex::new(NotificationState { awaits_acknowledgement: true, ..NotificationState::default() });
+    pub(crate) fn before_acknowledgement(mailbox: &Arc<DriverMailbox>, request: RequestKey) -> Arc<Self> {
+        let state = Mutex::new(PendingNotificationsState {
+            awaits_acknowledgement: true,
+            ..PendingNotificationsState::default()
+        });
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request: Some(request), state })
     }
 
@@ -97,7 +100,7 @@ impl PendingNotifications {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, NotificationState> {
+    fn lock(&self) -> MutexGuard<'_, PendingNotificationsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

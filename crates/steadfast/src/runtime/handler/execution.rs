@@ -15,26 +15,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use steadfast_model::{Principal, RequestId};
-use steadfast_proto::connection::{CancelReason, Peer, ProgressReport, Request, RequestKey};
+use steadfast_proto::connection::{CancelReason, PeerInfo, ProgressReport, Request, RequestKey};
 
-use super::input_rounds::InputRounds;
-use crate::runtime::connection::mailbox::{DriverCommand, Mailbox};
+use super::input_rounds::HandlerInputs;
+use crate::runtime::connection::mailbox::{DriverCommand, DriverMailbox};
 use crate::runtime::{Runtime, RuntimeTask};
 
 /// At most this many log messages of one request wait in the mailbox. More are dropped.
 const MAX_QUEUED_LOGS: usize = 64;
 
-pub(crate) struct Execution {
+pub(crate) struct HandlerExecution {
     pub(crate) key: RequestKey,
     pub(crate) id: RequestId,
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) peer: Arc<PeerInfo>,
     /// The authenticated sender of the request, if the transport knows it.
     pub(crate) principal: Option<Principal>,
-    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) mailbox: Arc<DriverMailbox>,
     pub(crate) runtime: Arc<dyn Runtime>,
     wants_progress: bool,
     /// The input that the handler requests from its client, for clients that supply it by retrying the request.
-    input_rounds: Option<Box<InputRounds>>,
+    input_rounds: Option<Box<HandlerInputs>>,
     /// Zero while the execution runs, then the code of the reason to stop.
     stop_code: AtomicU8,
     state: Mutex<ExecutionState>,
@@ -44,7 +44,7 @@ pub(crate) struct Execution {
 struct ExecutionState {
     /// Woken at the next change: the handler task, and shields.
     watchers: Vec<Waker>,
-    /// Woken when the execution has to stop, a slot for each [`StopFuture`] that was polled.
+    /// Woken when the execution has to stop, a slot for each [`ExecutionStopFuture`] that was polled.
     stop_wakers: Vec<Option<Waker>>,
     /// The slots in `stop_wakers` whose future was dropped.
     free_stop_slots: Vec<usize>,
@@ -58,17 +58,17 @@ struct ExecutionState {
     queued_logs: usize,
 }
 
-impl Execution {
-    pub(crate) fn new(request: &Request, mailbox: Arc<Mailbox>, runtime: Arc<dyn Runtime>) -> Arc<Self> {
+impl HandlerExecution {
+    pub(crate) fn new(request: &Request, mailbox: Arc<DriverMailbox>, runtime: Arc<dyn Runtime>) -> Arc<Self> {
         Self::with_input_rounds(request, mailbox, runtime, None)
     }
 
     /// An execution whose handler may request input that the client supplies by retrying the request.
     pub(crate) fn with_input_rounds(
         request: &Request,
-        mailbox: Arc<Mailbox>,
+        mailbox: Arc<DriverMailbox>,
         runtime: Arc<dyn Runtime>,
-        input_rounds: Option<Box<InputRounds>>,
+        input_rounds: Option<Box<HandlerInputs>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             key: request.key,
@@ -85,7 +85,7 @@ impl Execution {
     }
 
     /// The input rounds of the request; `None` where clients do not supply input by retrying.
-    pub(crate) fn input_rounds(&self) -> Option<&InputRounds> {
+    pub(crate) fn input_rounds(&self) -> Option<&HandlerInputs> {
         self.input_rounds.as_deref()
     }
 
@@ -151,8 +151,8 @@ impl Execution {
 
     /// Completes with the reason when the execution has to stop.
     #[cfg(feature = "server")]
-    pub(crate) fn stopped(&self) -> StopFuture<'_> {
-        StopFuture { execution: self, slot: None }
+    pub(crate) fn stopped(&self) -> ExecutionStopFuture<'_> {
+        ExecutionStopFuture { execution: self, slot: None }
     }
 
     /// Adds a cleanup that runs if the execution is stopped.
@@ -244,13 +244,13 @@ impl Execution {
 /// Waits until an execution has to stop. User code may have any number of these, one after the other or at once, so each has a
 /// slot for its waker and frees it when it is dropped.
 #[cfg(feature = "server")]
-pub(crate) struct StopFuture<'a> {
-    execution: &'a Execution,
+pub(crate) struct ExecutionStopFuture<'a> {
+    execution: &'a HandlerExecution,
     slot: Option<usize>,
 }
 
 #[cfg(feature = "server")]
-impl Future for StopFuture<'_> {
+impl Future for ExecutionStopFuture<'_> {
     type Output = CancelReason;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<CancelReason> {
@@ -271,7 +271,7 @@ impl Future for StopFuture<'_> {
 }
 
 #[cfg(feature = "server")]
-impl Drop for StopFuture<'_> {
+impl Drop for ExecutionStopFuture<'_> {
     fn drop(&mut self) {
         let Some(slot) = self.slot else { return };
         let mut state = self.execution.lock();
@@ -283,7 +283,7 @@ impl Drop for StopFuture<'_> {
 }
 
 /// Counts a shield as running until it is dropped.
-pub(crate) struct ShieldGuard(Arc<Execution>);
+pub(crate) struct ShieldGuard(Arc<HandlerExecution>);
 
 impl Drop for ShieldGuard {
     fn drop(&mut self) {

@@ -21,9 +21,9 @@ use steadfast_proto::encode::EncodedResponse;
 use crate::error::{Error, Outcome};
 
 /// The input requests and input responses of one request.
-pub(crate) struct InputRounds {
+pub(crate) struct HandlerInputs {
     store: Box<dyn RoundStore>,
-    state: Mutex<InputState>,
+    state: Mutex<HandlerInputState>,
 }
 
 /// Carries the state of one round to the next.
@@ -45,7 +45,7 @@ pub(crate) trait RoundStore: Send + Sync {
 pub(crate) struct RoundState {
     /// The input requests that have a response, by key.
     #[serde(default, rename = "a")]
-    answered: BTreeMap<String, RecordedResponse>,
+    answered: BTreeMap<String, InputResponseRecord>,
     /// The digests of the input requests of the last round, which had no response then, by key.
     #[serde(default, rename = "w")]
     waiting: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ pub(crate) struct RoundState {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct RecordedResponse {
+struct InputResponseRecord {
     /// Of the input request.
     #[serde(rename = "d")]
     digest: String,
@@ -64,7 +64,7 @@ struct RecordedResponse {
 }
 
 #[derive(Default)]
-struct InputState {
+struct HandlerInputState {
     rounds: RoundState,
     /// The request came with the state of earlier rounds: then a response counts only if its input was requested there.
     resumed: bool,
@@ -74,7 +74,7 @@ struct InputState {
     used_keys: BTreeSet<String>,
     /// How many input requests of this run had no key of their own.
     unnamed: usize,
-    pending: Vec<PendingInput>,
+    pending: Vec<PendingInputRequest>,
     /// The handler is being polled.
     in_poll: bool,
     /// The waker of the handler task, for input requests outside of the handler's poll.
@@ -86,7 +86,7 @@ struct InputState {
 }
 
 /// An input request without a response.
-struct PendingInput {
+struct PendingInputRequest {
     key: String,
     request: InputRequest,
     digest: String,
@@ -103,7 +103,7 @@ pub(crate) enum InputRequestStatus {
 }
 
 /// Called by the code that requests input.
-impl InputRounds {
+impl HandlerInputs {
     pub(crate) fn new(store: Box<dyn RoundStore>) -> Self {
         Self { store, state: Mutex::default() }
     }
@@ -133,7 +133,12 @@ impl InputRounds {
         if state.blocking {
             return Err(Error::usage("a plain `fn` cannot wait for the client: make it an `async fn`"));
         }
-        state.pending.push(PendingInput { key: key.clone(), request: request.clone(), digest, waker: waker.clone() });
+        state.pending.push(PendingInputRequest {
+            key: key.clone(),
+            request: request.clone(),
+            digest,
+            waker: waker.clone(),
+        });
         let task = if state.in_poll { None } else { state.task.take() };
         drop(state);
         if let Some(task) = task {
@@ -177,7 +182,7 @@ impl InputRounds {
 }
 
 /// Called by the handler task.
-impl InputRounds {
+impl HandlerInputs {
     /// Reads what came with the request, before the handler runs.
     pub(crate) fn open(&self) -> Result<(), ErrorObject> {
         let (rounds, responses) = self.store.open()?;
@@ -187,7 +192,7 @@ impl InputRounds {
         Ok(())
     }
 
-    /// What [`InputRounds::open`] read and the handler has not used yet: the state of earlier rounds, and the input responses.
+    /// What [`HandlerInputs::open`] read and the handler has not used yet: the state of earlier rounds, and the input responses.
     #[cfg(feature = "server")]
     pub(crate) fn opened(&self) -> (RoundState, JsonObject) {
         let state = self.lock();
@@ -229,7 +234,7 @@ impl InputRounds {
         drop(state);
         rounds.waiting.clear();
         let mut requests = InputRequests::new();
-        for PendingInput { key, request, digest, waker } in pending {
+        for PendingInputRequest { key, request, digest, waker } in pending {
             // Inserted one by one: `collect` would bring the code of a sort along.
             rounds.waiting.insert(key.clone(), digest);
             requests.insert(key, request);
@@ -250,12 +255,12 @@ impl InputRounds {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, InputState> {
+    fn lock(&self) -> MutexGuard<'_, HandlerInputState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl InputState {
+impl HandlerInputState {
     fn next_key(&mut self, kind: &str) -> String {
         self.unnamed += 1;
         format!("{kind}-{}", self.unnamed)
@@ -278,7 +283,7 @@ impl InputState {
             return Ok(Some(answered.value.clone()));
         }
         let Some(value) = self.responses.shift_remove(key).filter(|value| !value.is_null()) else { return Ok(None) };
-        let answered = RecordedResponse { digest: digest.to_owned(), value: value.clone() };
+        let answered = InputResponseRecord { digest: digest.to_owned(), value: value.clone() };
         self.rounds.answered.insert(key.to_owned(), answered);
         Ok(Some(value))
     }
@@ -319,9 +324,9 @@ mod tests {
         }
     }
 
-    fn round(state: RoundState, responses: Value) -> InputRounds {
+    fn round(state: RoundState, responses: Value) -> HandlerInputs {
         let responses = responses.as_object().cloned().unwrap_or_default();
-        let input_rounds = InputRounds::new(Box::new(FixedStore { state, responses }));
+        let input_rounds = HandlerInputs::new(Box::new(FixedStore { state, responses }));
         input_rounds.open().unwrap();
         input_rounds
     }
@@ -330,7 +335,7 @@ mod tests {
         InputRequest::Elicit(ElicitParams::form(message, FormSchema::new()))
     }
 
-    fn ask(input_rounds: &InputRounds, key: Option<&str>, message: &str) -> Result<InputRequestStatus, Error> {
+    fn ask(input_rounds: &HandlerInputs, key: Option<&str>, message: &str) -> Result<InputRequestStatus, Error> {
         input_rounds.ask(key, "elicit", &elicitation(message), Waker::noop())
     }
 
@@ -339,7 +344,7 @@ mod tests {
     }
 
     /// The state with which the next round starts.
-    fn state_after(input_rounds: &InputRounds) -> RoundState {
+    fn state_after(input_rounds: &HandlerInputs) -> RoundState {
         let mut state = input_rounds.lock().rounds.clone();
         state.waiting =
             input_rounds.lock().pending.iter().map(|pending| (pending.key.clone(), pending.digest.clone())).collect();

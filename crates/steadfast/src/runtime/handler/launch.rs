@@ -4,20 +4,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::execution::Execution;
-use super::output_budget::BudgetUse;
-use super::prepared::EncodeOutput;
+use super::execution::HandlerExecution;
+use super::output_budget::BudgetWaitReason;
+use super::prepared::OutputEncoder;
 use super::task::{HandlerStage, HandlerTask};
 
 /// A handler that can be started.
-pub(crate) enum Job<T> {
+pub(crate) enum HandlerJob<T> {
     /// To be polled on the workers.
     Future(Pin<Box<dyn Future<Output = T> + Send>>),
     /// To be called on a thread that it may block.
     Blocking(Box<dyn FnOnce() -> T + Send>),
 }
 
-impl<T> Job<T> {
+impl<T> HandlerJob<T> {
     /// Runs the handler here, without a request: for tests of a handler.
     #[cfg(feature = "server")]
     pub(crate) async fn run(self) -> T {
@@ -30,37 +30,40 @@ impl<T> Job<T> {
 
 /// Starts a handler in a task of its own; `encoder` turns its return value into a response. A handler is dropped as soon as it
 /// is cancelled, unless `grace` is set: then it is cooperative, and is dropped only if it still runs after that time.
-pub(super) fn launch<E: EncodeOutput>(
-    execution: Arc<Execution>,
-    job: Job<E::Output>,
+pub(super) fn launch<E: OutputEncoder>(
+    execution: Arc<HandlerExecution>,
+    job: HandlerJob<E::Output>,
     encoder: E,
     grace: Option<Duration>,
 ) {
     match job {
         // A plain function needs no worker, unless it has to wait for something.
-        Job::Blocking(function) => launch_blocking(execution, function, encoder),
-        Job::Future(_) => HandlerTask::new(execution, HandlerStage::WaitingForBudget(job), encoder, grace).spawn(),
+        HandlerJob::Blocking(function) => launch_blocking(execution, function, encoder),
+        HandlerJob::Future(_) => {
+            HandlerTask::new(execution, HandlerStage::WaitingForBudget(job), encoder, grace).spawn()
+        }
     }
 }
 
 /// Runs a plain function on a thread that it may block.
-pub(super) fn launch_blocking<E: EncodeOutput>(
-    execution: Arc<Execution>,
+pub(super) fn launch_blocking<E: OutputEncoder>(
+    execution: Arc<HandlerExecution>,
     function: Box<dyn FnOnce() -> E::Output + Send>,
     encoder: E,
 ) {
     let runtime = Arc::clone(&execution.runtime);
     // If no thread can be started the task is dropped without having run, and its destructor ends the request.
-    let task = HandlerTask::new(execution, HandlerStage::WaitingForBudget(Job::Blocking(function)), encoder, None);
+    let task =
+        HandlerTask::new(execution, HandlerStage::WaitingForBudget(HandlerJob::Blocking(function)), encoder, None);
     runtime.spawn_thread(Box::new(move || run_blocking(task)));
 }
 
 /// Runs as much of the task as needs no waiting. The rest is spawned on the workers.
-fn run_blocking<E: EncodeOutput>(mut task: HandlerTask<E>) {
-    let ready =
-        task.execution.stop_reason().is_none() && task.execution.mailbox.budget().has_capacity_to(BudgetUse::Start);
+fn run_blocking<E: OutputEncoder>(mut task: HandlerTask<E>) {
+    let ready = task.execution.stop_reason().is_none()
+        && task.execution.mailbox.budget().has_capacity_to(BudgetWaitReason::Start);
     if let (HandlerStage::WaitingForBudget(_), true) = (&task.stage, ready)
-        && let HandlerStage::WaitingForBudget(Job::Blocking(function)) =
+        && let HandlerStage::WaitingForBudget(HandlerJob::Blocking(function)) =
             std::mem::replace(&mut task.stage, HandlerStage::CleaningUp(None))
     {
         task.stage = task.call_blocking(function);

@@ -26,14 +26,14 @@ pub(crate) struct OutputBudget {
     parked: AtomicUsize,
     /// The connection is closed: nothing is written any more, and nothing waits.
     closed: AtomicBool,
-    queue: Mutex<BudgetQueue>,
+    queue: Mutex<BudgetWaitQueue>,
     /// Whether handlers wait to start, so that the queue need not be locked to find out.
     starts_wait: AtomicBool,
 }
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum BudgetUse {
+pub(crate) enum BudgetWaitReason {
     /// To post a parked response.
     Respond,
     /// To start a handler.
@@ -41,16 +41,16 @@ pub(crate) enum BudgetUse {
 }
 
 #[derive(Default)]
-struct BudgetQueue {
+struct BudgetWaitQueue {
     /// The wakers of tasks that wait for capacity: parked responses first, then handlers, each from the oldest to the newest.
-    waiting: BTreeMap<(BudgetUse, u64), Waker>,
+    waiting: BTreeMap<(BudgetWaitReason, u64), Waker>,
     next: u64,
 }
 
 /// The position of a task in the queue. A task that stops waiting has to [leave](OutputBudget::leave_queue), or its waker would
 /// stay there.
 #[derive(Debug, Default)]
-pub(crate) struct BudgetQueueEntry(Option<(BudgetUse, u64)>);
+pub(crate) struct BudgetQueueEntry(Option<(BudgetWaitReason, u64)>);
 
 impl OutputBudget {
     pub(crate) fn new(limit: usize, parked_limit: usize) -> Self {
@@ -67,7 +67,12 @@ impl OutputBudget {
     }
 
     /// Ready when there is capacity for this use. Otherwise the task is queued, and is woken when capacity is freed.
-    pub(crate) fn poll(&self, wanted: BudgetUse, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(
+        &self,
+        wanted: BudgetWaitReason,
+        entry: &mut BudgetQueueEntry,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
         if !self.has_capacity_to(wanted) {
             self.enqueue(wanted, entry, cx);
             // Capacity may have been freed before the waker was in the queue.
@@ -76,7 +81,7 @@ impl OutputBudget {
             }
         }
         self.leave_queue(entry);
-        if wanted == BudgetUse::Start && self.starts_wait.load(Ordering::SeqCst) {
+        if wanted == BudgetWaitReason::Start && self.starts_wait.load(Ordering::SeqCst) {
             // Each handler that starts wakes the next one, which sees whether there is capacity left.
             self.wake_waiting(1);
         }
@@ -84,7 +89,7 @@ impl OutputBudget {
     }
 
     /// Puts a task into the queue, or updates its waker there.
-    fn enqueue(&self, wanted: BudgetUse, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
+    fn enqueue(&self, wanted: BudgetWaitReason, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
         let mut queue = self.queue();
         let number = entry.0.map_or(queue.next, |(_, number)| number);
         queue.next = queue.next.max(number + 1);
@@ -140,7 +145,7 @@ impl OutputBudget {
 
     /// Wakes up to so many tasks for which there is capacity. Returns whether more of them are left.
     fn wake_waiting(&self, most: usize) -> bool {
-        if !self.has_capacity_to(BudgetUse::Respond) {
+        if !self.has_capacity_to(BudgetWaitReason::Respond) {
             return false;
         }
         let mut queue = self.queue();
@@ -156,7 +161,7 @@ impl OutputBudget {
     }
 
     /// Whether there is capacity for the first task of the queue.
-    fn next_is_waiting(&self, queue: &BudgetQueue) -> bool {
+    fn next_is_waiting(&self, queue: &BudgetWaitQueue) -> bool {
         queue.waiting.first_key_value().is_some_and(|((wanted, _), _)| self.has_capacity_to(*wanted))
     }
 
@@ -170,22 +175,22 @@ impl OutputBudget {
         woken.into_values().for_each(Waker::wake);
     }
 
-    pub(crate) fn has_capacity_to(&self, wanted: BudgetUse) -> bool {
+    pub(crate) fn has_capacity_to(&self, wanted: BudgetWaitReason) -> bool {
         let unwritten = self.held.load(Ordering::SeqCst).saturating_add(self.posted.load(Ordering::SeqCst));
         let parked = match wanted {
-            BudgetUse::Start => self.parked.load(Ordering::SeqCst),
-            BudgetUse::Respond => 0,
+            BudgetWaitReason::Start => self.parked.load(Ordering::SeqCst),
+            BudgetWaitReason::Respond => 0,
         };
         unwritten.saturating_add(parked) < self.limit || self.closed.load(Ordering::SeqCst)
     }
 
-    fn note_waiting_starts(&self, queue: &BudgetQueue) {
+    fn note_waiting_starts(&self, queue: &BudgetWaitQueue) {
         // They are at the end.
-        let starts = queue.waiting.last_key_value().is_some_and(|((wanted, _), _)| *wanted == BudgetUse::Start);
+        let starts = queue.waiting.last_key_value().is_some_and(|((wanted, _), _)| *wanted == BudgetWaitReason::Start);
         self.starts_wait.store(starts, Ordering::SeqCst);
     }
 
-    fn queue(&self) -> MutexGuard<'_, BudgetQueue> {
+    fn queue(&self) -> MutexGuard<'_, BudgetWaitQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -207,7 +212,10 @@ mod tests {
             });
             while !driver.is_finished() {
                 let mut entry = BudgetQueueEntry::default();
-                if budget.poll(BudgetUse::Start, &mut entry, &mut Context::from_waker(Waker::noop())).is_pending() {
+                if budget
+                    .poll(BudgetWaitReason::Start, &mut entry, &mut Context::from_waker(Waker::noop()))
+                    .is_pending()
+                {
                     pending += 1;
                     assert!(entry.0.is_some(), "pending, but not in the queue: nothing would wake the task");
                 }
@@ -217,7 +225,7 @@ mod tests {
         assert!(pending > 0);
     }
 
-    fn wait(budget: &OutputBudget, wanted: BudgetUse, entry: &mut BudgetQueueEntry) -> bool {
+    fn wait(budget: &OutputBudget, wanted: BudgetWaitReason, entry: &mut BudgetQueueEntry) -> bool {
         budget.poll(wanted, entry, &mut Context::from_waker(Waker::noop())).is_ready()
     }
 
@@ -229,12 +237,15 @@ mod tests {
         budget.set_held(100);
         assert!(budget.park(80));
         let (mut response, mut start) = (BudgetQueueEntry::default(), BudgetQueueEntry::default());
-        assert!(!wait(&budget, BudgetUse::Start, &mut start) && !wait(&budget, BudgetUse::Respond, &mut response));
+        assert!(
+            !wait(&budget, BudgetWaitReason::Start, &mut start)
+                && !wait(&budget, BudgetWaitReason::Respond, &mut response)
+        );
         budget.set_held(30);
-        assert!(!wait(&budget, BudgetUse::Start, &mut start));
-        assert!(wait(&budget, BudgetUse::Respond, &mut response));
+        assert!(!wait(&budget, BudgetWaitReason::Start, &mut start));
+        assert!(wait(&budget, BudgetWaitReason::Respond, &mut response));
         budget.unpark(80);
-        assert!(wait(&budget, BudgetUse::Start, &mut start));
+        assert!(wait(&budget, BudgetWaitReason::Start, &mut start));
     }
 
     /// Counts how often it is woken.
@@ -256,11 +267,11 @@ mod tests {
         let mut entries = [(); 2].map(|()| BudgetQueueEntry::default());
         for (wakes, entry) in wakes.iter().zip(&mut entries) {
             let waker = Waker::from(std::sync::Arc::clone(wakes));
-            assert!(budget.poll(BudgetUse::Start, entry, &mut Context::from_waker(&waker)).is_pending());
+            assert!(budget.poll(BudgetWaitReason::Start, entry, &mut Context::from_waker(&waker)).is_pending());
         }
         budget.unpark(80);
         assert_eq!([1, 0], [0, 1].map(|index: usize| wakes[index].0.load(Ordering::SeqCst)));
-        assert!(wait(&budget, BudgetUse::Start, &mut entries[0]));
+        assert!(wait(&budget, BudgetWaitReason::Start, &mut entries[0]));
         assert_eq!(wakes[1].0.load(Ordering::SeqCst), 1);
     }
 
@@ -270,7 +281,7 @@ mod tests {
         budget.set_held(100);
         assert!(budget.park(80));
         budget.release_all();
-        assert!(wait(&budget, BudgetUse::Start, &mut BudgetQueueEntry::default()));
-        assert!(wait(&budget, BudgetUse::Respond, &mut BudgetQueueEntry::default()));
+        assert!(wait(&budget, BudgetWaitReason::Start, &mut BudgetQueueEntry::default()));
+        assert!(wait(&budget, BudgetWaitReason::Respond, &mut BudgetQueueEntry::default()));
     }
 }

@@ -6,32 +6,32 @@ use std::time::Duration;
 use steadfast_model::wire;
 use steadfast_proto::encode::EncodedResponse;
 
-use super::execution::Execution;
-use super::launch::{Job, launch};
+use super::execution::HandlerExecution;
+use super::launch::{HandlerJob, launch};
 use crate::error::Error;
 use crate::runtime::DispatchResult;
 
 /// Encodes what the handlers of one side return: those of a server, or those of a client. Each side has one type for all of its
 /// handlers, so that the task around them is compiled once.
-pub(crate) trait EncodeOutput: Send + 'static {
+pub(crate) trait OutputEncoder: Send + 'static {
     /// What the handlers return.
     type Output: Send + 'static;
 
     /// Writes it as the response. Called where the handler ran.
-    fn encode(self, output: Self::Output, execution: &Execution) -> EncodedResponse;
+    fn encode(self, output: Self::Output, execution: &HandlerExecution) -> EncodedResponse;
 }
 
 /// A handler with what its task needs: ready to be launched. No user code has run so far.
-pub(crate) struct PreparedHandler<E: EncodeOutput> {
-    execution: Arc<Execution>,
-    job: Job<E::Output>,
+pub(crate) struct PreparedHandler<E: OutputEncoder> {
+    execution: Arc<HandlerExecution>,
+    job: HandlerJob<E::Output>,
     encoder: E,
     grace: Option<Duration>,
     acknowledgement: Option<Box<str>>,
 }
 
-impl<E: EncodeOutput> PreparedHandler<E> {
-    pub(crate) fn new(execution: Arc<Execution>, job: Job<E::Output>, encoder: E) -> Self {
+impl<E: OutputEncoder> PreparedHandler<E> {
+    pub(crate) fn new(execution: Arc<HandlerExecution>, job: HandlerJob<E::Output>, encoder: E) -> Self {
         Self { execution, job, encoder, grace: None, acknowledgement: None }
     }
 
@@ -62,7 +62,7 @@ impl<E: EncodeOutput> PreparedHandler<E> {
 pub(crate) type EncodedResult = Result<Vec<u8>, Error>;
 
 /// The response with such a result.
-pub(crate) fn response_of(encoded: EncodedResult, execution: &Execution) -> EncodedResponse {
+pub(crate) fn response_of(encoded: EncodedResult, execution: &HandlerExecution) -> EncodedResponse {
     match encoded {
         Ok(bytes) => EncodedResponse::result(&execution.id, |out| {
             out.extend_from_slice(&bytes);

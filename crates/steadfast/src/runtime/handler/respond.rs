@@ -8,9 +8,9 @@ use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::mutant;
 
 use super::catch_panic::{call_catching_panics, drop_catching_panics};
-use super::execution::Execution;
-use super::output_budget::BudgetUse;
-use super::prepared::EncodeOutput;
+use super::execution::HandlerExecution;
+use super::output_budget::BudgetWaitReason;
+use super::prepared::OutputEncoder;
 use super::task::{HandlerStage, HandlerTask};
 use crate::runtime::connection::mailbox::DriverCommand;
 
@@ -18,7 +18,7 @@ use crate::runtime::connection::mailbox::DriverCommand;
 pub(super) struct ParkedResponse {
     pub(super) response: Option<EncodedResponse>,
     bytes: usize,
-    execution: Arc<Execution>,
+    execution: Arc<HandlerExecution>,
 }
 
 impl Drop for ParkedResponse {
@@ -27,7 +27,7 @@ impl Drop for ParkedResponse {
     }
 }
 
-impl<E: EncodeOutput> HandlerTask<E> {
+impl<E: OutputEncoder> HandlerTask<E> {
     /// Encodes what the handler returned, on the thread on which the handler ran.
     pub(super) fn respond(&mut self, output: E::Output) -> HandlerStage<E::Output> {
         let execution = &self.execution;
@@ -45,7 +45,7 @@ impl<E: EncodeOutput> HandlerTask<E> {
     /// Posts a response, now or when the output budget has capacity.
     pub(super) fn deliver(&mut self, response: EncodedResponse) -> HandlerStage<E::Output> {
         let execution = &self.execution;
-        if execution.mailbox.budget().has_capacity_to(BudgetUse::Respond) {
+        if execution.mailbox.budget().has_capacity_to(BudgetWaitReason::Respond) {
             execution.drop_cleanups();
             return post_response(execution, response);
         }
@@ -74,7 +74,7 @@ impl<E: EncodeOutput> HandlerTask<E> {
 }
 
 /// Posts the response. If nothing else is left of the execution, the same command ends it.
-pub(super) fn post_response<T>(execution: &Arc<Execution>, response: EncodedResponse) -> HandlerStage<T> {
+pub(super) fn post_response<T>(execution: &Arc<HandlerExecution>, response: EncodedResponse) -> HandlerStage<T> {
     if !execution.try_end() {
         post(execution, DriverCommand::Respond { key: execution.key, response });
         return HandlerStage::CleaningUp(None);
@@ -83,13 +83,13 @@ pub(super) fn post_response<T>(execution: &Arc<Execution>, response: EncodedResp
     HandlerStage::Done
 }
 
-pub(super) fn post(execution: &Execution, command: DriverCommand) {
+pub(super) fn post(execution: &HandlerExecution, command: DriverCommand) {
     // If the connection is closed, there is nothing left to do.
     let _ = execution.mailbox.post(command);
 }
 
 /// The message of a panic may contain secrets, so the peer learns only that there was one.
-fn panic_response(execution: &Execution) -> EncodedResponse {
+fn panic_response(execution: &HandlerExecution) -> EncodedResponse {
     let log = || tracing::error!(request = %execution.id, "handler panicked; its request gets an internal error");
     // A log subscriber that panics in its turn must not prevent the response.
     let _ = call_catching_panics(log);

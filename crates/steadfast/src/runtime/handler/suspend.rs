@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use super::input_rounds::InputRounds;
+use super::input_rounds::HandlerInputs;
 use crate::runtime::{Runtime, Timer};
 
 /// A handler with input requests is suspended if nothing wakes it for this long.
@@ -31,16 +31,16 @@ pub(crate) enum HandlerPoll<T> {
 /// Detects that a handler can be suspended. Both fields are set while there are input requests and something else holds the
 /// handler's waker.
 #[derive(Default)]
-pub(crate) struct SuspendDetector {
-    probe: Option<Arc<CountingWaker>>,
+pub(crate) struct HandlerSuspendDetector {
+    probe: Option<Arc<ProbeWaker>>,
     timer: Option<Box<dyn Timer>>,
 }
 
-impl SuspendDetector {
+impl HandlerSuspendDetector {
     /// Polls a handler that may request input. `poll` is the poll itself.
     pub(crate) fn poll<T, E>(
         &mut self,
-        input_rounds: &InputRounds,
+        input_rounds: &HandlerInputs,
         runtime: &dyn Runtime,
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Result<Poll<T>, E>,
@@ -67,12 +67,12 @@ impl SuspendDetector {
 
     fn poll_with_probe<T, E>(
         &mut self,
-        input_rounds: &InputRounds,
+        input_rounds: &HandlerInputs,
         runtime: &dyn Runtime,
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Result<Poll<T>, E>,
     ) -> Result<HandlerPoll<T>, E> {
-        let probe = CountingWaker::new(cx.waker());
+        let probe = ProbeWaker::new(cx.waker());
         let waker = Waker::from(Arc::clone(&probe));
         if let Poll::Ready(value) = poll(&mut Context::from_waker(&waker))? {
             return Ok(HandlerPoll::Ready(value));
@@ -95,12 +95,12 @@ impl SuspendDetector {
 }
 
 /// A waker that records whether it was woken, and whose clones can be counted.
-struct CountingWaker {
+struct ProbeWaker {
     woken: AtomicBool,
     inner: Mutex<Waker>,
 }
 
-impl CountingWaker {
+impl ProbeWaker {
     fn new(inner: &Waker) -> Arc<Self> {
         Arc::new(Self { woken: AtomicBool::new(false), inner: Mutex::new(inner.clone()) })
     }
@@ -122,7 +122,7 @@ impl CountingWaker {
     }
 }
 
-impl Wake for CountingWaker {
+impl Wake for ProbeWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -22,18 +22,18 @@ use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::mutant;
 
 use super::catch_panic::{Panic, call_catching_panics, drop_catching_panics, poll_catching_panics};
-use super::execution::Execution;
-use super::input_rounds::InputRounds;
-use super::launch::{Job, launch_blocking};
-use super::output_budget::{BudgetQueueEntry, BudgetUse};
-use super::prepared::EncodeOutput;
+use super::execution::HandlerExecution;
+use super::input_rounds::HandlerInputs;
+use super::launch::{HandlerJob, launch_blocking};
+use super::output_budget::{BudgetQueueEntry, BudgetWaitReason};
+use super::prepared::OutputEncoder;
 use super::respond::{ParkedResponse, post, post_response};
-use super::suspend::{HandlerPoll, SuspendDetector};
+use super::suspend::{HandlerPoll, HandlerSuspendDetector};
 use crate::runtime::connection::mailbox::DriverCommand;
 use crate::runtime::{RuntimeTask, Timer, TokioRuntime};
 
-pub(super) struct HandlerTask<E: EncodeOutput> {
-    pub(super) execution: Arc<Execution>,
+pub(super) struct HandlerTask<E: OutputEncoder> {
+    pub(super) execution: Arc<HandlerExecution>,
     pub(super) stage: HandlerStage<E::Output>,
     pub(super) encoder: Option<E>,
     /// How long a cooperative handler may go on after it was cancelled.
@@ -42,12 +42,12 @@ pub(super) struct HandlerTask<E: EncodeOutput> {
     grace_timer: Option<Box<dyn Timer>>,
     /// The position in the queue for the output budget.
     budget_queue: BudgetQueueEntry,
-    suspend_detector: SuspendDetector,
+    suspend_detector: HandlerSuspendDetector,
 }
 
 pub(super) enum HandlerStage<T> {
     /// The handler has not been started: the output budget is used up.
-    WaitingForBudget(Job<T>),
+    WaitingForBudget(HandlerJob<T>),
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
     /// The handler has returned, and its response waits for the output budget.
     ResponseParked(ParkedResponse),
@@ -57,9 +57,9 @@ pub(super) enum HandlerStage<T> {
 }
 
 // Nothing in it is pinned in place: the futures are boxed.
-impl<E: EncodeOutput> Unpin for HandlerTask<E> {}
+impl<E: OutputEncoder> Unpin for HandlerTask<E> {}
 
-impl<E: EncodeOutput> Future for HandlerTask<E> {
+impl<E: OutputEncoder> Future for HandlerTask<E> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -81,12 +81,13 @@ impl<E: EncodeOutput> Future for HandlerTask<E> {
                     HandlerStage::CleaningUp(None)
                 }
                 HandlerStage::WaitingForBudget(job) => {
-                    if execution.mailbox.budget().poll(BudgetUse::Start, &mut task.budget_queue, cx).is_pending() {
+                    if execution.mailbox.budget().poll(BudgetWaitReason::Start, &mut task.budget_queue, cx).is_pending()
+                    {
                         task.stage = HandlerStage::WaitingForBudget(job);
                         return Poll::Pending;
                     }
                     match (job, task.encoder.take()) {
-                        (Job::Future(future), encoder) => {
+                        (HandlerJob::Future(future), encoder) => {
                             task.encoder = encoder;
                             match open_input_rounds(&execution) {
                                 Ok(()) => HandlerStage::Running(future),
@@ -96,11 +97,11 @@ impl<E: EncodeOutput> Future for HandlerTask<E> {
                                 }
                             }
                         }
-                        (Job::Blocking(function), Some(encoder)) => {
+                        (HandlerJob::Blocking(function), Some(encoder)) => {
                             launch_blocking(Arc::clone(&execution), function, encoder);
                             HandlerStage::Done
                         }
-                        (Job::Blocking(_), None) => HandlerStage::CleaningUp(None),
+                        (HandlerJob::Blocking(_), None) => HandlerStage::CleaningUp(None),
                     }
                 }
                 HandlerStage::Running(future) if task.must_stop(cx) => {
@@ -127,7 +128,12 @@ impl<E: EncodeOutput> Future for HandlerTask<E> {
                 },
                 HandlerStage::ResponseParked(_) if execution.stop_reason().is_some() => HandlerStage::CleaningUp(None),
                 HandlerStage::ResponseParked(mut parked) => {
-                    if execution.mailbox.budget().poll(BudgetUse::Respond, &mut task.budget_queue, cx).is_pending() {
+                    if execution
+                        .mailbox
+                        .budget()
+                        .poll(BudgetWaitReason::Respond, &mut task.budget_queue, cx)
+                        .is_pending()
+                    {
                         task.stage = HandlerStage::ResponseParked(parked);
                         return Poll::Pending;
                     }
@@ -150,9 +156,9 @@ impl<E: EncodeOutput> Future for HandlerTask<E> {
     }
 }
 
-impl<E: EncodeOutput> HandlerTask<E> {
+impl<E: OutputEncoder> HandlerTask<E> {
     pub(super) fn new(
-        execution: Arc<Execution>,
+        execution: Arc<HandlerExecution>,
         stage: HandlerStage<E::Output>,
         encoder: E,
         grace: Option<Duration>,
@@ -164,7 +170,7 @@ impl<E: EncodeOutput> HandlerTask<E> {
             grace,
             grace_timer: None,
             budget_queue: BudgetQueueEntry::default(),
-            suspend_detector: SuspendDetector::default(),
+            suspend_detector: HandlerSuspendDetector::default(),
         }
     }
 
@@ -230,7 +236,7 @@ impl<E: EncodeOutput> HandlerTask<E> {
     /// the client retries the request with that input. This is not a cancellation, so no cleanup runs.
     fn suspend(&mut self, future: Pin<Box<dyn Future<Output = E::Output> + Send>>) -> HandlerStage<E::Output> {
         // Before the handler is dropped: dropping an input request withdraws it.
-        let response = self.execution.input_rounds().map(InputRounds::suspend);
+        let response = self.execution.input_rounds().map(HandlerInputs::suspend);
         drop_catching_panics(future);
         match response.filter(|_| self.execution.stop_reason().is_none()) {
             Some(response) => self.deliver(response),
@@ -265,7 +271,7 @@ impl<E: EncodeOutput> HandlerTask<E> {
 
 /// A task that is dropped with its runtime, or unwound by a log subscriber that panics, still tells the driver that the execution
 /// has ended.
-impl<E: EncodeOutput> Drop for HandlerTask<E> {
+impl<E: OutputEncoder> Drop for HandlerTask<E> {
     fn drop(&mut self) {
         self.execution.mailbox.budget().leave_queue(&mut self.budget_queue);
         let stage = std::mem::replace(&mut self.stage, HandlerStage::Done);
@@ -280,13 +286,13 @@ impl<E: EncodeOutput> Drop for HandlerTask<E> {
 }
 
 /// Reads the input that came with the request, before its handler runs. `Err` is the response if it cannot be read.
-fn open_input_rounds(execution: &Execution) -> Result<(), EncodedResponse> {
-    let opened = execution.input_rounds().map_or(Ok(()), InputRounds::open);
+fn open_input_rounds(execution: &HandlerExecution) -> Result<(), EncodedResponse> {
+    let opened = execution.input_rounds().map_or(Ok(()), HandlerInputs::open);
     opened.map_err(|error| EncodedResponse::error(&execution.id, &error))
 }
 
 /// The handler is gone: tasks that it spawned and that still wait for input get an error.
-fn end_input_rounds(execution: &Execution) {
+fn end_input_rounds(execution: &HandlerExecution) {
     if let Some(input_rounds) = execution.input_rounds() {
         input_rounds.end();
     }
@@ -294,7 +300,7 @@ fn end_input_rounds(execution: &Execution) {
 
 /// Polls a future while the watchdog of the runtime watches.
 fn poll_with_watchdog<F: Future + ?Sized>(
-    execution: &Execution,
+    execution: &HandlerExecution,
     future: Pin<&mut F>,
     cx: &mut Context<'_>,
 ) -> Result<Poll<F::Output>, Panic> {

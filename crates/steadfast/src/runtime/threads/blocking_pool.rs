@@ -16,11 +16,11 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A pool with a maximum number of threads. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct BlockingPool {
-    shared: Arc<SharedPool>,
+    shared: Arc<SharedBlockingPool>,
 }
 
 /// A weak reference to a pool.
-pub(crate) struct WeakBlockingPool(Weak<SharedPool>);
+pub(crate) struct WeakBlockingPool(Weak<SharedBlockingPool>);
 
 impl WeakBlockingPool {
     pub(crate) fn upgrade(&self) -> Option<BlockingPool> {
@@ -28,7 +28,7 @@ impl WeakBlockingPool {
     }
 }
 
-struct SharedPool {
+struct SharedBlockingPool {
     max_threads: usize,
     state: Mutex<PoolState>,
     has_work: Condvar,
@@ -50,7 +50,7 @@ impl Default for BlockingPool {
 impl BlockingPool {
     pub(crate) fn new(max_threads: usize) -> Self {
         let max_threads = max_threads.max(1);
-        Self { shared: Arc::new(SharedPool { max_threads, state: Mutex::default(), has_work: Condvar::new() }) }
+        Self { shared: Arc::new(SharedBlockingPool { max_threads, state: Mutex::default(), has_work: Condvar::new() }) }
     }
 
     pub(crate) fn downgrade(&self) -> WeakBlockingPool {
@@ -84,7 +84,7 @@ impl BlockingPool {
     }
 }
 
-impl SharedPool {
+impl SharedBlockingPool {
     fn run_jobs(&self) {
         let mut state = self.lock();
         loop {

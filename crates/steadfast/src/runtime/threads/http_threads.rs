@@ -121,11 +121,11 @@ fn hand_over() {
 /// Wakes tasks of one HTTP thread: many of them with one wake of the thread.
 #[derive(Default)]
 pub(crate) struct WakeBatcher {
-    state: Mutex<BatchState>,
+    state: Mutex<WakeBatcherState>,
 }
 
 #[derive(Default)]
-struct BatchState {
+struct WakeBatcherState {
     /// The tasks to wake.
     waiting: Vec<Waker>,
     /// The waker of the task that wakes them, unless it is awake.
@@ -169,7 +169,7 @@ impl WakeBatcher {
         Poll::Pending
     }
 
-    fn lock(&self) -> MutexGuard<'_, BatchState> {
+    fn lock(&self) -> MutexGuard<'_, WakeBatcherState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 const BLOCKED_AFTER: Duration = Duration::from_millis(5);
 
 /// The watchdog of one tokio runtime.
-pub(crate) struct Watchdog {
+pub(crate) struct WorkerWatchdog {
     /// How many polls of handlers are in progress.
     polls: AtomicUsize,
     /// The thread is awake, and will check `polls` before it parks.
@@ -28,7 +28,7 @@ pub(crate) struct Watchdog {
     thread: OnceLock<Thread>,
 }
 
-impl Watchdog {
+impl WorkerWatchdog {
     pub(crate) fn start(handle: Handle) -> Arc<Self> {
         let watchdog = Arc::new(Self {
             polls: AtomicUsize::new(0),
@@ -50,7 +50,7 @@ impl Watchdog {
     }
 
     /// Watches a poll of a handler until the guard is dropped.
-    pub(crate) fn watch_poll(&self) -> PollGuard<'_> {
+    pub(crate) fn watch_poll(&self) -> HandlerPollGuard<'_> {
         self.polls.fetch_add(1, Ordering::SeqCst);
         if !self.awake.load(Ordering::SeqCst)
             && !self.awake.swap(true, Ordering::SeqCst)
@@ -58,11 +58,11 @@ impl Watchdog {
         {
             thread.unpark();
         }
-        PollGuard(self)
+        HandlerPollGuard(self)
     }
 }
 
-impl Drop for Watchdog {
+impl Drop for WorkerWatchdog {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.get() {
             thread.unpark();
@@ -71,15 +71,15 @@ impl Drop for Watchdog {
 }
 
 /// Exists while a handler is polled.
-pub(crate) struct PollGuard<'a>(&'a Watchdog);
+pub(crate) struct HandlerPollGuard<'a>(&'a WorkerWatchdog);
 
-impl Drop for PollGuard<'_> {
+impl Drop for HandlerPollGuard<'_> {
     fn drop(&mut self) {
         self.0.polls.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-fn run(weak: &Weak<Watchdog>, handle: &Handle) {
+fn run(weak: &Weak<WorkerWatchdog>, handle: &Handle) {
     loop {
         let Some(watchdog) = weak.upgrade() else { return };
         if watchdog.polls.load(Ordering::SeqCst) == 0 {

@@ -16,34 +16,34 @@ use serde::forward_to_deserialize_any;
 use super::explain;
 use crate::error::Error;
 use crate::server::tool::arguments::shorten;
-use crate::server::tool::parameters::Parameters;
+use crate::server::tool::parameters::ParameterTuple;
 
 /// Strings by name.
-pub(crate) type Strings = BTreeMap<String, String>;
+pub(crate) type NamedStrings = BTreeMap<String, String>;
 
 /// Decodes all strings into one value.
-pub(crate) fn decode<T: DeserializeOwned>(strings: &Strings) -> Result<T, Error> {
-    T::deserialize(StringMap(strings)).map_err(DecodeError::into_error)
+pub(crate) fn decode<T: DeserializeOwned>(strings: &NamedStrings) -> Result<T, Error> {
+    T::deserialize(NamedStringsDeserializer(strings)).map_err(StringDecodeError::into_error)
 }
 
 /// Decodes each string into its element of a tuple.
-pub(crate) fn decode_parameters<P: Parameters>(strings: &Strings, names: &[&'static str]) -> Result<P, Error> {
-    P::read(names, StringMapAccess::of(strings)).map_err(DecodeError::into_error)
+pub(crate) fn decode_parameters<P: ParameterTuple>(strings: &NamedStrings, names: &[&'static str]) -> Result<P, Error> {
+    P::read(names, NamedStringsAccess::of(strings)).map_err(StringDecodeError::into_error)
 }
 
 /// -32602 for a required argument that is missing.
 pub(crate) fn missing(name: &str) -> Error {
-    DecodeError::custom_text(format!("`{name}` is missing")).into_error()
+    StringDecodeError::custom_text(format!("`{name}` is missing")).into_error()
 }
 
 /// What is wrong, and with which argument.
 #[derive(Debug)]
-struct DecodeError {
+struct StringDecodeError {
     name: Option<String>,
     reason: String,
 }
 
-impl DecodeError {
+impl StringDecodeError {
     fn custom_text(reason: String) -> Self {
         Self { name: None, reason }
     }
@@ -58,7 +58,7 @@ impl DecodeError {
     }
 }
 
-impl fmt::Display for DecodeError {
+impl fmt::Display for StringDecodeError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = explain::explain_serde(&self.reason);
         let reason = shorten(&reason);
@@ -69,9 +69,9 @@ impl fmt::Display for DecodeError {
     }
 }
 
-impl std::error::Error for DecodeError {}
+impl std::error::Error for StringDecodeError {}
 
-impl de::Error for DecodeError {
+impl de::Error for StringDecodeError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::custom_text(message.to_string())
     }
@@ -82,24 +82,24 @@ impl de::Error for DecodeError {
 }
 
 /// All strings, as the object that a struct is decoded from.
-struct StringMap<'de>(&'de Strings);
+struct NamedStringsDeserializer<'de>(&'de NamedStrings);
 
-impl<'de> Deserializer<'de> for StringMap<'de> {
-    type Error = DecodeError;
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        visitor.visit_map(StringMapAccess::of(self.0))
+impl<'de> Deserializer<'de> for NamedStringsDeserializer<'de> {
+    type Error = StringDecodeError;
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+        visitor.visit_map(NamedStringsAccess::of(self.0))
     }
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         visitor.visit_some(self)
     }
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, DecodeError> {
+    ) -> Result<V::Value, StringDecodeError> {
         visitor.visit_newtype_struct(self)
     }
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         visitor.visit_unit()
     }
     forward_to_deserialize_any! {
@@ -108,43 +108,43 @@ impl<'de> Deserializer<'de> for StringMap<'de> {
     }
 }
 
-struct StringMapAccess<'de> {
+struct NamedStringsAccess<'de> {
     rest: btree_map::Iter<'de, String, String>,
     current: Option<(&'de str, &'de str)>,
 }
 
-impl<'de> StringMapAccess<'de> {
-    fn of(strings: &'de Strings) -> Self {
+impl<'de> NamedStringsAccess<'de> {
+    fn of(strings: &'de NamedStrings) -> Self {
         Self { rest: strings.iter(), current: None }
     }
 }
 
-impl<'de> MapAccess<'de> for StringMapAccess<'de> {
-    type Error = DecodeError;
+impl<'de> MapAccess<'de> for NamedStringsAccess<'de> {
+    type Error = StringDecodeError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, StringDecodeError> {
         let Some((name, text)) = self.rest.next() else { return Ok(None) };
         self.current = Some((name, text));
-        let name: StrDeserializer<'_, DecodeError> = name.as_str().into_deserializer();
+        let name: StrDeserializer<'_, StringDecodeError> = name.as_str().into_deserializer();
         seed.deserialize(name).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, DecodeError> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, StringDecodeError> {
         let (name, text) = self.current.take().unwrap_or_default();
-        seed.deserialize(StringValue(text)).map_err(|complaint| complaint.about(name))
+        seed.deserialize(StringValueDeserializer(text)).map_err(|complaint| complaint.about(name))
     }
 }
 
 /// One string, decoded as the requested type.
-struct StringValue<'de>(&'de str);
+struct StringValueDeserializer<'de>(&'de str);
 
-impl<'de> StringValue<'de> {
-    fn mismatch<T>(&self, expected: &dyn de::Expected) -> Result<T, DecodeError> {
+impl<'de> StringValueDeserializer<'de> {
+    fn mismatch<T>(&self, expected: &dyn de::Expected) -> Result<T, StringDecodeError> {
         Err(de::Error::invalid_value(Unexpected::Str(self.0), expected))
     }
 
     /// The requested type checks whether the number is in range.
-    fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         let text = self.0.trim();
         if let Ok(number) = text.parse::<u64>() {
             visitor.visit_u64(number)
@@ -159,7 +159,7 @@ impl<'de> StringValue<'de> {
         }
     }
 
-    fn float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         match self.0.trim().parse() {
             Ok(number) => visitor.visit_f64(number),
             Err(_) => self.mismatch(&visitor),
@@ -167,36 +167,39 @@ impl<'de> StringValue<'de> {
     }
 
     /// Compound values are encoded as JSON.
-    fn json<T>(self, read: impl FnOnce(&mut Json<'de>) -> serde_json::Result<T>) -> Result<T, DecodeError> {
+    fn json<T>(
+        self,
+        read: impl FnOnce(&mut JsonStrDeserializer<'de>) -> serde_json::Result<T>,
+    ) -> Result<T, StringDecodeError> {
         let mut reader = serde_json::Deserializer::from_str(self.0);
         let value = read(&mut reader).and_then(|value| reader.end().map(|()| value));
         value.map_err(|error| {
             // If the text is not JSON, the position helps.
             let reason = if error.is_data() { explain::explain_json(&error) } else { error.to_string() };
-            DecodeError::custom_text(format!("its JSON is not valid: {reason}"))
+            StringDecodeError::custom_text(format!("its JSON is not valid: {reason}"))
         })
     }
 }
 
-type Json<'de> = serde_json::Deserializer<serde_json::de::StrRead<'de>>;
+type JsonStrDeserializer<'de> = serde_json::Deserializer<serde_json::de::StrRead<'de>>;
 
 /// `Deserializer` methods that call one of the functions above.
 macro_rules! decode_with {
     ($how:ident: $($method:ident)+) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
             self.$how(visitor)
         }
     )+};
 }
 
-impl<'de> Deserializer<'de> for StringValue<'de> {
-    type Error = DecodeError;
+impl<'de> Deserializer<'de> for StringValueDeserializer<'de> {
+    type Error = StringDecodeError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         visitor.visit_borrowed_str(self.0)
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         match self.0.trim() {
             "true" => visitor.visit_bool(true),
             "false" => visitor.visit_bool(false),
@@ -208,11 +211,11 @@ impl<'de> Deserializer<'de> for StringValue<'de> {
     decode_with!(integer: deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128);
     decode_with!(float: deserialize_f32 deserialize_f64);
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         if self.0.is_empty() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         if self.0.is_empty() { visitor.visit_unit() } else { self.mismatch(&visitor) }
     }
 
@@ -220,7 +223,7 @@ impl<'de> Deserializer<'de> for StringValue<'de> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, DecodeError> {
+    ) -> Result<V::Value, StringDecodeError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -229,24 +232,24 @@ impl<'de> Deserializer<'de> for StringValue<'de> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, DecodeError> {
+    ) -> Result<V::Value, StringDecodeError> {
         // A variant with fields is a JSON object; one without is its name.
         if self.0.trim_start().starts_with('{') {
             return self.json(|reader| reader.deserialize_enum(name, variants, visitor));
         }
-        let text: StrDeserializer<'_, DecodeError> = self.0.into_deserializer();
+        let text: StrDeserializer<'_, StringDecodeError> = self.0.into_deserializer();
         visitor.visit_enum(text)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         self.json(|reader| reader.deserialize_seq(visitor))
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, StringDecodeError> {
         self.json(|reader| reader.deserialize_tuple(length, visitor))
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         self.json(|reader| reader.deserialize_map(visitor))
     }
 
@@ -255,7 +258,7 @@ impl<'de> Deserializer<'de> for StringValue<'de> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, DecodeError> {
+    ) -> Result<V::Value, StringDecodeError> {
         self.json(|reader| reader.deserialize_struct(name, fields, visitor))
     }
 
@@ -288,7 +291,7 @@ mod tests {
         Fahrenheit,
     }
 
-    fn strings<const N: usize>(members: [(&str, &str); N]) -> Strings {
+    fn strings<const N: usize>(members: [(&str, &str); N]) -> NamedStrings {
         members.map(|(name, text)| (name.to_owned(), text.to_owned())).into()
     }
 
@@ -365,7 +368,7 @@ mod tests {
     #[test]
     fn a_map_has_all_strings() {
         let all = strings([("days", "3"), ("city", "Ulm")]);
-        assert_eq!(decode::<Strings>(&all).unwrap(), all);
+        assert_eq!(decode::<NamedStrings>(&all).unwrap(), all);
         assert_eq!(decode::<JsonObject>(&all).unwrap()["days"], "3");
     }
 

@@ -1,13 +1,13 @@
 //! The one encoder of results: what a handler returned becomes the response, in the form of the client's revision.
 
-use steadfast_model::wire::{self, ResultShape};
+use steadfast_model::wire::{self, RequestResult};
 use steadfast_model::{
     CacheHints, CallToolResult, CompleteResult, Content, GetPromptResult, ReadResourceResult, ResourceContents,
 };
 use steadfast_proto::encode::EncodedResponse;
 
 use crate::error::Error;
-use crate::runtime::{EncodeOutput, Execution, InputRounds};
+use crate::runtime::{HandlerExecution, HandlerInputs, OutputEncoder};
 use crate::server::completion::CompletionReply;
 use crate::server::resource::reply::ResourceReply;
 use crate::server::tool::error::ToolError;
@@ -23,16 +23,16 @@ pub(crate) enum HandlerOutput {
     Response(EncodedResponse),
 }
 
-impl EncodeOutput for Server {
+impl OutputEncoder for Server {
     type Output = HandlerOutput;
 
-    fn encode(self, output: HandlerOutput, execution: &Execution) -> EncodedResponse {
+    fn encode(self, output: HandlerOutput, execution: &HandlerExecution) -> EncodedResponse {
         match output {
             HandlerOutput::Tool(reply) => encode(reply, execution, &self),
             HandlerOutput::Prompt(reply) => encode(reply, execution, &self),
             HandlerOutput::Resource(reply) => {
                 // A result that depends on the user's answers is for this client alone, and must not be cached.
-                let resumed = execution.input_rounds().is_some_and(InputRounds::is_resumed);
+                let resumed = execution.input_rounds().is_some_and(HandlerInputs::is_resumed);
                 let reply = reply.map(|result| if resumed { result.with_cache(CacheHints::default()) } else { result });
                 encode(reply, execution, &self)
             }
@@ -43,7 +43,7 @@ impl EncodeOutput for Server {
 }
 
 /// A result that handlers return.
-trait HandlerResult: ResultShape + Sized {
+trait HandlerResult: RequestResult + Sized {
     /// About how many bytes it takes on the wire.
     fn size_hint(&self) -> usize;
 
@@ -87,7 +87,11 @@ impl HandlerResult for CompleteResult {
 }
 
 /// The response with what a handler returned, or with how it failed.
-fn encode<R: HandlerResult>(reply: Result<R, ToolError>, execution: &Execution, server: &Server) -> EncodedResponse {
+fn encode<R: HandlerResult>(
+    reply: Result<R, ToolError>,
+    execution: &HandlerExecution,
+    server: &Server,
+) -> EncodedResponse {
     let revision = execution.peer.revision;
     match reply.or_else(R::from_failure) {
         Ok(result) => {

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use steadfast_model::{ErrorObject, Method, TASKS_EXTENSION};
-use steadfast_proto::connection::{Peer, Request};
+use steadfast_proto::connection::{PeerInfo, Request};
 
 use crate::server::tasks::without_tasks;
 
@@ -27,13 +27,13 @@ impl<'a> RequestInfo<'a> {
     }
 
     /// The client that sent it.
-    pub(crate) fn client(&self) -> &'a Peer {
+    pub(crate) fn client(&self) -> &'a PeerInfo {
         &self.request.peer
     }
 }
 
 /// Something that runs before every request of a server.
-pub(crate) trait Layer: fmt::Debug + Send + Sync + 'static {
+pub(crate) trait RequestInterceptor: fmt::Debug + Send + Sync + 'static {
     /// Looks at a request. An error is the response to it.
     fn on_request(&self, request: &RequestInfo<'_>) -> Result<(), ErrorObject>;
 }
@@ -42,7 +42,7 @@ pub(crate) trait Layer: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct RequireTasksExtension;
 
-impl Layer for RequireTasksExtension {
+impl RequestInterceptor for RequireTasksExtension {
     fn on_request(&self, request: &RequestInfo<'_>) -> Result<(), ErrorObject> {
         let about_tasks = matches!(request.method(), Method::GetTask | Method::UpdateTask | Method::CancelTask);
         let client = request.client();

@@ -3,9 +3,9 @@
 //! ```text
 //!   transport              checks headers and the sender (HTTP), finds the messages
 //!   core                   checks the envelope, the revision, the id and the limits
-//!   ServerService::route   1. layers: each may refuse the request          (layer.rs)
+//!   ServerInboundService::route   1. layers: each may refuse the request          (layer.rs)
 //!                          2. route: find the handler, check capabilities  (routes.rs)
-//!   ServerService::start   3. launch the handler                           (runtime/handler/prepared.rs)
+//!   ServerInboundService::start   3. launch the handler                           (runtime/handler/prepared.rs)
 //!   HandlerTask            runs the handler, encodes the response          (runtime/handler/task.rs, encode.rs)
 //! ```
 //!
@@ -20,25 +20,26 @@ use std::sync::Arc;
 
 use steadfast_model::wire;
 use steadfast_model::{ErrorObject, Method, Principal};
-use steadfast_proto::connection::{Hello, Request, ServerHello};
+use steadfast_proto::connection::{Request, SelfDescription, ServerDescription};
 use steadfast_proto::encode::EncodedResponse;
 
 use super::input::round;
-use super::subscriptions::{self, Subscriptions};
+use super::subscriptions::{self, ConnectionSubscriptions};
 use super::tasks::{self, TaskRounds};
 use super::{Catalog, CatalogItem, Server};
 use crate::runtime::connection::notification_handlers::IncomingNotificationQueue;
 use crate::runtime::{
-    DispatchResult, Engine, Exchange, Execution, InputRounds, Mailbox, PeerNotification, Runtime, Service,
+    ConnectionEngine, DispatchResult, DriverMailbox, Exchange, HandlerExecution, HandlerInputs, InboundService,
+    PeerNotification, Runtime,
 };
 use layer::RequestInfo;
-use routes::Route;
+use routes::RouteResult;
 
 /// One connection's view of a server.
-pub(crate) struct ServerService {
+pub(crate) struct ServerInboundService {
     server: Server,
     /// The notifications that the client of this connection gets. None if the connection lives for one request.
-    subscriptions: Option<Subscriptions>,
+    subscriptions: Option<ConnectionSubscriptions>,
     /// The connection runs the handler of a task, with this input.
     task: Option<Arc<TaskRounds>>,
     /// The notifications of a vendor that wait for their handlers.
@@ -47,33 +48,33 @@ pub(crate) struct ServerService {
 
 /// What a route needs besides the request.
 #[derive(Clone, Copy)]
-pub(crate) struct RouteContext<'a> {
+pub(crate) struct DispatchContext<'a> {
     pub(crate) server: &'a Server,
-    pub(crate) mailbox: &'a Arc<Mailbox>,
+    pub(crate) mailbox: &'a Arc<DriverMailbox>,
     pub(crate) runtime: &'a Arc<dyn Runtime>,
 }
 
-impl RouteContext<'_> {
+impl DispatchContext<'_> {
     /// The execution of a request whose handler asks its client for nothing.
-    pub(crate) fn execution(&self, request: &Request) -> Arc<Execution> {
-        Execution::new(request, Arc::clone(self.mailbox), Arc::clone(self.runtime))
+    pub(crate) fn execution(&self, request: &Request) -> Arc<HandlerExecution> {
+        HandlerExecution::new(request, Arc::clone(self.mailbox), Arc::clone(self.runtime))
     }
 
     /// The execution of a request whose handler may ask its client for input.
-    pub(crate) fn execution_with_input(&self, request: &Request) -> Arc<Execution> {
+    pub(crate) fn execution_with_input(&self, request: &Request) -> Arc<HandlerExecution> {
         round::execution(self.server, request, self.mailbox, self.runtime)
     }
 
     /// The execution of a call that a task makes.
-    fn execution_in_task(&self, request: &Request, rounds: &Arc<TaskRounds>) -> Arc<Execution> {
-        let rounds = Box::new(InputRounds::new(rounds.store(&request.id)));
-        Execution::with_input_rounds(request, Arc::clone(self.mailbox), Arc::clone(self.runtime), Some(rounds))
+    fn execution_in_task(&self, request: &Request, rounds: &Arc<TaskRounds>) -> Arc<HandlerExecution> {
+        let rounds = Box::new(HandlerInputs::new(rounds.store(&request.id)));
+        HandlerExecution::with_input_rounds(request, Arc::clone(self.mailbox), Arc::clone(self.runtime), Some(rounds))
     }
 }
 
-impl ServerService {
-    pub(crate) fn new(server: Server, mailbox: &Arc<Mailbox>) -> Self {
-        let subscriptions = Subscriptions::new(&server, &server.capabilities(), mailbox);
+impl ServerInboundService {
+    pub(crate) fn new(server: Server, mailbox: &Arc<DriverMailbox>) -> Self {
+        let subscriptions = ConnectionSubscriptions::new(&server, &server.capabilities(), mailbox);
         Self { subscriptions: Some(subscriptions), ..Self::for_exchange(server) }
     }
 
@@ -94,16 +95,16 @@ impl ServerService {
         // A task may run until it expires.
         limits.handler_deadline = None;
         let service = Self { task: Some(rounds), ..Self::for_exchange(server.clone()) };
-        let hello = Hello::Server(ServerHello::new(server.info().clone(), server.capabilities()));
-        let service = |mailbox: &Arc<Mailbox>| {
+        let hello = SelfDescription::Server(ServerDescription::new(server.info().clone(), server.capabilities()));
+        let service = |mailbox: &Arc<DriverMailbox>| {
             mailbox.identify(principal);
             service
         };
-        Exchange::begin(Engine::new(service, hello, limits, Arc::clone(runtime)), message, ())
+        Exchange::begin(ConnectionEngine::new(service, hello, limits, Arc::clone(runtime)), message, ())
     }
 
     /// How a request is answered: asks the layers, then the route of its method.
-    fn route(&self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> Route {
+    fn route(&self, request: Request, mailbox: &Arc<DriverMailbox>, runtime: &Arc<dyn Runtime>) -> RouteResult {
         let info = RequestInfo::new(&request);
         for layer in self.server.layers() {
             if let Err(error) = layer.on_request(&info) {
@@ -112,7 +113,7 @@ impl ServerService {
             }
         }
         let server = &self.server;
-        let scope = RouteContext { server, mailbox, runtime };
+        let scope = DispatchContext { server, mailbox, runtime };
         match request.method {
             Method::CallTool => routes::call_tool(scope, request, self.task.as_ref()),
             Method::ListTools => Err(self.list(&server.tool_list(), &request)),
@@ -121,8 +122,8 @@ impl ServerService {
             Method::ReadResource => routes::read_resource(scope, request),
             Method::ListResources => Err(self.list(&server.resource_list(), &request)),
             Method::ListResourceTemplates => Err(self.list(&server.resource_template_list(), &request)),
-            Method::Subscribe => Err(self.subscribe(&request, Subscriptions::subscribe)),
-            Method::Unsubscribe => Err(self.subscribe(&request, Subscriptions::unsubscribe)),
+            Method::Subscribe => Err(self.subscribe(&request, ConnectionSubscriptions::subscribe)),
+            Method::Unsubscribe => Err(self.subscribe(&request, ConnectionSubscriptions::unsubscribe)),
             Method::Listen => subscriptions::listen(scope, &request),
             Method::Complete => routes::complete(scope, &request),
             Method::GetTask | Method::UpdateTask | Method::CancelTask
@@ -154,7 +155,7 @@ impl ServerService {
     fn subscribe(
         &self,
         request: &Request,
-        answer: impl Fn(&Subscriptions, &Server, &Request) -> EncodedResponse,
+        answer: impl Fn(&ConnectionSubscriptions, &Server, &Request) -> EncodedResponse,
     ) -> EncodedResponse {
         match &self.subscriptions {
             Some(subscriptions) => answer(subscriptions, &self.server, request),
@@ -163,8 +164,8 @@ impl ServerService {
     }
 }
 
-impl Service for ServerService {
-    fn start(&mut self, request: Request, mailbox: &Arc<Mailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult {
+impl InboundService for ServerInboundService {
+    fn start(&mut self, request: Request, mailbox: &Arc<DriverMailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult {
         match self.route(request, mailbox, runtime) {
             Ok(handler) => handler.launch(),
             Err(response) => DispatchResult::Answered(response),

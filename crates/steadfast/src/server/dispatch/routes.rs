@@ -9,28 +9,28 @@ use std::time::Duration;
 
 use steadfast_model::error::excerpt;
 use steadfast_model::{CompleteParams, ErrorObject, Reference, VendorMethod, wire};
-use steadfast_proto::connection::{Peer, Request};
+use steadfast_proto::connection::{PeerInfo, Request};
 use steadfast_proto::encode::EncodedResponse;
 
-use super::RouteContext;
+use super::DispatchContext;
 use super::encode::HandlerOutput;
 use crate::error::Error;
 use crate::runtime::handler::prepared::response_of;
-use crate::runtime::{Job, PreparedHandler};
+use crate::runtime::{HandlerJob, PreparedHandler};
 use crate::server::completion::PreparedCompletion;
 use crate::server::input::need;
 use crate::server::tasks::{self, TaskDecision, TaskRounds};
-use crate::server::{Arguments, Context, Server};
+use crate::server::{Context, RawArguments, Server};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// How a request is answered: by a handler, or with a response that is known already.
-pub(crate) type Route = Result<PreparedHandler<Server>, EncodedResponse>;
+pub(crate) type RouteResult = Result<PreparedHandler<Server>, EncodedResponse>;
 
 /// `tools/call`. Within a task the handler of the tool runs, and no other task begins.
-pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, task: Option<&Arc<TaskRounds>>) -> Route {
-    let RouteContext { server, .. } = scope;
+pub(super) fn call_tool(scope: DispatchContext<'_>, request: Request, task: Option<&Arc<TaskRounds>>) -> RouteResult {
+    let DispatchContext { server, .. } = scope;
     let refuse = |error: &ErrorObject| Err(EncodedResponse::error(&request.id, error));
     let Some(name) = request.params.get_string("name") else {
         return refuse(&ErrorObject::invalid_params("params.name must be the name of a tool"));
@@ -59,8 +59,8 @@ pub(super) fn call_tool(scope: RouteContext<'_>, request: Request, task: Option<
 }
 
 /// A request that is not in the specification.
-pub(super) fn vendor(scope: RouteContext<'_>, request: Request, method: VendorMethod) -> Route {
-    let RouteContext { server, .. } = scope;
+pub(super) fn vendor(scope: DispatchContext<'_>, request: Request, method: VendorMethod) -> RouteResult {
+    let DispatchContext { server, .. } = scope;
     let Some(handler) = server.vendor_handlers().request(method).cloned() else {
         return Err(EncodedResponse::error(&request.id, &ErrorObject::method_not_found(method.name())));
     };
@@ -68,7 +68,7 @@ pub(super) fn vendor(scope: RouteContext<'_>, request: Request, method: VendorMe
     let ctx = Context::new(Arc::clone(&execution), server);
     let (running, common_members) = (Arc::clone(&execution), server.common_members().clone());
     // The handler is called inside of the job, where it may block or panic, and not on this thread.
-    let job = Job::Future(Box::pin(async move {
+    let job = HandlerJob::Future(Box::pin(async move {
         let encoded = handler(request.params, ctx, common_members).await;
         HandlerOutput::Response(response_of(encoded, &running))
     }));
@@ -76,8 +76,8 @@ pub(super) fn vendor(scope: RouteContext<'_>, request: Request, method: VendorMe
 }
 
 /// `prompts/get`.
-pub(super) fn get_prompt(scope: RouteContext<'_>, request: Request) -> Route {
-    let RouteContext { server, .. } = scope;
+pub(super) fn get_prompt(scope: DispatchContext<'_>, request: Request) -> RouteResult {
+    let DispatchContext { server, .. } = scope;
     let Some(name) = request.params.get_string("name") else {
         return invalid_params(&request, "params.name must be the name of a prompt");
     };
@@ -95,8 +95,8 @@ pub(super) fn get_prompt(scope: RouteContext<'_>, request: Request) -> Route {
 }
 
 /// `resources/read`.
-pub(super) fn read_resource(scope: RouteContext<'_>, request: Request) -> Route {
-    let RouteContext { server, .. } = scope;
+pub(super) fn read_resource(scope: DispatchContext<'_>, request: Request) -> RouteResult {
+    let DispatchContext { server, .. } = scope;
     let refuse =
         |error: &ErrorObject| Err(EncodedResponse::error(&request.id, &wire::error_for(request.peer.revision, error)));
     let Some(uri) = request.params.get_string("uri") else {
@@ -112,7 +112,12 @@ pub(super) fn read_resource(scope: RouteContext<'_>, request: Request) -> Route 
 }
 
 /// Finds what reads a URI: the resource with that URI, else the first template that the URI matches.
-fn find_resource(server: &Server, uri: &str, client: &Peer, ctx: Context) -> Result<(Job<HandlerOutput>, bool), Error> {
+fn find_resource(
+    server: &Server,
+    uri: &str,
+    client: &PeerInfo,
+    ctx: Context,
+) -> Result<(HandlerJob<HandlerOutput>, bool), Error> {
     if let Some(resource) = server.resource_list().find(uri) {
         need::check(resource.needs(), client)?;
         return Ok((resource.start(ctx), resource.is_cooperative()));
@@ -125,8 +130,8 @@ fn find_resource(server: &Server, uri: &str, client: &Peer, ctx: Context) -> Res
 }
 
 /// `completion/complete`.
-pub(super) fn complete(scope: RouteContext<'_>, request: &Request) -> Route {
-    let RouteContext { server, .. } = scope;
+pub(super) fn complete(scope: DispatchContext<'_>, request: &Request) -> RouteResult {
+    let DispatchContext { server, .. } = scope;
     let params = match serde_json::from_str::<CompleteParams>(request.params.text()) {
         Ok(params) => params,
         Err(error) => return invalid_params(request, format!("params of completion/complete: {error}")),
@@ -137,7 +142,7 @@ pub(super) fn complete(scope: RouteContext<'_>, request: &Request) -> Route {
     };
     let execution = scope.execution(request);
     let ctx = Context::new(Arc::clone(&execution), server);
-    let job = Job::Future(Box::pin(async move { HandlerOutput::Completion(completion.run(ctx).await) }));
+    let job = HandlerJob::Future(Box::pin(async move { HandlerOutput::Completion(completion.run(ctx).await) }));
     Ok(PreparedHandler::new(execution, job, server.clone()))
 }
 
@@ -166,13 +171,13 @@ fn find_completer(server: &Server, params: CompleteParams) -> Result<PreparedCom
     }
 }
 
-fn arguments(request: Request) -> Arguments {
+fn arguments(request: Request) -> RawArguments {
     match request.params.range_of("arguments") {
-        Some(range) => Arguments::within(request.params.into_text(), range),
-        None => Arguments::none(),
+        Some(range) => RawArguments::within(request.params.into_text(), range),
+        None => RawArguments::none(),
     }
 }
 
-fn invalid_params(request: &Request, message: impl Into<Cow<'static, str>>) -> Route {
+fn invalid_params(request: &Request, message: impl Into<Cow<'static, str>>) -> RouteResult {
     Err(EncodedResponse::error(&request.id, &ErrorObject::invalid_params(message)))
 }

@@ -14,14 +14,14 @@ use serde_json::Value;
 use steadfast_model::request::{self, Request};
 use steadfast_model::{CreateMessageParams, ElicitParams, EmptyParams, InputRequest};
 
-use super::need::{self, Need};
+use super::need::{self, RequiredCapability};
 use crate::error::{Error, Outcome};
-use crate::runtime::{Execution, InputRequestStatus};
+use crate::runtime::{HandlerExecution, InputRequestStatus};
 use crate::server::context::{CALL_TIMEOUT, Context};
 
 type AnswerFuture<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
-type StartAsk<A> = Box<dyn FnOnce(AskOptions) -> AnswerFuture<A> + Send>;
+type StartInputRequest<A> = Box<dyn FnOnce(AskOptions) -> AnswerFuture<A> + Send>;
 
 /// An input request to the client: await it.
 ///
@@ -29,7 +29,7 @@ type StartAsk<A> = Box<dyn FnOnce(AskOptions) -> AnswerFuture<A> + Send>;
 #[must_use = "nothing is asked until this is awaited"]
 pub struct Ask<A> {
     options: AskOptions,
-    start: Option<StartAsk<A>>,
+    start: Option<StartInputRequest<A>>,
     running: Option<AnswerFuture<A>>,
 }
 
@@ -139,7 +139,7 @@ impl InputRequestMethod for request::ListRoots {
 /// Requests input from the client: with a call, or since 2026-07-28 in a round of the handler's own request.
 pub(super) async fn request_input<R: InputRequestMethod>(
     ctx: &Context,
-    need: Need,
+    need: RequiredCapability,
     params: R::Params,
     options: AskOptions,
 ) -> Result<InputAnswer<R>, Error> {
@@ -153,7 +153,7 @@ pub(super) async fn request_input<R: InputRequestMethod>(
     if execution.input_rounds().is_none() {
         return Err(Error::unsupported("only tools, prompts and resources can request input from a 2026-07-28 client"));
     }
-    let pending = PendingInput {
+    let pending = InputResponseFuture {
         execution: Arc::clone(execution),
         key: options.key,
         kind: R::KIND,
@@ -166,8 +166,8 @@ pub(super) async fn request_input<R: InputRequestMethod>(
 }
 
 /// An input request of 2026-07-28 that waits for its answer.
-struct PendingInput {
-    execution: Arc<Execution>,
+struct InputResponseFuture {
+    execution: Arc<HandlerExecution>,
     /// Chosen by the handler, or assigned when the request is first polled.
     key: Option<String>,
     kind: &'static str,
@@ -175,7 +175,7 @@ struct PendingInput {
     waiting: bool,
 }
 
-impl Future for PendingInput {
+impl Future for InputResponseFuture {
     type Output = Result<(String, Value), Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
@@ -195,7 +195,7 @@ impl Future for PendingInput {
     }
 }
 
-impl Drop for PendingInput {
+impl Drop for InputResponseFuture {
     fn drop(&mut self) {
         if let (true, Some(input_rounds), Some(key)) = (self.waiting, self.execution.input_rounds(), &self.key) {
             input_rounds.withdraw(key);

@@ -13,7 +13,7 @@ use steadfast_model::{
 
 use super::ask::{Ask, InputAnswer, request_input};
 use super::form::{self, Form};
-use super::need::Need;
+use super::need::RequiredCapability;
 use super::url;
 use crate::error::{Error, Outcome};
 use crate::runtime::PendingNotifications;
@@ -120,7 +120,8 @@ impl Context {
         Elicit(Ask::new(move |options| async move {
             let (form, shape) = form::of::<T>()?;
             let params = ElicitParams::form(message, form.clone());
-            let answer = request_input::<request::Elicit>(&ctx, Need::Elicitation, params, options).await?;
+            let answer =
+                request_input::<request::Elicit>(&ctx, RequiredCapability::Elicitation, params, options).await?;
             let content = answer.result.content.clone().unwrap_or_default();
             outcome_of(&answer, || form::read(shape, &form, content))
         }))
@@ -141,12 +142,12 @@ impl Context {
             let (params, need, form) = match params {
                 ElicitParams::Form(params) => {
                     let form = Some(params.requested_schema.clone());
-                    (ElicitParams::Form(params), Need::Elicitation, form)
+                    (ElicitParams::Form(params), RequiredCapability::Elicitation, form)
                 }
                 ElicitParams::Url(params) => {
-                    (ElicitParams::Url(prepare_url(&ctx, params)?), Need::ElicitationUrl, None)
+                    (ElicitParams::Url(prepare_url(&ctx, params)?), RequiredCapability::ElicitationUrl, None)
                 }
-                other => (other, Need::ElicitationUrl, None),
+                other => (other, RequiredCapability::ElicitationUrl, None),
             };
             let mut answer = request_input::<request::Elicit>(&ctx, need, params, options).await?;
             if let (Some(form), ElicitAction::Accept) = (form, answer.result.action) {
@@ -166,7 +167,8 @@ impl Context {
         let (ctx, message, url) = (self.clone(), message.into(), url.into());
         Elicit(Ask::new(move |options| async move {
             let params = ElicitParams::Url(prepare_url(&ctx, ElicitUrlParams::new(message, url))?);
-            let answer = request_input::<request::Elicit>(&ctx, Need::ElicitationUrl, params, options).await?;
+            let answer =
+                request_input::<request::Elicit>(&ctx, RequiredCapability::ElicitationUrl, params, options).await?;
             outcome_of(&answer, || Ok(()))
         }))
     }
@@ -195,7 +197,7 @@ impl Context {
         if !revision.has_url_elicitation_error() {
             return Error::unsupported("only clients of 2025-11-25 support the error that requires URLs to be visited");
         }
-        if !Need::ElicitationUrl.is_met(&execution.peer.client_capabilities) {
+        if !RequiredCapability::ElicitationUrl.is_met(&execution.peer.client_capabilities) {
             return Error::unsupported("this needs a client that has declared elicitation by a URL");
         }
         let urls: Result<Vec<_>, Error> = urls.into_iter().map(|url| prepare_url(self, url)).collect();

@@ -16,16 +16,16 @@ use steadfast_model::{
 use steadfast_proto::connection::Request;
 use steadfast_proto::encode::EncodedResponse;
 
-use crate::runtime::{Execution, InputRounds, Mailbox, RoundState, RoundStore, Runtime};
+use crate::runtime::{DriverMailbox, HandlerExecution, HandlerInputs, RoundState, RoundStore, Runtime};
 use crate::server::Server;
 
 /// The execution of a request whose handler may request input.
 pub(crate) fn execution(
     server: &Server,
     request: &Request,
-    mailbox: &Arc<Mailbox>,
+    mailbox: &Arc<DriverMailbox>,
     runtime: &Arc<dyn Runtime>,
-) -> Arc<Execution> {
+) -> Arc<HandlerExecution> {
     let input_rounds = may_take_rounds(request).then(|| {
         let store = SealedRoundStore {
             server: server.clone(),
@@ -36,9 +36,9 @@ pub(crate) fn execution(
             principal: mailbox.owner().map(Into::into),
             resumed: is_resumed(request),
         };
-        Box::new(InputRounds::new(Box::new(store)))
+        Box::new(HandlerInputs::new(Box::new(store)))
     });
-    Execution::with_input_rounds(request, Arc::clone(mailbox), Arc::clone(runtime), input_rounds)
+    HandlerExecution::with_input_rounds(request, Arc::clone(mailbox), Arc::clone(runtime), input_rounds)
 }
 
 const STATE: &str = "requestState";

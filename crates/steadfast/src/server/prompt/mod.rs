@@ -14,17 +14,17 @@ use steadfast_model::{GetPromptResult, PromptArgument};
 use super::completion::{Completer, Completers};
 use super::context::Context;
 use super::decode::strings;
-use super::decode::strings::Strings;
-use super::input::need::Need;
+use super::decode::strings::NamedStrings;
+use super::input::need::RequiredCapability;
 use super::registry::description::{description_setters, needs_setter};
 use super::registry::names::problem_of_meta;
-use super::tool::arguments::Arguments;
+use super::tool::arguments::RawArguments;
 use super::tool::error::ToolError;
 use super::tool::handler::{BlockingHandler, Handler};
-use super::tool::parameters::Parameters;
+use super::tool::parameters::ParameterTuple;
 use super::tool::schema;
 use crate::error::Error;
-use crate::runtime::Job;
+use crate::runtime::HandlerJob;
 use crate::server::dispatch::encode::HandlerOutput;
 use reply::{IntoPromptReply, PromptReply};
 
@@ -54,20 +54,20 @@ use reply::{IntoPromptReply, PromptReply};
 /// ```
 #[derive(Clone)]
 pub struct ServerPrompt {
-    inner: Arc<Inner>,
+    inner: Arc<ServerPromptInner>,
 }
 
-struct Inner {
+struct ServerPromptInner {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
-    needs: Vec<Need>,
+    needs: Vec<RequiredCapability>,
     problem: Option<String>,
     start: Box<StartPrompt>,
 }
 
 /// Prepares one `prompts/get`. Decoding and checking the arguments is part of the job.
-type StartPrompt = dyn Fn(Arguments, Context) -> Job<HandlerOutput> + Send + Sync;
+type StartPrompt = dyn Fn(RawArguments, Context) -> HandlerJob<HandlerOutput> + Send + Sync;
 
 impl ServerPrompt {
     /// Starts building a prompt with that name. [`PromptBuilder::handler`] completes it.
@@ -97,7 +97,7 @@ impl ServerPrompt {
     }
 
     /// The capabilities that a client must have declared; other clients are refused.
-    pub fn needs(&self) -> &[Need] {
+    pub fn needs(&self) -> &[RequiredCapability] {
         &self.inner.needs
     }
 
@@ -129,14 +129,14 @@ impl ServerPrompt {
     pub async fn fill(&self, arguments: impl Serialize) -> Result<GetPromptResult, Error> {
         let text = serde_json::to_string(&arguments).map_err(Error::encode)?.into_boxed_str();
         let range = 0..text.len();
-        match self.start(Arguments::within(text, range), Context::detached()).run().await {
+        match self.start(RawArguments::within(text, range), Context::detached()).run().await {
             HandlerOutput::Prompt(reply) => reply.map_err(ToolError::into_error),
             _ => Err(Error::internal("the handler returned something else than the result of a prompt")),
         }
     }
 
     /// Prepares one `prompts/get`.
-    pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
+    pub(crate) fn start(&self, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput> {
         (self.inner.start)(arguments, ctx)
     }
 
@@ -164,7 +164,7 @@ pub struct PromptBuilder {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
-    needs: Vec<Need>,
+    needs: Vec<RequiredCapability>,
 }
 
 /// An argument with a description, unless that is empty.
@@ -260,12 +260,12 @@ impl PromptBuilder {
     /// The handler that `#[prompt]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Out>(self, names: &'static [&'static str], function: F) -> ServerPrompt
     where
-        P: Parameters,
+        P: ParameterTuple,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: Future + Send + 'static,
         Out::Output: IntoPromptReply,
     {
-        self.on_async(move |strings: &Strings| strings::decode_parameters(strings, names), function)
+        self.on_async(move |strings: &NamedStrings| strings::decode_parameters(strings, names), function)
     }
 
     /// The handler that `#[prompt]` makes from a plain `fn`.
@@ -275,11 +275,11 @@ impl PromptBuilder {
         function: F,
     ) -> ServerPrompt
     where
-        P: Parameters,
+        P: ParameterTuple,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: IntoPromptReply,
     {
-        self.on_blocking(move |strings: &Strings| strings::decode_parameters(strings, names), function)
+        self.on_blocking(move |strings: &NamedStrings| strings::decode_parameters(strings, names), function)
     }
 
     fn on_async<A, F, Out>(self, decode: impl DecodeStrings<A>, call: F) -> ServerPrompt
@@ -292,7 +292,7 @@ impl PromptBuilder {
         let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {
             let shared = Arc::clone(&shared);
-            Job::Future(Box::pin(async move {
+            HandlerJob::Future(Box::pin(async move {
                 let (checks, decode, call) = &*shared;
                 let value = match checks.decode(decode, &arguments) {
                     Ok(value) => value,
@@ -314,7 +314,7 @@ impl PromptBuilder {
         let shared = Arc::new((self.checks(), decode, call));
         self.finish(move |arguments, ctx| {
             let shared = Arc::clone(&shared);
-            Job::Blocking(Box::new(move || {
+            HandlerJob::Blocking(Box::new(move || {
                 let (checks, decode, call) = &*shared;
                 let value = match checks.decode(decode, &arguments) {
                     Ok(value) => value,
@@ -326,11 +326,16 @@ impl PromptBuilder {
         })
     }
 
-    fn finish(self, start: impl Fn(Arguments, Context) -> Job<HandlerOutput> + Send + Sync + 'static) -> ServerPrompt {
+    fn finish(
+        self,
+        start: impl Fn(RawArguments, Context) -> HandlerJob<HandlerOutput> + Send + Sync + 'static,
+    ) -> ServerPrompt {
         let problem = self.problem();
         let Self { definition, completers, cooperative, needs } = self;
         let start = Box::new(start);
-        ServerPrompt { inner: Arc::new(Inner { definition, completers, cooperative, needs, problem, start }) }
+        ServerPrompt {
+            inner: Arc::new(ServerPromptInner { definition, completers, cooperative, needs, problem, start }),
+        }
     }
 
     fn checks(&self) -> PromptChecks {
@@ -359,9 +364,9 @@ impl PromptBuilder {
 }
 
 /// How strings are decoded into what a handler takes.
-trait DecodeStrings<A>: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static {}
+trait DecodeStrings<A>: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static {}
 
-impl<A, F: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static> DecodeStrings<A> for F {}
+impl<A, F: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static> DecodeStrings<A> for F {}
 
 /// What is checked before a handler runs, and what is added to its result.
 struct PromptChecks {
@@ -372,15 +377,15 @@ struct PromptChecks {
 
 impl PromptChecks {
     /// Decodes what the handler takes.
-    fn decode<A>(&self, decode: &impl DecodeStrings<A>, arguments: &Arguments) -> Result<A, ToolError> {
+    fn decode<A>(&self, decode: &impl DecodeStrings<A>, arguments: &RawArguments) -> Result<A, ToolError> {
         Ok(decode(&self.strings(arguments)?)?)
     }
 
-    fn strings(&self, arguments: &Arguments) -> Result<Strings, Error> {
+    fn strings(&self, arguments: &RawArguments) -> Result<NamedStrings, Error> {
         if let Some(problem) = &self.problem {
             return Err(Error::internal(format!("the prompt cannot be used: {problem}")));
         }
-        let strings: Strings = arguments.decode().map_err(|error| Error::invalid_params(error.to_string()))?;
+        let strings: NamedStrings = arguments.decode().map_err(|error| Error::invalid_params(error.to_string()))?;
         match self.required.iter().find(|name| !strings.contains_key(*name)) {
             Some(name) => Err(strings::missing(name)),
             None => Ok(strings),
@@ -409,7 +414,7 @@ mod tests {
             .description("Greets.")
             .required_argument("name", "Whom")
             .optional_argument("times", "")
-            .handler(|arguments: Strings| async move {
+            .handler(|arguments: NamedStrings| async move {
                 format!("{} x{}", arguments["name"], arguments.get("times").map_or("1", String::as_str))
             })
     }

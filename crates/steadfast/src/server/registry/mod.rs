@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use steadfast_model::Revision;
-use steadfast_model::wire::{self, CommonMembers, ResultShape};
+use steadfast_model::wire::{self, CommonMembers, RequestResult};
 
 use crate::error::Error;
 use cursor::Cursor;
@@ -24,7 +24,7 @@ pub(crate) trait CatalogItem: Clone {
     /// The definition that clients list.
     type Definition: Clone;
     /// The result of a list request.
-    type List: ResultShape;
+    type List: RequestResult;
 
     /// The key that it is looked up by.
     fn key(&self) -> &str;

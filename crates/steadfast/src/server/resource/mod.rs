@@ -13,16 +13,16 @@ use steadfast_model::{CacheHints, Content, ReadResourceResult};
 
 use super::context::Context;
 use super::decode::strings;
-use super::decode::strings::Strings;
-use super::input::need::Need;
+use super::decode::strings::NamedStrings;
+use super::input::need::RequiredCapability;
 use super::registry::description::{contents_setters, description_setters, needs_setter};
 use super::registry::names;
 use super::tool::handler::{BlockingHandler, Handler};
-use super::tool::parameters::Parameters;
+use super::tool::parameters::ParameterTuple;
 use crate::error::Error;
-use crate::runtime::Job;
+use crate::runtime::HandlerJob;
 use crate::server::dispatch::encode::HandlerOutput;
-use read::{ReadOptions, ReadRequest, StartRead, has_scheme};
+use read::{ReadResultDefaults, ResourceReadRequest, StartRead, has_scheme};
 use reply::{IntoResourceReply, blob};
 
 /// A resource of a server. Cheap to clone.
@@ -39,13 +39,13 @@ use reply::{IntoResourceReply, blob};
 /// ```
 #[derive(Clone)]
 pub struct ServerResource {
-    inner: Arc<Inner>,
+    inner: Arc<ServerResourceInner>,
 }
 
-struct Inner {
+struct ServerResourceInner {
     definition: model::Resource,
     cooperative: bool,
-    needs: Vec<Need>,
+    needs: Vec<RequiredCapability>,
     problem: Option<String>,
     start: Box<StartRead>,
 }
@@ -88,7 +88,7 @@ impl ServerResource {
     }
 
     /// The capabilities that a client must have declared; other clients are refused.
-    pub fn needs(&self) -> &[Need] {
+    pub fn needs(&self) -> &[RequiredCapability] {
         &self.inner.needs
     }
 
@@ -114,10 +114,10 @@ impl ServerResource {
     }
 
     /// Prepares one `resources/read`.
-    pub(crate) fn start(&self, ctx: Context) -> Job<HandlerOutput> {
+    pub(crate) fn start(&self, ctx: Context) -> HandlerJob<HandlerOutput> {
         let uri = self.uri().to_owned();
-        let variables = Strings::from([("uri".to_owned(), uri.clone())]);
-        (self.inner.start)(ReadRequest { uri, variables }, ctx)
+        let variables = NamedStrings::from([("uri".to_owned(), uri.clone())]);
+        (self.inner.start)(ResourceReadRequest { uri, variables }, ctx)
     }
 }
 
@@ -134,7 +134,7 @@ pub struct ResourceBuilder {
     definition: model::Resource,
     cache: Option<CacheHints>,
     cooperative: bool,
-    needs: Vec<Need>,
+    needs: Vec<RequiredCapability>,
 }
 
 impl ResourceBuilder {
@@ -201,12 +201,12 @@ impl ResourceBuilder {
     /// The handler that `#[resource]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Out>(self, names: &'static [&'static str], function: F) -> ServerResource
     where
-        P: Parameters,
+        P: ParameterTuple,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: Future + Send + 'static,
         Out::Output: IntoResourceReply,
     {
-        let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
+        let decode = move |uri: &NamedStrings| strings::decode_parameters(uri, names);
         let start = read::start_async(self.options(), decode, function);
         self.finish(start)
     }
@@ -218,23 +218,23 @@ impl ResourceBuilder {
         function: F,
     ) -> ServerResource
     where
-        P: Parameters,
+        P: ParameterTuple,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: IntoResourceReply,
     {
-        let decode = move |uri: &Strings| strings::decode_parameters(uri, names);
+        let decode = move |uri: &NamedStrings| strings::decode_parameters(uri, names);
         let start = read::start_blocking(self.options(), decode, function);
         self.finish(start)
     }
 
-    fn options(&self) -> ReadOptions {
-        ReadOptions { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
+    fn options(&self) -> ReadResultDefaults {
+        ReadResultDefaults { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
     fn finish(self, start: Box<StartRead>) -> ServerResource {
         let problem = self.problem();
         let Self { definition, cooperative, needs, .. } = self;
-        ServerResource { inner: Arc::new(Inner { definition, cooperative, needs, problem, start }) }
+        ServerResource { inner: Arc::new(ServerResourceInner { definition, cooperative, needs, problem, start }) }
     }
 
     fn problem(&self) -> Option<String> {

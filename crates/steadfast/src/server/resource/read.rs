@@ -7,40 +7,40 @@ use steadfast_model::{CacheHints, ReadResourceResult, ResourceContents, code};
 
 use super::reply::{IntoResourceReply, ResourceReply};
 use crate::error::Error;
-use crate::runtime::Job;
+use crate::runtime::HandlerJob;
 use crate::server::context::Context;
-use crate::server::decode::strings::Strings;
+use crate::server::decode::strings::NamedStrings;
 use crate::server::dispatch::encode::HandlerOutput;
 use crate::server::tool::error::ToolError;
 
 /// A request to read a resource.
-pub(crate) struct ReadRequest {
+pub(crate) struct ResourceReadRequest {
     /// The URI, as the client wrote it.
     pub(crate) uri: String,
     /// The variables of the URI, for the handler.
-    pub(crate) variables: Strings,
+    pub(crate) variables: NamedStrings,
 }
 
 /// Prepares one `resources/read`. No code of the handler runs before the job runs.
-pub(crate) type StartRead = dyn Fn(ReadRequest, Context) -> Job<HandlerOutput> + Send + Sync;
+pub(crate) type StartRead = dyn Fn(ResourceReadRequest, Context) -> HandlerJob<HandlerOutput> + Send + Sync;
 
 /// How variables are decoded into what a handler takes.
-pub(crate) trait DecodeVariables<A>: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static {}
+pub(crate) trait DecodeVariables<A>: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static {}
 
-impl<A, F: Fn(&Strings) -> Result<A, Error> + Send + Sync + 'static> DecodeVariables<A> for F {}
+impl<A, F: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static> DecodeVariables<A> for F {}
 
 /// What is added to the result of a handler.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ReadOptions {
+pub(crate) struct ReadResultDefaults {
     pub(crate) mime_type: Option<String>,
     pub(crate) cache: Option<CacheHints>,
     /// What is wrong with the resource itself, if anything.
     pub(crate) problem: Option<String>,
 }
 
-impl ReadOptions {
+impl ReadResultDefaults {
     /// Decodes what the handler takes. A URI whose variables cannot be decoded is a resource that does not exist.
-    fn decode<A>(&self, decode: &impl DecodeVariables<A>, request: &ReadRequest) -> Result<A, ToolError> {
+    fn decode<A>(&self, decode: &impl DecodeVariables<A>, request: &ResourceReadRequest) -> Result<A, ToolError> {
         if let Some(problem) = &self.problem {
             return Err(Error::internal(format!("the resource cannot be read: {problem}")).into());
         }
@@ -90,7 +90,11 @@ fn add_missing_uri(uri: &str, failure: ToolError) -> ToolError {
 }
 
 /// Prepares reading with an `async` handler.
-pub(crate) fn start_async<A, F, Out>(options: ReadOptions, decode: impl DecodeVariables<A>, call: F) -> Box<StartRead>
+pub(crate) fn start_async<A, F, Out>(
+    options: ReadResultDefaults,
+    decode: impl DecodeVariables<A>,
+    call: F,
+) -> Box<StartRead>
 where
     A: Send + 'static,
     F: Fn(A, Context) -> Out + Send + Sync + 'static,
@@ -100,7 +104,7 @@ where
     let shared = Arc::new((options, decode, call));
     Box::new(move |request, ctx| {
         let shared = Arc::clone(&shared);
-        Job::Future(Box::pin(async move {
+        HandlerJob::Future(Box::pin(async move {
             let (options, decode, call) = &*shared;
             let reply = match options.decode(decode, &request) {
                 Ok(value) => options.complete(&request.uri, call(value, ctx).await.into_resource_reply()),
@@ -113,7 +117,7 @@ where
 
 /// Prepares reading with a plain handler.
 pub(crate) fn start_blocking<A, F, Out>(
-    options: ReadOptions,
+    options: ReadResultDefaults,
     decode: impl DecodeVariables<A>,
     call: F,
 ) -> Box<StartRead>
@@ -125,7 +129,7 @@ where
     let shared = Arc::new((options, decode, call));
     Box::new(move |request, ctx| {
         let shared = Arc::clone(&shared);
-        Job::Blocking(Box::new(move || {
+        HandlerJob::Blocking(Box::new(move || {
             let (options, decode, call) = &*shared;
             let reply = match options.decode(decode, &request) {
                 Ok(value) => options.complete(&request.uri, call(value, ctx).into_resource_reply()),
@@ -137,7 +141,7 @@ where
 }
 
 /// Runs a job on the current thread, for tests without a server.
-pub(crate) async fn run(job: Job<HandlerOutput>) -> Result<ReadResourceResult, Error> {
+pub(crate) async fn run(job: HandlerJob<HandlerOutput>) -> Result<ReadResourceResult, Error> {
     match job.run().await {
         HandlerOutput::Resource(reply) => reply.map_err(ToolError::into_error),
         _ => Err(Error::internal("the handler returned something else than the contents of a resource")),

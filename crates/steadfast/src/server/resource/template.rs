@@ -8,20 +8,20 @@ use steadfast_model as model;
 use steadfast_model::{CacheHints, ReadResourceResult, UriTemplate};
 
 use super::read;
-use super::read::{ReadOptions, ReadRequest, StartRead, has_scheme};
+use super::read::{ReadResultDefaults, ResourceReadRequest, StartRead, has_scheme};
 use super::reply::IntoResourceReply;
 use crate::error::Error;
-use crate::runtime::Job;
+use crate::runtime::HandlerJob;
 use crate::server::completion::{Completer, Completers};
 use crate::server::context::Context;
 use crate::server::decode::strings;
-use crate::server::decode::strings::Strings;
+use crate::server::decode::strings::NamedStrings;
 use crate::server::dispatch::encode::HandlerOutput;
-use crate::server::input::need::Need;
+use crate::server::input::need::RequiredCapability;
 use crate::server::registry::description::{contents_setters, description_setters, needs_setter};
 use crate::server::registry::names;
 use crate::server::tool::handler::{BlockingHandler, Handler};
-use crate::server::tool::parameters::Parameters;
+use crate::server::tool::parameters::ParameterTuple;
 
 /// Resources whose URIs match a template (RFC 6570). Cheap to clone.
 ///
@@ -48,16 +48,16 @@ use crate::server::tool::parameters::Parameters;
 /// ```
 #[derive(Clone)]
 pub struct ServerResourceTemplate {
-    inner: Arc<Inner>,
+    inner: Arc<ResourceTemplateInner>,
 }
 
-struct Inner {
+struct ResourceTemplateInner {
     definition: model::ResourceTemplate,
     /// `None` if the text is not a valid template.
     template: Option<UriTemplate>,
     completers: Completers,
     cooperative: bool,
-    needs: Vec<Need>,
+    needs: Vec<RequiredCapability>,
     problem: Option<String>,
     start: Box<StartRead>,
 }
@@ -103,7 +103,7 @@ impl ServerResourceTemplate {
     }
 
     /// The capabilities that a client must have declared; other clients are refused.
-    pub fn needs(&self) -> &[Need] {
+    pub fn needs(&self) -> &[RequiredCapability] {
         &self.inner.needs
     }
 
@@ -141,14 +141,14 @@ impl ServerResourceTemplate {
     }
 
     /// Prepares one `resources/read`; `None` if the URI does not match the template.
-    pub(crate) fn start(&self, uri: &str) -> Option<impl FnOnce(Context) -> Job<HandlerOutput> + use<>> {
+    pub(crate) fn start(&self, uri: &str) -> Option<impl FnOnce(Context) -> HandlerJob<HandlerOutput> + use<>> {
         let values = self.inner.template.as_ref()?.match_uri(uri)?;
         let variables = values.into_iter().map(|(name, value)| match value {
             Value::String(text) => (name, text),
             // Lists are decoded from JSON.
             list => (name, list.to_string()),
         });
-        let request = ReadRequest { uri: uri.to_owned(), variables: variables.collect() };
+        let request = ResourceReadRequest { uri: uri.to_owned(), variables: variables.collect() };
         let inner = Arc::clone(&self.inner);
         Some(move |ctx| (inner.start)(request, ctx))
     }
@@ -179,7 +179,7 @@ pub struct ResourceTemplateBuilder {
     completers: Completers,
     cache: Option<CacheHints>,
     cooperative: bool,
-    needs: Vec<Need>,
+    needs: Vec<RequiredCapability>,
 }
 
 impl ResourceTemplateBuilder {
@@ -224,12 +224,12 @@ impl ResourceTemplateBuilder {
         function: F,
     ) -> ServerResourceTemplate
     where
-        P: Parameters,
+        P: ParameterTuple,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: Future + Send + 'static,
         Out::Output: IntoResourceReply,
     {
-        let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
+        let decode = move |variables: &NamedStrings| strings::decode_parameters(variables, names);
         let start = read::start_async(self.options(), decode, function);
         self.finish(start)
     }
@@ -241,23 +241,31 @@ impl ResourceTemplateBuilder {
         function: F,
     ) -> ServerResourceTemplate
     where
-        P: Parameters,
+        P: ParameterTuple,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: IntoResourceReply,
     {
-        let decode = move |variables: &Strings| strings::decode_parameters(variables, names);
+        let decode = move |variables: &NamedStrings| strings::decode_parameters(variables, names);
         let start = read::start_blocking(self.options(), decode, function);
         self.finish(start)
     }
 
-    fn options(&self) -> ReadOptions {
-        ReadOptions { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
+    fn options(&self) -> ReadResultDefaults {
+        ReadResultDefaults { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
     fn finish(self, start: Box<StartRead>) -> ServerResourceTemplate {
         let problem = self.problem();
         let Self { definition, template, completers, cooperative, needs, .. } = self;
-        let inner = Inner { definition, template: template.ok(), completers, cooperative, needs, problem, start };
+        let inner = ResourceTemplateInner {
+            definition,
+            template: template.ok(),
+            completers,
+            cooperative,
+            needs,
+            problem,
+            start,
+        };
         ServerResourceTemplate { inner: Arc::new(inner) }
     }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use steadfast_proto::connection::{Hello, Limits, ServerHello};
+use steadfast_proto::connection::{Limits, SelfDescription, ServerDescription};
 
-use super::dispatch::ServerService;
+use super::dispatch::ServerInboundService;
 use super::{IntoServer, Server};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::heartbeat;
-use crate::runtime::{ConnectionEnd, Driver, DriverCommand, Mailbox, Runtime, TokioRuntime, io_handle};
+use crate::runtime::{ConnectionEnd, Driver, DriverCommand, DriverMailbox, Runtime, TokioRuntime, io_handle};
 use crate::transport::Transport;
 use crate::transport::stdio::Stdio;
 
@@ -91,11 +91,11 @@ impl<T: IntoServer> Serve for T {}
 
 impl Server {
     /// The server's part of the handshake.
-    pub(crate) fn hello(&self) -> Hello {
-        let mut hello = ServerHello::new(self.info().clone(), self.capabilities());
+    pub(crate) fn hello(&self) -> SelfDescription {
+        let mut hello = ServerDescription::new(self.info().clone(), self.capabilities());
         hello.instructions = self.instructions().map(str::to_owned);
         hello.vendor_methods = self.vendor_handlers().methods();
-        Hello::Server(hello)
+        SelfDescription::Server(hello)
     }
 }
 
@@ -189,7 +189,8 @@ impl ServeBuilder {
         let hello = self.server.hello();
         let server = self.server;
         let ping_runtime = Arc::clone(&runtime);
-        let driver = Driver::new(transport, |mailbox| ServerService::new(server, mailbox), hello, self.limits, runtime);
+        let driver =
+            Driver::new(transport, |mailbox| ServerInboundService::new(server, mailbox), hello, self.limits, runtime);
         let mailbox = Arc::clone(driver.mailbox());
         let ping_lost =
             self.ping_interval.map(|every| heartbeat::ping_timeout(Arc::clone(&mailbox), ping_runtime, every));
@@ -212,7 +213,7 @@ impl ServeBuilder {
         }
         // If the future that waits here is dropped, the guard shuts the connection down.
         let end_process = Arc::new(AtomicBool::new(self.end_process));
-        let guard = CloseOnDrop { mailbox: Some(Arc::clone(&mailbox)), end_process: Arc::clone(&end_process) };
+        let guard = ConnectionCloseGuard { mailbox: Some(Arc::clone(&mailbox)), end_process: Arc::clone(&end_process) };
         let driven = io.spawn(async move {
             let ended = driver.await;
             if ended.abandoned > 0 && end_process.load(Ordering::SeqCst) {
@@ -227,10 +228,10 @@ impl ServeBuilder {
 }
 
 /// A future that ends the connection when it completes, and the command that is then posted to the driver.
-type EndTrigger = Option<(BoxFuture<()>, DriverCommand)>;
+type ShutdownTrigger = Option<(BoxFuture<()>, DriverCommand)>;
 
 /// Runs the driver to its end; when one of the other futures completes first, its command is posted to the driver.
-async fn drive_until<T>(driver: impl Future<Output = T>, ends: [EndTrigger; 2], mailbox: Arc<Mailbox>) -> T {
+async fn drive_until<T>(driver: impl Future<Output = T>, ends: [ShutdownTrigger; 2], mailbox: Arc<DriverMailbox>) -> T {
     let mut driver = std::pin::pin!(driver);
     let mut ends = ends;
     std::future::poll_fn(|cx| {
@@ -246,19 +247,19 @@ async fn drive_until<T>(driver: impl Future<Output = T>, ends: [EndTrigger; 2], 
 }
 
 /// Closes the connection when the future that serves it is dropped. The program goes on, so the process must not exit.
-struct CloseOnDrop {
-    mailbox: Option<Arc<Mailbox>>,
+struct ConnectionCloseGuard {
+    mailbox: Option<Arc<DriverMailbox>>,
     end_process: Arc<AtomicBool>,
 }
 
-impl CloseOnDrop {
+impl ConnectionCloseGuard {
     /// The connection has ended by itself.
     fn disarm(mut self) {
         self.mailbox = None;
     }
 }
 
-impl Drop for CloseOnDrop {
+impl Drop for ConnectionCloseGuard {
     fn drop(&mut self) {
         if let Some(mailbox) = &self.mailbox {
             self.end_process.store(false, Ordering::SeqCst);

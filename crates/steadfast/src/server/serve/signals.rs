@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 /// anything to shut down.
 pub(crate) fn listen(io: &Handle, shut_down: impl FnOnce() -> bool + Send + 'static) -> io::Result<()> {
     let _inside = io.enter();
-    let mut signals = Signals::new()?;
+    let mut signals = ShutdownSignals::new()?;
     io.spawn(async move {
         let mut code = signals.next().await;
         // If nothing is served any more, exit immediately.
@@ -21,13 +21,13 @@ pub(crate) fn listen(io: &Handle, shut_down: impl FnOnce() -> bool + Send + 'sta
 }
 
 #[cfg(unix)]
-struct Signals {
+struct ShutdownSignals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-impl Signals {
+impl ShutdownSignals {
     fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
@@ -44,10 +44,10 @@ impl Signals {
 }
 
 #[cfg(not(unix))]
-struct Signals;
+struct ShutdownSignals;
 
 #[cfg(not(unix))]
-impl Signals {
+impl ShutdownSignals {
     fn new() -> io::Result<Self> {
         Ok(Self)
     }

@@ -14,24 +14,24 @@ use steadfast_model::{
 use steadfast_proto::connection::Request;
 use steadfast_proto::encode::EncodedResponse;
 
-use super::dispatch::RouteContext;
+use super::dispatch::DispatchContext;
 use super::dispatch::encode::HandlerOutput;
-use super::dispatch::routes::Route;
-use super::tasks::{self, TaskListener, TaskRecord};
-use super::{Server, ServerChange, Watcher};
-use crate::runtime::{Execution, Job, Mailbox, PendingNotifications, PreparedHandler};
+use super::dispatch::routes::RouteResult;
+use super::tasks::{self, TaskChangeNotifier, TaskRecord};
+use super::{Server, ServerChange, ServerChangeCallback};
+use crate::runtime::{DriverMailbox, HandlerExecution, HandlerJob, PendingNotifications, PreparedHandler};
 
 /// The subscriptions of a connection of an older revision.
-pub(super) struct Subscriptions {
+pub(super) struct ConnectionSubscriptions {
     uris: Arc<Mutex<BTreeSet<String>>>,
     most: usize,
     /// Posts the notifications, for as long as the connection lives.
-    _watcher: Arc<Watcher>,
+    _watcher: Arc<ServerChangeCallback>,
 }
 
-impl Subscriptions {
+impl ConnectionSubscriptions {
     /// The subscriptions of a connection on which the server has declared these capabilities.
-    pub(super) fn new(server: &Server, declared: &ServerCapabilities, mailbox: &Arc<Mailbox>) -> Self {
+    pub(super) fn new(server: &Server, declared: &ServerCapabilities, mailbox: &Arc<DriverMailbox>) -> Self {
         let told = SubscriptionFilter::new()
             .with_tools_list_changed(declared.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true)))
             .with_prompts_list_changed(
@@ -40,7 +40,7 @@ impl Subscriptions {
             .with_resources_list_changed(tells_resources(declared));
         let uris: Arc<Mutex<BTreeSet<String>>> = Arc::default();
         let notices = PendingNotifications::new(mailbox, None);
-        let watcher: Arc<Watcher> = {
+        let watcher: Arc<ServerChangeCallback> = {
             let uris = Arc::clone(&uris);
             Arc::new(move |change: &ServerChange<'_>| {
                 let Some(method) = matching_method(change, &told, &lock(&uris)) else { return };
@@ -92,8 +92,8 @@ impl Subscriptions {
 }
 
 /// Opens a stream of notifications, for as long as the request lives.
-pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> Route {
-    let RouteContext { server, mailbox, .. } = scope;
+pub(super) fn listen(scope: DispatchContext<'_>, request: &Request) -> RouteResult {
+    let DispatchContext { server, mailbox, .. } = scope;
     let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
         Ok(params) => params.notifications,
         Err(error) => {
@@ -111,7 +111,7 @@ pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> Route {
     if !task_ids.is_empty() && !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
         return Err(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
     }
-    let stream = Stream {
+    let stream = SubscriptionStream {
         honoured: supported_filter(asked, &declared),
         revision: request.peer.revision,
         id: request.id.clone(),
@@ -126,7 +126,7 @@ pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> Route {
     if steadfast_proto::mutant!(TellTheCancelled) {
         std::mem::forget(Arc::clone(&watcher));
     }
-    let lasting = Job::Future(Box::pin(async move {
+    let lasting = HandlerJob::Future(Box::pin(async move {
         let _watcher = watcher;
         // The stream ends when the client cancels it, or with the connection.
         std::future::pending().await
@@ -138,15 +138,15 @@ pub(super) fn listen(scope: RouteContext<'_>, request: &Request) -> Route {
 /// acknowledgement waits, and notifications queue after it.
 pub(super) fn listen_to_tasks(
     server: &Server,
-    mut stream: Stream,
+    mut stream: SubscriptionStream,
     task_ids: Vec<String>,
-    execution: Arc<Execution>,
+    execution: Arc<HandlerExecution>,
 ) -> PreparedHandler<Server> {
     let mailbox = &execution.mailbox;
     let notices = PendingNotifications::before_acknowledgement(mailbox, execution.key);
     let (revision, common_members) = (stream.revision, CommonMembers::of_subscription(&stream.id));
     let write = move |record: &TaskRecord| params_text(revision, &record.task, &common_members);
-    let listener = Arc::new(TaskListener::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
+    let listener = Arc::new(TaskChangeNotifier::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
     let on_task = {
         let listener = Arc::clone(&listener);
         Box::new(move |record: &TaskRecord| listener.notify(record))
@@ -154,7 +154,7 @@ pub(super) fn listen_to_tasks(
     let watcher = stream.watcher(Arc::clone(&notices), Some(on_task));
     server.watch(&watcher);
     let (tasks, id) = (Arc::clone(server.tasks()), execution.id.clone());
-    let lasting = Job::Future(Box::pin(async move {
+    let lasting = HandlerJob::Future(Box::pin(async move {
         let _watcher = watcher;
         let found = match listener.find(&tasks).await {
             Ok(found) => found,
@@ -172,23 +172,27 @@ pub(super) fn listen_to_tasks(
 }
 
 /// Called with each change of a task.
-type OnTask = dyn Fn(&TaskRecord) + Send + Sync;
+type OnTaskChange = dyn Fn(&TaskRecord) + Send + Sync;
 
 /// A stream and the notifications that it gets.
-pub(crate) struct Stream {
+pub(crate) struct SubscriptionStream {
     honoured: SubscriptionFilter,
     revision: Revision,
     id: RequestId,
 }
 
-impl Stream {
+impl SubscriptionStream {
     fn acknowledgement(&self) -> Box<str> {
         let common_members = CommonMembers::of_subscription(&self.id);
         params_text(self.revision, &SubscriptionParams::new(self.honoured.clone()), &common_members)
     }
 
     /// Posts the notifications of the changes that match the filter.
-    fn watcher(&self, notices: Arc<PendingNotifications>, on_task: Option<Box<OnTask>>) -> Arc<Watcher> {
+    fn watcher(
+        &self,
+        notices: Arc<PendingNotifications>,
+        on_task: Option<Box<OnTaskChange>>,
+    ) -> Arc<ServerChangeCallback> {
         let (filter, revision) = (self.honoured.clone(), self.revision);
         let mut uris = BTreeSet::new();
         for uri in &filter.resource_subscriptions {
@@ -235,7 +239,7 @@ fn matching_method(change: &ServerChange<'_>, filter: &SubscriptionFilter, uris:
         ServerChange::Updated(uri) => {
             (Method::ResourceUpdated, uris.contains(*uri) || steadfast_proto::mutant!(IgnoreFilters))
         }
-        // `TaskListener` posts these: it knows the owners of tasks.
+        // `TaskChangeNotifier` posts these: it knows the owners of tasks.
         ServerChange::Task(_) => return None,
     };
     wanted.then_some(method)

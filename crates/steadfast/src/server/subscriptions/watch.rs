@@ -20,15 +20,15 @@ pub(crate) enum ServerChange<'a> {
 }
 
 /// Called after each change. It must not block.
-pub(crate) type Watcher = dyn Fn(&ServerChange<'_>) + Send + Sync;
+pub(crate) type ServerChangeCallback = dyn Fn(&ServerChange<'_>) + Send + Sync;
 
 /// All watchers of a server.
 #[derive(Default)]
-pub(crate) struct Watchers(Mutex<Vec<Weak<Watcher>>>);
+pub(crate) struct ServerChangeWatchers(Mutex<Vec<Weak<ServerChangeCallback>>>);
 
-impl Watchers {
+impl ServerChangeWatchers {
     /// Has `watcher` called after each change, until the last `Arc` of it is dropped.
-    pub(crate) fn add(&self, watcher: &Arc<Watcher>) {
+    pub(crate) fn add(&self, watcher: &Arc<ServerChangeCallback>) {
         let mut watchers = self.lock();
         watchers.retain(|watcher| watcher.strong_count() > 0);
         watchers.push(Arc::downgrade(watcher));
@@ -49,7 +49,7 @@ impl Watchers {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Watcher>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<ServerChangeCallback>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::server::{Context, ToolError};
 
-type FirstInputFuture = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
+type TaskFirstInputFuture = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
 
 /// Requests the input that a task needs before it starts.
 #[derive(Clone)]
-pub(crate) struct AskFirst(Arc<dyn Fn(Context) -> FirstInputFuture + Send + Sync>);
+pub(crate) struct FirstInputHandler(Arc<dyn Fn(Context) -> TaskFirstInputFuture + Send + Sync>);
 
-impl AskFirst {
+impl FirstInputHandler {
     pub(crate) fn new<F, A>(ask: F) -> Self
     where
         F: Fn(Context) -> A + Send + Sync + 'static,
@@ -21,13 +21,13 @@ impl AskFirst {
         Self(Arc::new(move |ctx| Box::pin(ask(ctx))))
     }
 
-    pub(super) fn ask(&self, ctx: Context) -> FirstInputFuture {
+    pub(super) fn ask(&self, ctx: Context) -> TaskFirstInputFuture {
         (self.0)(ctx)
     }
 }
 
-impl fmt::Debug for AskFirst {
+impl fmt::Debug for FirstInputHandler {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("AskFirst")
+        formatter.write_str("FirstInputHandler")
     }
 }

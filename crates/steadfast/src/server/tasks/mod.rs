@@ -31,15 +31,15 @@ use steadfast_model::{
 
 pub use store::{MemoryTaskStore, StoreFuture, TaskRecord, TaskStore, TaskStoreError};
 
-pub(super) use first_input::AskFirst;
-pub(super) use notifications::TaskListener;
+pub(super) use first_input::FirstInputHandler;
+pub(super) use notifications::TaskChangeNotifier;
 pub(super) use rounds::TaskRounds;
 pub(super) use routes::{TASK_ROUTES, TaskRoutes, TaskSetup};
 pub(super) use serve::{TaskDecision, refuse_unknown_task, task_decision, without_tasks};
 
 use timestamp::timestamp;
 
-use super::subscriptions::watch::{ServerChange, Watchers};
+use super::subscriptions::watch::{ServerChange, ServerChangeWatchers};
 
 /// Whether calls of a tool run as tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,12 +117,12 @@ impl fmt::Debug for TaskSettings {
 const MAX_CONFLICT_RETRIES: usize = 32;
 
 /// The tasks of a server.
-pub(crate) struct Tasks {
+pub(crate) struct ServerTasks {
     store: Arc<dyn TaskStore>,
     time_to_live: Option<Duration>,
     poll_interval: Duration,
     /// Notified of changes.
-    watchers: Arc<Watchers>,
+    watchers: Arc<ServerChangeWatchers>,
     /// The tasks that run in this process.
     running: Mutex<HashMap<String, Arc<TaskRunWaker>>>,
 }
@@ -147,8 +147,8 @@ pub(crate) struct NewTask {
     pub(crate) state: Option<String>,
 }
 
-impl Tasks {
-    pub(super) fn new(settings: TaskSettings, watchers: Arc<Watchers>) -> Self {
+impl ServerTasks {
+    pub(super) fn new(settings: TaskSettings, watchers: Arc<ServerChangeWatchers>) -> Self {
         let TaskSettings { store, time_to_live, poll_interval } = settings;
         Self { store, time_to_live, poll_interval, watchers, running: Mutex::default() }
     }

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use steadfast_model::{ErrorObject, Method};
 
-use super::{TaskRecord, Tasks};
+use super::{ServerTasks, TaskRecord};
 use crate::runtime::PendingNotifications;
 
 /// Notifies one stream of changes in the tasks that it named, if they belong to its client.
-pub(crate) struct TaskListener {
+pub(crate) struct TaskChangeNotifier {
     named: Vec<String>,
     owner: Option<String>,
     notifications: Arc<PendingNotifications>,
@@ -21,7 +21,7 @@ pub(crate) struct TaskListener {
 /// Encodes the parameters of the notification.
 type WriteParams = dyn Fn(&TaskRecord) -> Box<str> + Send + Sync;
 
-impl TaskListener {
+impl TaskChangeNotifier {
     /// For a stream whose client named these tasks.
     pub(crate) fn new(
         named: Vec<String>,
@@ -35,7 +35,7 @@ impl TaskListener {
     }
 
     /// The current records of the named tasks that exist and belong to the client.
-    pub(crate) async fn find(&self, tasks: &Tasks) -> Result<Vec<TaskRecord>, ErrorObject> {
+    pub(crate) async fn find(&self, tasks: &ServerTasks) -> Result<Vec<TaskRecord>, ErrorObject> {
         let mut found = Vec::new();
         for id in &self.named {
             found.extend(tasks.load_for_owner(id, self.owner.as_deref()).await?);

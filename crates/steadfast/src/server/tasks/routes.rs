@@ -8,21 +8,21 @@ use std::sync::Arc;
 use steadfast_proto::connection::Request;
 
 use super::{TaskSettings, serve};
-use crate::runtime::{Execution, PreparedHandler};
-use crate::server::dispatch::RouteContext;
-use crate::server::dispatch::routes::Route;
-use crate::server::subscriptions::{self, Stream};
+use crate::runtime::{HandlerExecution, PreparedHandler};
+use crate::server::dispatch::DispatchContext;
+use crate::server::dispatch::routes::RouteResult;
+use crate::server::subscriptions::{self, SubscriptionStream};
 use crate::server::{Server, ServerTool};
 
 /// The routes of requests about tasks.
 #[derive(Debug)]
 pub(crate) struct TaskRoutes {
     /// `tools/call` that becomes a task.
-    pub(crate) begin: fn(RouteContext<'_>, &ServerTool, &Request) -> Route,
+    pub(crate) begin: fn(DispatchContext<'_>, &ServerTool, &Request) -> RouteResult,
     /// `tasks/get`, `tasks/update` and `tasks/cancel`.
-    pub(crate) serve: fn(RouteContext<'_>, &Request) -> Route,
+    pub(crate) serve: fn(DispatchContext<'_>, &Request) -> RouteResult,
     /// `subscriptions/listen` that names tasks.
-    pub(crate) listen: fn(&Server, Stream, Vec<String>, Arc<Execution>) -> PreparedHandler<Server>,
+    pub(crate) listen: fn(&Server, SubscriptionStream, Vec<String>, Arc<HandlerExecution>) -> PreparedHandler<Server>,
 }
 
 pub(crate) static TASK_ROUTES: TaskRoutes =

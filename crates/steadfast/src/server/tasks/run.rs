@@ -10,10 +10,10 @@ use steadfast_model::{ErrorObject, JsonObject, Method, Principal, TaskStatus, me
 use steadfast_proto::envelope::{self, Message, ResultOrError};
 
 use super::rounds::{SuspendedRun, TaskRounds};
-use super::{TaskRecord, TaskRunWaker, Tasks};
+use super::{ServerTasks, TaskRecord, TaskRunWaker};
 use crate::runtime::{Exchange, Runtime, Timer};
 use crate::server::Server;
-use crate::server::dispatch::ServerService;
+use crate::server::dispatch::ServerInboundService;
 
 /// Runs the handler of one task.
 pub(super) struct TaskRunner {
@@ -37,9 +37,9 @@ impl TaskRunner {
         tasks.leave(id);
     }
 
-    async fn work(&self, tasks: &Tasks, id: &str, waker: &TaskRunWaker) {
-        let mut run: Option<Run> = None;
-        let mut status_message = StatusMessage::new(tasks.poll_interval, &self.runtime);
+    async fn work(&self, tasks: &ServerTasks, id: &str, waker: &TaskRunWaker) {
+        let mut run: Option<TaskRun> = None;
+        let mut status_message = StatusMessageThrottle::new(tasks.poll_interval, &self.runtime);
         loop {
             // If the store fails the task stays as it is, and the log says why.
             let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
@@ -50,9 +50,9 @@ impl TaskRunner {
             }
             drop(record);
             let end = match next(run.as_mut(), waker, &mut status_message).await {
-                RunEvent::RecordChanged => continue,
-                RunEvent::StatusMessage => None,
-                RunEvent::Response(response) => Some(RunEnd::read(run.take(), &response)),
+                TaskRunEvent::RecordChanged => continue,
+                TaskRunEvent::StatusMessage => None,
+                TaskRunEvent::Response(response) => Some(TaskRunEnd::read(run.take(), &response)),
             };
             let message = status_message.take(&*self.runtime);
             let stored = tasks.change(id, |record| {
@@ -71,17 +71,17 @@ impl TaskRunner {
     }
 
     /// Starts one run of the handler.
-    fn begin(&self, record: &TaskRecord) -> Run {
+    fn begin(&self, record: &TaskRecord) -> TaskRun {
         let rounds = TaskRounds::new(record, self.server.state_keys().byte_limit());
         let principal = self.principal.as_ref();
         let call = call_of(record);
         let exchange =
-            ServerService::exchange_for_task(&self.server, principal, &self.runtime, &call, Arc::clone(&rounds));
-        Run { exchange, rounds }
+            ServerInboundService::exchange_for_task(&self.server, principal, &self.runtime, &call, Arc::clone(&rounds));
+        TaskRun { exchange, rounds }
     }
 
     /// Completes when the task expires, if it does.
-    async fn expiry(&self, tasks: &Tasks, id: &str) {
+    async fn expiry(&self, tasks: &ServerTasks, id: &str) {
         let mut timer = self.runtime.timer();
         loop {
             let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
@@ -97,13 +97,13 @@ impl TaskRunner {
 }
 
 /// One run of the handler.
-struct Run {
-    exchange: Exchange<ServerService>,
+struct TaskRun {
+    exchange: Exchange<ServerInboundService>,
     rounds: Arc<TaskRounds>,
 }
 
 /// The next event of a task.
-enum RunEvent {
+enum TaskRunEvent {
     /// The response to the call.
     Response(Vec<u8>),
     /// The status message may be stored.
@@ -113,11 +113,15 @@ enum RunEvent {
 }
 
 /// Waits for the next event of the task.
-async fn next(run: Option<&mut Run>, waker: &TaskRunWaker, status_message: &mut StatusMessage) -> RunEvent {
+async fn next(
+    run: Option<&mut TaskRun>,
+    waker: &TaskRunWaker,
+    status_message: &mut StatusMessageThrottle,
+) -> TaskRunEvent {
     let mut changed = pin!(waker.changed.notified());
     let mut run = run;
     std::future::poll_fn(|cx| {
-        while let Some(Run { exchange, .. }) = run.as_mut() {
+        while let Some(TaskRun { exchange, .. }) = run.as_mut() {
             match exchange.poll_next(cx) {
                 Poll::Ready(Some(message)) => match envelope::read(&message, usize::MAX) {
                     Ok(Message::Notification { method, params }) => {
@@ -127,23 +131,23 @@ async fn next(run: Option<&mut Run>, waker: &TaskRunWaker, status_message: &mut 
                             status_message.newest = Some(text.into_owned());
                         }
                     }
-                    _ => return Poll::Ready(RunEvent::Response(message)),
+                    _ => return Poll::Ready(TaskRunEvent::Response(message)),
                 },
                 Poll::Ready(None) => run = None,
                 Poll::Pending => break,
             }
         }
         if status_message.poll(cx).is_ready() {
-            return Poll::Ready(RunEvent::StatusMessage);
+            return Poll::Ready(TaskRunEvent::StatusMessage);
         }
-        changed.as_mut().poll(cx).map(|()| RunEvent::RecordChanged)
+        changed.as_mut().poll(cx).map(|()| TaskRunEvent::RecordChanged)
     })
     .await
 }
 
 /// The status message of a task, from the progress of its handler. It is stored at most once per poll interval: clients see no
 /// more of it, and a store may be slow.
-struct StatusMessage {
+struct StatusMessageThrottle {
     /// Not stored yet.
     newest: Option<String>,
     interval: Duration,
@@ -152,7 +156,7 @@ struct StatusMessage {
     too_early: bool,
 }
 
-impl StatusMessage {
+impl StatusMessageThrottle {
     fn new(interval: Duration, runtime: &Arc<dyn Runtime>) -> Self {
         Self { newest: None, interval, timer: runtime.timer(), too_early: false }
     }
@@ -179,15 +183,15 @@ impl StatusMessage {
 }
 
 /// How a run of the handler ended.
-enum RunEnd {
+enum TaskRunEnd {
     /// It requests input, and runs again with the answers.
     Suspended(SuspendedRun),
     Completed(JsonObject),
     Failed(ErrorObject),
 }
 
-impl RunEnd {
-    fn read(run: Option<Run>, response: &[u8]) -> Self {
+impl TaskRunEnd {
+    fn read(run: Option<TaskRun>, response: &[u8]) -> Self {
         if let Some(suspended) = run.and_then(|run| run.rounds.take_suspended()) {
             return Self::Suspended(suspended);
         }

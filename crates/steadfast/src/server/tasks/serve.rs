@@ -7,7 +7,7 @@ use steadfast_model::{
     CallToolResult, ClientCapabilities, CreateTaskResult, DetailedTask, EmptyResult, ErrorObject, InputResponses,
     JsonObject, Method, TASKS_EXTENSION, Task,
 };
-use steadfast_proto::connection::{Peer, Request};
+use steadfast_proto::connection::{PeerInfo, Request};
 use steadfast_proto::encode::EncodedResponse;
 
 use tokio::sync::oneshot;
@@ -16,10 +16,10 @@ use super::rounds::write_state;
 use super::run::TaskRunner;
 use super::{NewTask, TaskMode, TaskRoutes, task_not_found};
 use crate::error::Error;
-use crate::runtime::{Execution, Job, PreparedHandler};
-use crate::server::dispatch::RouteContext;
+use crate::runtime::{HandlerExecution, HandlerJob, PreparedHandler};
+use crate::server::dispatch::DispatchContext;
 use crate::server::dispatch::encode::HandlerOutput;
-use crate::server::dispatch::routes::Route;
+use crate::server::dispatch::routes::RouteResult;
 use crate::server::{Context, Server, ServerTool};
 
 /// Whether a call of a tool runs as a task.
@@ -33,7 +33,7 @@ pub(crate) enum TaskDecision {
 }
 
 /// Decides whether a call of this tool by this client runs as a task.
-pub(crate) fn task_decision(tool: &ServerTool, peer: &Peer) -> TaskDecision {
+pub(crate) fn task_decision(tool: &ServerTool, peer: &PeerInfo) -> TaskDecision {
     let knows_tasks = peer.revision.has_tasks_extension() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.tasks() {
         Some((TaskMode::Optional | TaskMode::Required, routes)) if knows_tasks => TaskDecision::Task(routes),
@@ -43,8 +43,8 @@ pub(crate) fn task_decision(tool: &ServerTool, peer: &Peer) -> TaskDecision {
 }
 
 /// Creates a task for a call. The response follows when the task is stored.
-pub(super) fn begin(scope: RouteContext<'_>, tool: &ServerTool, request: &Request) -> Route {
-    let RouteContext { server, mailbox, runtime } = scope;
+pub(super) fn begin(scope: DispatchContext<'_>, tool: &ServerTool, request: &Request) -> RouteResult {
+    let DispatchContext { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
         Ok(new) => new,
@@ -94,8 +94,8 @@ async fn make(runner: TaskRunner, new: NewTask, tell: oneshot::Sender<Result<Tas
 }
 
 /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
-pub(super) fn serve(scope: RouteContext<'_>, request: &Request) -> Route {
-    let RouteContext { server, mailbox, .. } = scope;
+pub(super) fn serve(scope: DispatchContext<'_>, request: &Request) -> RouteResult {
+    let DispatchContext { server, mailbox, .. } = scope;
     let (id, answers) = read_params(request).map_err(|error| EncodedResponse::error(&request.id, &error))?;
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
     let owner = mailbox.owner();
@@ -139,21 +139,22 @@ enum TaskReply {
 }
 
 /// What a request about tasks comes to.
-type TaskResult = Result<TaskReply, ErrorObject>;
+type TaskReplyResult = Result<TaskReply, ErrorObject>;
 
 /// The handler of a request about tasks, which does this work.
 fn handler(
     server: &Server,
-    execution: Arc<Execution>,
-    work: impl Future<Output = TaskResult> + Send + 'static,
+    execution: Arc<HandlerExecution>,
+    work: impl Future<Output = TaskReplyResult> + Send + 'static,
 ) -> PreparedHandler<Server> {
     let (server, around) = (server.clone(), Arc::clone(&execution));
     let encoder = server.clone();
-    let job = Job::Future(Box::pin(async move { HandlerOutput::Response(encode(work.await, &around, &server)) }));
+    let job =
+        HandlerJob::Future(Box::pin(async move { HandlerOutput::Response(encode(work.await, &around, &server)) }));
     PreparedHandler::new(execution, job, encoder)
 }
 
-fn encode(reply: TaskResult, execution: &Execution, server: &Server) -> EncodedResponse {
+fn encode(reply: TaskReplyResult, execution: &HandlerExecution, server: &Server) -> EncodedResponse {
     match reply {
         Ok(TaskReply::NotBegun(result)) => result_answer(&result, execution, server),
         Ok(TaskReply::Created(created)) => result_answer(&created, execution, server),
@@ -163,7 +164,7 @@ fn encode(reply: TaskResult, execution: &Execution, server: &Server) -> EncodedR
     }
 }
 
-fn result_answer(result: &impl wire::ResultShape, execution: &Execution, server: &Server) -> EncodedResponse {
+fn result_answer(result: &impl wire::RequestResult, execution: &HandlerExecution, server: &Server) -> EncodedResponse {
     let (revision, common_members) = (execution.peer.revision, server.common_members());
     EncodedResponse::result(&execution.id, |out| wire::write_result(revision, result, common_members, out))
 }

@@ -14,12 +14,12 @@ use super::error::ToolError;
 use crate::server::decode::explain;
 
 /// The text of `params.arguments`, within the message that has it.
-pub(crate) struct Arguments {
+pub(crate) struct RawArguments {
     text: Box<str>,
     range: Range<usize>,
 }
 
-impl Arguments {
+impl RawArguments {
     /// No arguments: an empty object.
     pub(crate) fn none() -> Self {
         Self { text: Box::default(), range: 0..0 }
@@ -62,9 +62,9 @@ impl Arguments {
     }
 }
 
-impl fmt::Debug for Arguments {
+impl fmt::Debug for RawArguments {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Arguments").field(&self.text()).finish()
+        formatter.debug_tuple("RawArguments").field(&self.text()).finish()
     }
 }
 
@@ -98,8 +98,8 @@ pub struct NoArguments;
 
 impl<'de> serde::Deserialize<'de> for NoArguments {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
+        struct NoArgumentsVisitor;
+        impl<'de> Visitor<'de> for NoArgumentsVisitor {
             type Value = NoArguments;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
@@ -109,7 +109,7 @@ impl<'de> serde::Deserialize<'de> for NoArguments {
                 Ok(NoArguments)
             }
         }
-        deserializer.deserialize_map(Any)
+        deserializer.deserialize_map(NoArgumentsVisitor)
     }
 }
 
@@ -120,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    fn arguments(text: &str) -> Arguments {
-        Arguments::within(text.into(), 0..text.len())
+    fn arguments(text: &str) -> RawArguments {
+        RawArguments::within(text.into(), 0..text.len())
     }
 
     #[derive(Debug, Deserialize, PartialEq)]
@@ -145,16 +145,16 @@ mod tests {
     fn arguments_are_decoded_from_their_range_of_the_message() {
         let message = r#"{"name":"forecast","arguments":{"city":"Ulm"}}"#;
         let start = message.find("{\"city").unwrap();
-        let arguments = Arguments::within(message.into(), start..message.len() - 1);
+        let arguments = RawArguments::within(message.into(), start..message.len() - 1);
         let expected = Forecast { city: "Ulm".into(), days: None, stops: Vec::new() };
         assert_eq!(arguments.decode::<Forecast>().unwrap(), expected);
     }
 
     #[test]
     fn absent_and_null_are_an_empty_object() {
-        assert!(Arguments::none().decode::<JsonObject>().unwrap().is_empty());
+        assert!(RawArguments::none().decode::<JsonObject>().unwrap().is_empty());
         assert!(arguments("null").decode::<JsonObject>().unwrap().is_empty());
-        assert!(Arguments::none().decode::<NoArguments>().is_ok());
+        assert!(RawArguments::none().decode::<NoArguments>().is_ok());
     }
 
     #[test]

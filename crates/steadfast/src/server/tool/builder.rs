@@ -10,42 +10,42 @@ use steadfast_proto::http::params::MirroredParams;
 
 use super::error::ToolError;
 use super::handler::{
-    AsyncTool, BlockingHandler, BlockingTool, DecodeArguments, ErasedHandler, Handler, NamedParameters, ToolChecks,
-    WholeObject,
+    AsyncTool, BlockingHandler, BlockingTool, DecodeArguments, ErasedHandler, Handler, NamedArgumentsDecoder,
+    ToolChecks, WholeArgumentsDecoder,
 };
-use super::parameters::Parameters;
+use super::parameters::ParameterTuple;
 use super::reply::IntoToolReply;
-use super::{Inner, ServerTool, schema};
+use super::{ServerTool, ServerToolInner, schema};
 use crate::server::context::Context;
-use crate::server::input::need::Need;
+use crate::server::input::need::RequiredCapability;
 use crate::server::registry::description::description_setters;
 use crate::server::registry::names;
-use crate::server::tasks::{AskFirst, TASK_ROUTES, TaskMode, TaskRoutes};
-use crate::validation::Validator;
+use crate::server::tasks::{FirstInputHandler, TASK_ROUTES, TaskMode, TaskRoutes};
+use crate::validation::SchemaValidator;
 
 /// Builds a [`ServerTool`]: see [`ServerTool::new`].
 #[derive(Debug)]
 #[must_use = "call `handler` to get the tool"]
 pub struct ToolBuilder {
     definition: model::Tool,
-    schemas: Schemas,
+    schemas: HandwrittenSchemas,
     cooperative: bool,
     tasks: Option<(TaskMode, &'static TaskRoutes)>,
-    ask_first: Option<AskFirst>,
-    needs: Vec<Need>,
+    ask_first: Option<FirstInputHandler>,
+    needs: Vec<RequiredCapability>,
     problem: Option<String>,
 }
 
 /// Which schemas were written by hand: those are checked at each call. Schemas derived from a type need no check,
 /// because decoding into the type is the check.
 #[derive(Debug, Default)]
-pub(super) struct Schemas {
+pub(super) struct HandwrittenSchemas {
     pub(super) input_by_hand: bool,
     pub(super) output_by_hand: bool,
 }
 
 impl ToolBuilder {
-    pub(super) fn new(definition: model::Tool, schemas: Schemas) -> Self {
+    pub(super) fn new(definition: model::Tool, schemas: HandwrittenSchemas) -> Self {
         Self { definition, schemas, cooperative: false, tasks: None, ask_first: None, needs: Vec::new(), problem: None }
     }
 
@@ -185,7 +185,7 @@ impl ToolBuilder {
         F: Fn(Context) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), ToolError>> + Send + 'static,
     {
-        self.ask_first = Some(AskFirst::new(ask));
+        self.ask_first = Some(FirstInputHandler::new(ask));
         self
     }
 
@@ -194,14 +194,14 @@ impl ToolBuilder {
     ///
     /// ```
     /// use steadfast::{Context, ServerTool};
-    /// use steadfast::server::Need;
+    /// use steadfast::server::RequiredCapability;
     ///
-    /// ServerTool::new("summary").needs(Need::Sampling).handler(|ctx: Context| async move {
+    /// ServerTool::new("summary").needs(RequiredCapability::Sampling).handler(|ctx: Context| async move {
     ///     let summary = ctx.sample("Say it in a word.").await?;
     ///     Ok::<_, steadfast::ToolError>(summary.content)
     /// });
     /// ```
-    pub fn needs(mut self, need: Need) -> Self {
+    pub fn needs(mut self, need: RequiredCapability) -> Self {
         self.needs.push(need);
         self
     }
@@ -213,7 +213,7 @@ impl ToolBuilder {
     where
         H::Output: IntoToolReply,
     {
-        let decoder = WholeObject::<H::Arguments>::new();
+        let decoder = WholeArgumentsDecoder::<H::Arguments>::new();
         self.on_async(decoder, move |arguments, ctx| handler.call(arguments, ctx))
     }
 
@@ -236,19 +236,19 @@ impl ToolBuilder {
     where
         H::Output: IntoToolReply + 'static,
     {
-        let decoder = WholeObject::<H::Arguments>::new();
+        let decoder = WholeArgumentsDecoder::<H::Arguments>::new();
         self.on_blocking(decoder, move |arguments, ctx| handler.call(arguments, ctx))
     }
 
     /// The handler that `#[tool]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Out>(self, names: &'static [&'static str], function: F) -> ServerTool
     where
-        P: Parameters,
+        P: ParameterTuple,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: Future + Send + 'static,
         Out::Output: IntoToolReply,
     {
-        self.on_async(NamedParameters::<P>::new(names), function)
+        self.on_async(NamedArgumentsDecoder::<P>::new(names), function)
     }
 
     /// The handler that `#[tool]` makes from a plain `fn`.
@@ -258,11 +258,11 @@ impl ToolBuilder {
         function: F,
     ) -> ServerTool
     where
-        P: Parameters,
+        P: ParameterTuple,
         F: Fn(P, Context) -> Out + Send + Sync + 'static,
         Out: IntoToolReply + 'static,
     {
-        self.on_blocking(NamedParameters::<P>::new(names), function)
+        self.on_blocking(NamedArgumentsDecoder::<P>::new(names), function)
     }
 
     /// Sets a schema that was derived from the types of the handler.
@@ -304,7 +304,16 @@ impl ToolBuilder {
             }
         }
         ServerTool {
-            inner: Arc::new(Inner { definition, cooperative, tasks, ask_first, needs, problem, handler, mirrored }),
+            inner: Arc::new(ServerToolInner {
+                definition,
+                cooperative,
+                tasks,
+                ask_first,
+                needs,
+                problem,
+                handler,
+                mirrored,
+            }),
         }
     }
 
@@ -327,14 +336,15 @@ impl ToolBuilder {
         if let Some(problem) = names::problem_of_meta(self.definition.meta.as_ref()) {
             self.note_problem(&problem);
         }
-        let input = self.schemas.input_by_hand.then(|| Validator::new(&self.definition.input_schema));
-        let output = self.definition.output_schema.as_ref().filter(|_| self.schemas.output_by_hand).map(Validator::new);
+        let input = self.schemas.input_by_hand.then(|| SchemaValidator::new(&self.definition.input_schema));
+        let output =
+            self.definition.output_schema.as_ref().filter(|_| self.schemas.output_by_hand).map(SchemaValidator::new);
         let input = self.usable("input", input);
         let output = self.usable("output", output);
         ToolChecks { input, output, problem: self.problem.clone() }
     }
 
-    fn usable(&mut self, which: &str, compiled: Option<Result<Validator, String>>) -> Option<Validator> {
+    fn usable(&mut self, which: &str, compiled: Option<Result<SchemaValidator, String>>) -> Option<SchemaValidator> {
         match compiled? {
             Ok(validator) => Some(validator),
             Err(complaint) => {

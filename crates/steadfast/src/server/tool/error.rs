@@ -34,9 +34,9 @@ pub type ToolReply = Result<CallToolResult, ToolError>;
 /// ```
 ///
 /// The model reads the error and its causes: do not put anything into its text that the model must not read.
-pub struct ToolError(Box<Repr>);
+pub struct ToolError(Box<ToolErrorRepr>);
 
-enum Repr {
+enum ToolErrorRepr {
     Message(String),
     Source(Box<dyn StdError + Send + Sync>),
     Result(CallToolResult),
@@ -46,7 +46,7 @@ enum Repr {
 impl ToolError {
     /// A failure with this text for the model.
     pub fn new(message: impl Into<String>) -> Self {
-        Self(Box::new(Repr::Message(message.into())))
+        Self(Box::new(ToolErrorRepr::Message(message.into())))
     }
 
     /// A failure with these pieces of content for the model.
@@ -62,7 +62,7 @@ impl ToolError {
 
     /// A failure with a whole result, including structured content and `_meta`. It is marked as an error.
     pub fn from_result(result: CallToolResult) -> Self {
-        Self(Box::new(Repr::Result(result)))
+        Self(Box::new(ToolErrorRepr::Result(result)))
     }
 
     /// This failure with a context before it: what was being done when it happened.
@@ -76,31 +76,31 @@ impl ToolError {
     /// A [`crate::Error`] inside stays a protocol error and is not changed.
     pub fn context(self, context: impl fmt::Display) -> Self {
         match *self.0 {
-            Repr::Protocol(_) => self,
-            Repr::Result(mut result) => {
+            ToolErrorRepr::Protocol(_) => self,
+            ToolErrorRepr::Result(mut result) => {
                 result.content.insert(0, Content::text(context.to_string()));
                 Self::from_result(result)
             }
-            Repr::Message(_) | Repr::Source(_) => Self::new(format!("{context}: {self}")),
+            ToolErrorRepr::Message(_) | ToolErrorRepr::Source(_) => Self::new(format!("{context}: {self}")),
         }
     }
 
     /// The error that this was made from, if it is an `E`.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         match &*self.0 {
-            Repr::Source(source) => source.downcast_ref(),
-            Repr::Protocol(error) => (error as &(dyn StdError + 'static)).downcast_ref(),
-            Repr::Message(_) | Repr::Result(_) => None,
+            ToolErrorRepr::Source(source) => source.downcast_ref(),
+            ToolErrorRepr::Protocol(error) => (error as &(dyn StdError + 'static)).downcast_ref(),
+            ToolErrorRepr::Message(_) | ToolErrorRepr::Result(_) => None,
         }
     }
 
     /// The result that the model reads; `Err` if this is a protocol error, which is not for the model.
     pub fn into_result(self) -> Result<CallToolResult, Error> {
         match *self.0 {
-            Repr::Message(message) => Ok(CallToolResult::error(message)),
-            Repr::Source(source) => Ok(CallToolResult::error(with_causes(&*source))),
-            Repr::Result(result) => Ok(result.with_is_error(true)),
-            Repr::Protocol(error) => Err(error),
+            ToolErrorRepr::Message(message) => Ok(CallToolResult::error(message)),
+            ToolErrorRepr::Source(source) => Ok(CallToolResult::error(with_causes(&*source))),
+            ToolErrorRepr::Result(result) => Ok(result.with_is_error(true)),
+            ToolErrorRepr::Protocol(error) => Err(error),
         }
     }
 
@@ -116,7 +116,7 @@ impl ToolError {
     /// The protocol error, which is not for the model.
     pub(crate) fn protocol_error(&self) -> Option<&Error> {
         match &*self.0 {
-            Repr::Protocol(error) => Some(error),
+            ToolErrorRepr::Protocol(error) => Some(error),
             _ => None,
         }
     }
@@ -126,9 +126,11 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for ToolError {
     fn from(error: E) -> Self {
         let repr = match error.into().downcast::<Error>() {
             // The model should know what the user decided.
-            Ok(error) if matches!(error.kind(), ErrorKind::Declined | ErrorKind::Dismissed) => Repr::Source(error),
-            Ok(error) => Repr::Protocol(*error),
-            Err(source) => Repr::Source(source),
+            Ok(error) if matches!(error.kind(), ErrorKind::Declined | ErrorKind::Dismissed) => {
+                ToolErrorRepr::Source(error)
+            }
+            Ok(error) => ToolErrorRepr::Protocol(*error),
+            Err(source) => ToolErrorRepr::Source(source),
         };
         Self(Box::new(repr))
     }
@@ -138,10 +140,10 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for ToolError {
 impl fmt::Display for ToolError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Repr::Message(message) => formatter.write_str(message),
-            Repr::Source(source) => formatter.write_str(&with_causes(&**source)),
-            Repr::Protocol(error) => error.fmt(formatter),
-            Repr::Result(result) => {
+            ToolErrorRepr::Message(message) => formatter.write_str(message),
+            ToolErrorRepr::Source(source) => formatter.write_str(&with_causes(&**source)),
+            ToolErrorRepr::Protocol(error) => error.fmt(formatter),
+            ToolErrorRepr::Result(result) => {
                 let mut texts = result.content.iter().filter_map(Content::as_text);
                 formatter.write_str(texts.next().unwrap_or("the tool failed"))?;
                 texts.try_for_each(|text| write!(formatter, "\n{text}"))
@@ -154,9 +156,9 @@ impl fmt::Display for ToolError {
 impl fmt::Debug for ToolError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Repr::Source(source) => write_with_causes(&**source, formatter),
-            Repr::Protocol(error) => fmt::Debug::fmt(error, formatter),
-            Repr::Message(_) | Repr::Result(_) => fmt::Display::fmt(self, formatter),
+            ToolErrorRepr::Source(source) => write_with_causes(&**source, formatter),
+            ToolErrorRepr::Protocol(error) => fmt::Debug::fmt(error, formatter),
+            ToolErrorRepr::Message(_) | ToolErrorRepr::Result(_) => fmt::Display::fmt(self, formatter),
         }
     }
 }

@@ -8,15 +8,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use steadfast_model::{CallToolResult, JsonObject};
 
-use super::arguments::{Arguments, NoArguments};
+use super::arguments::{NoArguments, RawArguments};
 use super::error::{ToolError, ToolReply};
-use super::parameters::{self, Parameters};
+use super::parameters::{self, ParameterTuple};
 use super::reply::IntoToolReply;
 use crate::error::Error;
-use crate::runtime::Job;
+use crate::runtime::HandlerJob;
 use crate::server::context::Context;
 use crate::server::dispatch::encode::HandlerOutput;
-use crate::validation::Validator;
+use crate::validation::SchemaValidator;
 
 /// An `async` function or closure that can be the handler of a tool or a prompt.
 ///
@@ -138,27 +138,27 @@ handlers!(TakesBoth<A>, [A], (A, Context), A, |arguments, ctx| (arguments, ctx))
 
 /// A type-erased handler.
 pub(crate) trait ErasedHandler: Send + Sync {
-    fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Job<HandlerOutput>;
+    fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput>;
 }
 
 /// How arguments are decoded into what a handler takes.
 pub(crate) trait DecodeArguments: Send + Sync + 'static {
     type Value: Send + 'static;
-    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<Self::Value, ToolError>;
+    fn decode(&self, arguments: &RawArguments, checks: &ToolChecks) -> Result<Self::Value, ToolError>;
 }
 
 /// Decodes all arguments into one value.
-pub(crate) struct WholeObject<A>(PhantomData<fn() -> A>);
+pub(crate) struct WholeArgumentsDecoder<A>(PhantomData<fn() -> A>);
 
-impl<A> WholeObject<A> {
+impl<A> WholeArgumentsDecoder<A> {
     pub(crate) fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<A: DeserializeOwned + Send + 'static> DecodeArguments for WholeObject<A> {
+impl<A: DeserializeOwned + Send + 'static> DecodeArguments for WholeArgumentsDecoder<A> {
     type Value = A;
-    fn decode(&self, arguments: &Arguments, checks: &ToolChecks) -> Result<A, ToolError> {
+    fn decode(&self, arguments: &RawArguments, checks: &ToolChecks) -> Result<A, ToolError> {
         let Some(validator) = &checks.input else { return arguments.decode() };
         let value = Value::Object(arguments.decode::<JsonObject>()?);
         validator.check(&value).map_err(|complaint| ToolError::new(format!("Bad arguments: {complaint}")))?;
@@ -176,20 +176,20 @@ impl<A: DeserializeOwned + Send + 'static> DecodeArguments for WholeObject<A> {
 }
 
 /// Decodes each argument into its element of a tuple.
-pub(crate) struct NamedParameters<P> {
+pub(crate) struct NamedArgumentsDecoder<P> {
     names: &'static [&'static str],
     types: PhantomData<fn() -> P>,
 }
 
-impl<P> NamedParameters<P> {
+impl<P> NamedArgumentsDecoder<P> {
     pub(crate) fn new(names: &'static [&'static str]) -> Self {
         Self { names, types: PhantomData }
     }
 }
 
-impl<P: Parameters> DecodeArguments for NamedParameters<P> {
+impl<P: ParameterTuple> DecodeArguments for NamedArgumentsDecoder<P> {
     type Value = P;
-    fn decode(&self, arguments: &Arguments, _checks: &ToolChecks) -> Result<P, ToolError> {
+    fn decode(&self, arguments: &RawArguments, _checks: &ToolChecks) -> Result<P, ToolError> {
         parameters::decode(arguments, self.names)
     }
 }
@@ -197,8 +197,8 @@ impl<P: Parameters> DecodeArguments for NamedParameters<P> {
 /// The checks of a call besides those of the types: for tools whose schemas were written by hand.
 #[derive(Default)]
 pub(crate) struct ToolChecks {
-    pub(crate) input: Option<Validator>,
-    pub(crate) output: Option<Validator>,
+    pub(crate) input: Option<SchemaValidator>,
+    pub(crate) output: Option<SchemaValidator>,
     /// What is wrong with the tool itself, if anything.
     pub(crate) problem: Option<String>,
 }
@@ -212,7 +212,7 @@ impl ToolChecks {
     }
 
     /// Decodes the arguments of a call.
-    fn decode<I: DecodeArguments>(&self, decoder: &I, arguments: &Arguments) -> Result<I::Value, ToolError> {
+    fn decode<I: DecodeArguments>(&self, decoder: &I, arguments: &RawArguments) -> Result<I::Value, ToolError> {
         self.check_tool()?;
         decoder.decode(arguments, self)
     }
@@ -250,8 +250,8 @@ where
     Out: Future + Send + 'static,
     Out::Output: IntoToolReply,
 {
-    fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
-        Job::Future(Box::pin(async move {
+    fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput> {
+        HandlerJob::Future(Box::pin(async move {
             let value = match self.checks.decode(&self.decoder, &arguments) {
                 Ok(value) => value,
                 Err(error) => return HandlerOutput::Tool(Err(error)),
@@ -276,8 +276,8 @@ where
     F: Fn(I::Value, Context) -> Out + Send + Sync + 'static,
     Out: IntoToolReply,
 {
-    fn start(self: Arc<Self>, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
-        Job::Blocking(Box::new(move || {
+    fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput> {
+        HandlerJob::Blocking(Box::new(move || {
             let value = match self.checks.decode(&self.decoder, &arguments) {
                 Ok(value) => value,
                 Err(error) => return HandlerOutput::Tool(Err(error)),

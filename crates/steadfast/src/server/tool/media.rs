@@ -17,19 +17,19 @@ use steadfast_model::Content;
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image(Media);
+pub struct Image(Base64Media);
 
 /// Audio that a tool returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Audio(Media);
+pub struct Audio(Base64Media);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Media {
+struct Base64Media {
     base64: String,
     mime_type: Cow<'static, str>,
 }
 
-impl Media {
+impl Base64Media {
     fn new(bytes: &[u8], mime_type: Cow<'static, str>) -> Self {
         Self { base64: STANDARD.encode(bytes), mime_type }
     }
@@ -38,7 +38,7 @@ impl Media {
 impl Image {
     /// An image of that media type, such as `image/webp`.
     pub fn new(bytes: impl AsRef<[u8]>, mime_type: impl Into<Cow<'static, str>>) -> Self {
-        Self(Media::new(bytes.as_ref(), mime_type.into()))
+        Self(Base64Media::new(bytes.as_ref(), mime_type.into()))
     }
 
     /// A PNG image.
@@ -55,7 +55,7 @@ impl Image {
 impl Audio {
     /// Audio of that media type, such as `audio/ogg`.
     pub fn new(bytes: impl AsRef<[u8]>, mime_type: impl Into<Cow<'static, str>>) -> Self {
-        Self(Media::new(bytes.as_ref(), mime_type.into()))
+        Self(Base64Media::new(bytes.as_ref(), mime_type.into()))
     }
 
     /// WAV audio.

@@ -15,19 +15,19 @@ use std::sync::Arc;
 use serde::Serialize;
 use steadfast_model as model;
 use steadfast_model::{CallToolResult, ListToolsResult};
-use steadfast_proto::connection::Peer;
+use steadfast_proto::connection::PeerInfo;
 use steadfast_proto::http::params::MirroredParams;
 
 use super::context::Context;
 use super::input::need;
-use super::input::need::Need;
+use super::input::need::RequiredCapability;
 use super::registry::CatalogItem;
-use super::tasks::{AskFirst, TaskMode, TaskRoutes};
+use super::tasks::{FirstInputHandler, TaskMode, TaskRoutes};
 use crate::error::Error;
-use crate::runtime::Job;
+use crate::runtime::HandlerJob;
 use crate::server::dispatch::encode::HandlerOutput;
-use arguments::Arguments;
-use builder::Schemas;
+use arguments::RawArguments;
+use builder::HandwrittenSchemas;
 use handler::ErasedHandler;
 
 pub use builder::ToolBuilder;
@@ -58,15 +58,15 @@ pub use builder::ToolBuilder;
 /// ```
 #[derive(Clone)]
 pub struct ServerTool {
-    inner: Arc<Inner>,
+    inner: Arc<ServerToolInner>,
 }
 
-struct Inner {
+struct ServerToolInner {
     definition: model::Tool,
     cooperative: bool,
     tasks: Option<(TaskMode, &'static TaskRoutes)>,
-    ask_first: Option<AskFirst>,
-    needs: Vec<Need>,
+    ask_first: Option<FirstInputHandler>,
+    needs: Vec<RequiredCapability>,
     problem: Option<String>,
     handler: Arc<dyn ErasedHandler>,
     /// The arguments that HTTP clients mirror into headers.
@@ -80,7 +80,7 @@ impl ServerTool {
     pub fn new(name: impl Into<String>) -> ToolBuilder {
         let mut definition = model::Tool::new(name);
         definition.input_schema = schema::of_nothing();
-        ToolBuilder::new(definition, Schemas::default())
+        ToolBuilder::new(definition, HandwrittenSchemas::default())
     }
 
     /// Starts building a tool with an existing definition, for example that of another server's tool.
@@ -88,7 +88,7 @@ impl ServerTool {
     /// Arguments and results are checked against the schemas of the definition, which needs the feature
     /// `schema-validation`: without it the tool has a [problem](ServerTool::problem).
     pub fn from_definition(definition: model::Tool) -> ToolBuilder {
-        let schemas = Schemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
+        let schemas = HandwrittenSchemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
         ToolBuilder::new(definition, schemas)
     }
 
@@ -124,12 +124,12 @@ impl ServerTool {
     }
 
     /// The capabilities that a client must have declared; calls of other clients are refused.
-    pub fn needs(&self) -> &[Need] {
+    pub fn needs(&self) -> &[RequiredCapability] {
         &self.inner.needs
     }
 
     /// The input that is requested before a call becomes a task.
-    pub(super) fn asks_first(&self) -> Option<&AskFirst> {
+    pub(super) fn asks_first(&self) -> Option<&FirstInputHandler> {
         self.inner.ask_first.as_ref()
     }
 
@@ -156,19 +156,19 @@ impl ServerTool {
     pub async fn call(&self, arguments: impl Serialize) -> Result<CallToolResult, Error> {
         let text = serde_json::to_string(&arguments).map_err(Error::encode)?.into_boxed_str();
         let range = 0..text.len();
-        match self.start(Arguments::within(text, range), Context::detached()).run().await {
+        match self.start(RawArguments::within(text, range), Context::detached()).run().await {
             HandlerOutput::Tool(reply) => reply.or_else(super::ToolError::into_result),
             _ => Err(Error::internal("the handler returned something else than the result of a tool")),
         }
     }
 
     /// An error if the client has not declared a capability that the tool needs.
-    pub(crate) fn check_needs(&self, client: &Peer) -> Result<(), Error> {
+    pub(crate) fn check_needs(&self, client: &PeerInfo) -> Result<(), Error> {
         need::check(&self.inner.needs, client)
     }
 
     /// Prepares one call. No code of the handler runs before the returned future is polled, or the function called.
-    pub(crate) fn start(&self, arguments: Arguments, ctx: Context) -> Job<HandlerOutput> {
+    pub(crate) fn start(&self, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput> {
         Arc::clone(&self.inner.handler).start(arguments, ctx)
     }
 }

@@ -9,38 +9,38 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::arguments::Arguments;
+use super::arguments::RawArguments;
 use super::error::ToolError;
 
 /// A tuple of parameters.
-pub trait Parameters: Sized + Send + 'static {
+pub trait ParameterTuple: Sized + Send + 'static {
     /// Decodes the members of an object by name, the first name for the first element of the tuple.
     fn read<'de, M: MapAccess<'de>>(names: &[&'static str], map: M) -> Result<Self, M::Error>;
 }
 
 /// Decodes arguments into a tuple whose elements have these names.
-pub(crate) fn decode<P: Parameters>(arguments: &Arguments, names: &[&'static str]) -> Result<P, ToolError> {
-    arguments.decode_seed(TupleSeed(names, PhantomData::<fn() -> P>))
+pub(crate) fn decode<P: ParameterTuple>(arguments: &RawArguments, names: &[&'static str]) -> Result<P, ToolError> {
+    arguments.decode_seed(ParameterTupleSeed(names, PhantomData::<fn() -> P>))
 }
 
-struct TupleSeed<'a, P>(&'a [&'static str], PhantomData<fn() -> P>);
+struct ParameterTupleSeed<'a, P>(&'a [&'static str], PhantomData<fn() -> P>);
 
-impl<P> Clone for TupleSeed<'_, P> {
+impl<P> Clone for ParameterTupleSeed<'_, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P> Copy for TupleSeed<'_, P> {}
+impl<P> Copy for ParameterTupleSeed<'_, P> {}
 
-impl<'de, P: Parameters> DeserializeSeed<'de> for TupleSeed<'_, P> {
+impl<'de, P: ParameterTuple> DeserializeSeed<'de> for ParameterTupleSeed<'_, P> {
     type Value = P;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<P, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
-impl<'de, P: Parameters> Visitor<'de> for TupleSeed<'_, P> {
+impl<'de, P: ParameterTuple> Visitor<'de> for ParameterTupleSeed<'_, P> {
     type Value = P;
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object with one member per argument")
@@ -51,16 +51,16 @@ impl<'de, P: Parameters> Visitor<'de> for TupleSeed<'_, P> {
 }
 
 /// Decodes a key into its position among the names.
-struct PositionSeed<'a>(&'a [&'static str]);
+struct ParameterIndexSeed<'a>(&'a [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for PositionSeed<'_> {
+impl<'de> DeserializeSeed<'de> for ParameterIndexSeed<'_> {
     type Value = Option<usize>;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_identifier(self)
     }
 }
 
-impl Visitor<'_> for PositionSeed<'_> {
+impl Visitor<'_> for ParameterIndexSeed<'_> {
     type Value = Option<usize>;
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("the name of an argument")
@@ -111,7 +111,7 @@ impl<'de, E: Error> Deserializer<'de> for AbsentValue<E> {
     }
 }
 
-impl Parameters for () {
+impl ParameterTuple for () {
     fn read<'de, M: MapAccess<'de>>(_names: &[&'static str], mut map: M) -> Result<Self, M::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(())
@@ -120,11 +120,11 @@ impl Parameters for () {
 
 macro_rules! tuples {
     ($($type:ident $position:tt),+) => {
-        impl<$($type: DeserializeOwned + Send + 'static),+> Parameters for ($($type,)+) {
+        impl<$($type: DeserializeOwned + Send + 'static),+> ParameterTuple for ($($type,)+) {
             fn read<'de, Map: MapAccess<'de>>(names: &[&'static str], mut map: Map) -> Result<Self, Map::Error> {
                 let name = |position: usize| names.get(position).copied().unwrap_or_default();
                 let mut slots = ($(None::<$type>,)+);
-                while let Some(position) = map.next_key_seed(PositionSeed(names))? {
+                while let Some(position) = map.next_key_seed(ParameterIndexSeed(names))? {
                     match position {
                         $(Some($position) => fill(&mut slots.$position, &mut map, name($position))?,)+
                         _ => {
@@ -159,8 +159,8 @@ tuples!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13
 mod tests {
     use super::*;
 
-    fn read<P: Parameters>(text: &str, names: &[&'static str]) -> Result<P, String> {
-        decode(&Arguments::within(text.into(), 0..text.len()), names).map_err(|error| error.to_string())
+    fn read<P: ParameterTuple>(text: &str, names: &[&'static str]) -> Result<P, String> {
+        decode(&RawArguments::within(text.into(), 0..text.len()), names).map_err(|error| error.to_string())
     }
 
     #[test]

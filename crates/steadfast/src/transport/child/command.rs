@@ -21,7 +21,7 @@ pub struct Command {
     pub(super) process: process::Command,
     pub(super) stderr: Stderr,
     pub(super) line_limit: usize,
-    pub(super) end_timeouts: EndTimeouts,
+    pub(super) end_timeouts: ChildShutdownTimeouts,
 }
 
 /// Callback for a line of standard error.
@@ -39,7 +39,7 @@ pub(super) enum Stderr {
 
 /// The timeouts for ending a process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EndTimeouts {
+pub(super) struct ChildShutdownTimeouts {
     /// From the close of standard input to SIGTERM.
     pub(super) leave: Duration,
     /// From SIGTERM to SIGKILL.
@@ -53,7 +53,7 @@ impl Command {
             process: process::Command::new(program),
             stderr: Stderr::Log,
             line_limit: LINE_LIMIT,
-            end_timeouts: EndTimeouts { leave: Duration::from_secs(2), terminate: Duration::from_secs(2) },
+            end_timeouts: ChildShutdownTimeouts { leave: Duration::from_secs(2), terminate: Duration::from_secs(2) },
         }
     }
 

@@ -15,9 +15,9 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use super::fd::input::Input;
-use super::fd::output::Output;
-use super::{Hangup, Transport, broken_pipe};
+use super::fd::input::TransportReadHalf;
+use super::fd::output::TransportWriteHalf;
+use super::{HangupDirection, Transport, broken_pipe};
 
 mod command;
 #[cfg(unix)]
@@ -29,7 +29,7 @@ mod report;
 mod supervisor;
 
 pub use command::Command;
-pub use process_state::{ChildHandle, Exit, GroupExit};
+pub use process_state::{ChildHandle, GroupExitFuture, ProcessExitFuture};
 
 /// A running server process, as a transport to it.
 ///
@@ -46,11 +46,11 @@ pub use process_state::{ChildHandle, Exit, GroupExit};
 #[derive(Debug)]
 pub struct Child {
     /// `None` once the process has ended and everything that it wrote was read.
-    input: Option<Input>,
+    input: Option<TransportReadHalf>,
     /// `None` once it is closed.
-    output: Option<Output>,
+    output: Option<TransportWriteHalf>,
     handle: ChildHandle,
-    watcher: process_state::Watcher,
+    watcher: process_state::ProcessWatcher,
     input_reported: bool,
     output_reported: bool,
     /// This transport has begun to end the process.
@@ -96,7 +96,7 @@ impl Child {
     }
 
     /// Completes with the exit status as soon as the process has exited.
-    pub fn exit(&self) -> Exit {
+    pub fn exit(&self) -> ProcessExitFuture {
         self.handle.exit()
     }
 
@@ -104,7 +104,7 @@ impl Child {
     /// read and discarded, so that it does not block in a write.
     ///
     /// The future completes when the process is reaped and its group is gone. Dropping the future does not stop the shutdown.
-    pub fn shutdown(mut self) -> GroupExit {
+    pub fn shutdown(mut self) -> GroupExitFuture {
         self.begin_end();
         self.handle.group_exit()
     }
@@ -178,14 +178,14 @@ impl Transport for Child {
     }
 
     /// Reports both directions, also when the process has exited while another process holds its pipes open.
-    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         let exited = self.poll_exited(cx);
         if !self.input_reported {
             let gone = self.input.as_mut().is_some_and(|input| input.poll_hangup(cx).is_ready());
             if gone || exited {
                 self.input_reported = true;
                 self.note_closed_pipe();
-                return Poll::Ready(Hangup::Input);
+                return Poll::Ready(HangupDirection::Input);
             }
         }
         if !self.output_reported {
@@ -196,7 +196,7 @@ impl Transport for Child {
             if gone || exited {
                 self.output_reported = true;
                 self.note_closed_pipe();
-                return Poll::Ready(Hangup::Output);
+                return Poll::Ready(HangupDirection::Output);
             }
         }
         Poll::Pending
@@ -230,8 +230,8 @@ impl Transport for Child {
     }
 
     fn leave_runtime(&mut self) -> bool {
-        self.input.iter_mut().for_each(Input::leave_runtime);
-        self.output.iter_mut().for_each(Output::leave_runtime);
+        self.input.iter_mut().for_each(TransportReadHalf::leave_runtime);
+        self.output.iter_mut().for_each(TransportWriteHalf::leave_runtime);
         true
     }
 }

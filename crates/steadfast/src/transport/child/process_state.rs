@@ -15,8 +15,8 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::command::EndTimeouts;
-use super::report::{ExitCause, StderrTail};
+use super::command::ChildShutdownTimeouts;
+use super::report::{ProcessExitCause, StderrTail};
 use super::{report, supervisor};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,13 +29,13 @@ pub(super) enum ProcessExitState {
 pub(super) struct ProcessState {
     pub(super) id: u32,
     program: String,
-    pub(super) end_timeouts: EndTimeouts,
-    state: Mutex<LockedState>,
+    pub(super) end_timeouts: ChildShutdownTimeouts,
+    state: Mutex<ProcessLifecycleState>,
     /// The end of standard error.
     stderr_tail: Mutex<StderrTail>,
 }
 
-pub(super) struct LockedState {
+pub(super) struct ProcessLifecycleState {
     pub(super) phase: ProcessExitState,
     /// The end of the process was requested.
     pub(super) ending: bool,
@@ -55,10 +55,10 @@ impl ProcessState {
     pub(super) fn new(
         id: u32,
         program: String,
-        end_timeouts: EndTimeouts,
+        end_timeouts: ChildShutdownTimeouts,
         control: supervisor::ProcessControl,
     ) -> Arc<Self> {
-        let state = LockedState {
+        let state = ProcessLifecycleState {
             phase: ProcessExitState::Running,
             ending: false,
             signalled: false,
@@ -80,27 +80,27 @@ impl ProcessState {
     pub(super) fn exit_report(&self) -> String {
         let state = self.lock();
         let cause = match (state.status, state.signalled) {
-            _ if state.killed => ExitCause::Killed,
-            (_, true) => ExitCause::ClosedPipes,
-            (status, false) => ExitCause::Exited(status),
+            _ if state.killed => ProcessExitCause::Killed,
+            (_, true) => ProcessExitCause::ClosedPipes,
+            (status, false) => ProcessExitCause::Exited(status),
         };
         drop(state);
         let stderr_tail = self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
         report::exit_report(&self.program, cause, &stderr_tail)
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, LockedState> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ProcessLifecycleState> {
         // Each change under the lock is a single assignment, so a poisoned state is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Advances to `phase` and wakes all watchers.
-    pub(super) fn advance(mut state: MutexGuard<'_, LockedState>, phase: ProcessExitState) {
+    pub(super) fn advance(mut state: MutexGuard<'_, ProcessLifecycleState>, phase: ProcessExitState) {
         state.phase = phase;
         Self::wake_watchers(state);
     }
 
-    pub(super) fn wake_watchers(mut state: MutexGuard<'_, LockedState>) {
+    pub(super) fn wake_watchers(mut state: MutexGuard<'_, ProcessLifecycleState>) {
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
         wakers.into_values().for_each(Waker::wake);
@@ -120,13 +120,13 @@ impl ChildHandle {
     }
 
     /// Completes with the exit status as soon as the process has exited.
-    pub fn exit(&self) -> Exit {
-        Exit(self.watcher())
+    pub fn exit(&self) -> ProcessExitFuture {
+        ProcessExitFuture(self.watcher())
     }
 
     /// Completes when the process is reaped and its process group is gone. Does not end the process.
-    pub fn group_exit(&self) -> GroupExit {
-        GroupExit(self.watcher())
+    pub fn group_exit(&self) -> GroupExitFuture {
+        GroupExitFuture(self.watcher())
     }
 
     /// Begins to end the process: the transport closes its standard input when it is polled next, and the timeouts for SIGTERM
@@ -148,12 +148,12 @@ impl ChildHandle {
         self.process.lock().ending
     }
 
-    pub(super) fn watcher(&self) -> Watcher {
+    pub(super) fn watcher(&self) -> ProcessWatcher {
         let mut state = self.process.lock();
         let key = state.next_key;
         state.next_key += 1;
         drop(state);
-        Watcher { process: Arc::clone(&self.process), key }
+        ProcessWatcher { process: Arc::clone(&self.process), key }
     }
 }
 
@@ -164,17 +164,17 @@ impl fmt::Debug for ChildHandle {
 }
 
 /// One task that waits for changes of a process.
-pub(super) struct Watcher {
+pub(super) struct ProcessWatcher {
     process: Arc<ProcessState>,
     /// Of its waker.
     key: u64,
 }
 
-impl Watcher {
+impl ProcessWatcher {
     /// Whether the process has exited, and whether its end was requested. Wakes the task when either changes.
-    pub(super) fn poll_view(&mut self, cx: &mut Context<'_>) -> ProcessView {
+    pub(super) fn poll_view(&mut self, cx: &mut Context<'_>) -> ProcessStatus {
         let state = self.process.lock();
-        let view = ProcessView { exited: state.phase >= ProcessExitState::Exited, ending: state.ending };
+        let view = ProcessStatus { exited: state.phase >= ProcessExitState::Exited, ending: state.ending };
         if !view.exited {
             self.store_waker(state, cx);
         }
@@ -196,7 +196,7 @@ impl Watcher {
     }
 
     /// A waker may be the last reference to a task that waits here, so none is dropped under the lock.
-    fn store_waker(&self, mut state: MutexGuard<'_, LockedState>, cx: &Context<'_>) {
+    fn store_waker(&self, mut state: MutexGuard<'_, ProcessLifecycleState>, cx: &Context<'_>) {
         let displaced = match state.wakers.get(&self.key) {
             Some(waker) if waker.will_wake(cx.waker()) => None,
             _ => state.wakers.insert(self.key, cx.waker().clone()),
@@ -207,12 +207,12 @@ impl Watcher {
 }
 
 /// What a transport has to know about its process.
-pub(super) struct ProcessView {
+pub(super) struct ProcessStatus {
     pub(super) exited: bool,
     pub(super) ending: bool,
 }
 
-impl Drop for Watcher {
+impl Drop for ProcessWatcher {
     fn drop(&mut self) {
         let mut state = self.process.lock();
         let waker = state.wakers.remove(&self.key);
@@ -221,9 +221,9 @@ impl Drop for Watcher {
     }
 }
 
-impl fmt::Debug for Watcher {
+impl fmt::Debug for ProcessWatcher {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Watcher").field("id", &self.process.id).finish_non_exhaustive()
+        formatter.debug_struct("ProcessWatcher").field("id", &self.process.id).finish_non_exhaustive()
     }
 }
 
@@ -232,9 +232,9 @@ impl fmt::Debug for Watcher {
 /// `None` means that other code in this program has reaped the process first, so its status is lost.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are polled"]
-pub struct Exit(Watcher);
+pub struct ProcessExitFuture(ProcessWatcher);
 
-impl Future for Exit {
+impl Future for ProcessExitFuture {
     type Output = Option<ExitStatus>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -247,9 +247,9 @@ impl Future for Exit {
 /// `None` means that other code in this program has reaped the process first, so its status is lost.
 #[derive(Debug)]
 #[must_use = "the process is ended anyway, but only the future shows when"]
-pub struct GroupExit(Watcher);
+pub struct GroupExitFuture(ProcessWatcher);
 
-impl Future for GroupExit {
+impl Future for GroupExitFuture {
     type Output = Option<ExitStatus>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

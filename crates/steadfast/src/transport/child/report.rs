@@ -46,7 +46,7 @@ impl StderrTail {
 }
 
 /// Why a process ended although its end was not requested.
-pub(super) enum ExitCause {
+pub(super) enum ProcessExitCause {
     /// It exited by itself, with this status.
     Exited(Option<ExitStatus>),
     /// It closed its pipes, so the supervisor ended it.
@@ -56,12 +56,12 @@ pub(super) enum ExitCause {
 }
 
 /// How a process ended, in one line, followed by its last lines of standard error.
-pub(super) fn exit_report(program: &str, cause: ExitCause, stderr_tail: &StderrTail) -> String {
+pub(super) fn exit_report(program: &str, cause: ProcessExitCause, stderr_tail: &StderrTail) -> String {
     let mut text = match cause {
-        ExitCause::Exited(Some(status)) => format!("`{program}` exited ({status})"),
-        ExitCause::Exited(None) => format!("`{program}` exited"),
-        ExitCause::ClosedPipes => format!("`{program}` closed its standard input or output and was terminated"),
-        ExitCause::Killed => format!("`{program}` was killed by this program"),
+        ProcessExitCause::Exited(Some(status)) => format!("`{program}` exited ({status})"),
+        ProcessExitCause::Exited(None) => format!("`{program}` exited"),
+        ProcessExitCause::ClosedPipes => format!("`{program}` closed its standard input or output and was terminated"),
+        ProcessExitCause::Killed => format!("`{program}` was killed by this program"),
     };
     let lines = stderr_tail.lines();
     if !lines.is_empty() {

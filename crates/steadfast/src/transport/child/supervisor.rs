@@ -19,8 +19,8 @@ use super::command::{Command, Stderr};
 use super::lines::LineSplitter;
 use super::process_state::{ChildHandle, ProcessExitState, ProcessState};
 use super::{group, report};
-use crate::transport::fd::input::Input;
-use crate::transport::fd::output::Output;
+use crate::transport::fd::input::TransportReadHalf;
+use crate::transport::fd::output::TransportWriteHalf;
 
 /// How long to wait for the end of a group that was killed. Its members may be zombies that another process has to reap.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -33,8 +33,8 @@ const MAX_LAST_BYTES: usize = 256 * 1024;
 
 /// A process that was started.
 pub(super) struct StartedProcess {
-    pub(super) input: Input,
-    pub(super) output: Output,
+    pub(super) input: TransportReadHalf,
+    pub(super) output: TransportWriteHalf,
     pub(super) handle: ChildHandle,
 }
 
@@ -97,9 +97,8 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     let _ = child_sender.send((child, Arc::clone(&handle.process)));
 
     let pipes = match (stdin, stdout) {
-        (Some(stdin), Some(stdout)) => {
-            Input::own_pipe(stdout.into()).and_then(|input| Ok((input, Output::own_pipe(stdin.into())?)))
-        }
+        (Some(stdin), Some(stdout)) => TransportReadHalf::own_pipe(stdout.into())
+            .and_then(|input| Ok((input, TransportWriteHalf::own_pipe(stdin.into())?))),
         _ => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
     };
     match pipes {
@@ -113,7 +112,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
 
 /// Begins to end a process whose standard input is closed, or will be at the next poll of the transport. `unread` is its
 /// standard output, if the transport does not read it any more.
-pub(super) fn end(handle: &ChildHandle, unread: Option<Input>) {
+pub(super) fn end(handle: &ChildHandle, unread: Option<TransportReadHalf>) {
     let mut state = handle.process.lock();
     let running = state.phase == ProcessExitState::Running;
     let first = !std::mem::replace(&mut state.ending, true);
@@ -122,7 +121,7 @@ pub(super) fn end(handle: &ChildHandle, unread: Option<Input>) {
     if !running {
         return;
     }
-    if let Some(pipe) = unread.and_then(Input::into_descriptor) {
+    if let Some(pipe) = unread.and_then(TransportReadHalf::into_descriptor) {
         let group_gone = Arc::clone(&group_gone);
         // If the thread cannot be started, the pipe is closed instead, and the process gets SIGPIPE when it writes.
         let _ = thread("steadfast-drain", move || read_until_group_gone(&pipe, &group_gone, |_| {}));

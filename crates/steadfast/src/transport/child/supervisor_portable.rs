@@ -12,8 +12,8 @@ use super::command::{Command, Stderr};
 use super::lines::LineSplitter;
 use super::process_state::{ChildHandle, ProcessExitState, ProcessState};
 use super::report;
-use crate::transport::fd::input::Input;
-use crate::transport::fd::output::Output;
+use crate::transport::fd::input::TransportReadHalf;
+use crate::transport::fd::output::TransportWriteHalf;
 use crate::transport::fd::pump;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -24,8 +24,8 @@ const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A process that was started.
 pub(super) struct StartedProcess {
-    pub(super) input: Input,
-    pub(super) output: Output,
+    pub(super) input: TransportReadHalf,
+    pub(super) output: TransportWriteHalf,
     pub(super) handle: ChildHandle,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         };
-        Ok((Input::thread(pump::reader(stdout)?), Output::thread(pump::writer(stdin)?)))
+        Ok((TransportReadHalf::thread(pump::reader(stdout)?), TransportWriteHalf::thread(pump::writer(stdin)?)))
     };
     match started() {
         Ok((input, output)) => Ok(StartedProcess { input, output, handle }),
@@ -80,7 +80,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
 }
 
 /// Begins to end a process whose standard input is closed, or will be at the next poll of the transport.
-pub(super) fn end(handle: &ChildHandle, unread: Option<Input>) {
+pub(super) fn end(handle: &ChildHandle, unread: Option<TransportReadHalf>) {
     drop(unread);
     let mut state = handle.process.lock();
     let running = state.phase == ProcessExitState::Running;

@@ -271,8 +271,8 @@ async fn the_stream_ends_with_the_process_even_if_another_process_holds_the_pipe
     no_hangup(&mut child).await;
     write_all(&mut child, b"go\n").await.unwrap();
     assert_eq!(read_to_end(&mut child).await, b"done\n");
-    assert_eq!(hangup(&mut child).await, Hangup::Input);
-    assert_eq!(hangup(&mut child).await, Hangup::Output);
+    assert_eq!(hangup(&mut child).await, HangupDirection::Input);
+    assert_eq!(hangup(&mut child).await, HangupDirection::Output);
     no_hangup(&mut child).await;
     assert_eq!(write_all(&mut child, b"x").await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     assert_eq!(settle(child.exit()).await.unwrap().code(), Some(3));
@@ -283,7 +283,7 @@ async fn the_stream_ends_with_the_process_even_if_another_process_holds_the_pipe
 async fn what_was_written_before_the_end_is_read_after_it() {
     let mut child = Child::spawn(shell("echo last words")).unwrap();
     settle(child.exit()).await.unwrap();
-    assert_eq!(hangup(&mut child).await, Hangup::Input);
+    assert_eq!(hangup(&mut child).await, HangupDirection::Input);
     assert_eq!(read_to_end(&mut child).await, b"last words\n");
 }
 
@@ -291,8 +291,8 @@ async fn what_was_written_before_the_end_is_read_after_it() {
 async fn a_process_that_stops_reading_and_leaves_is_noticed() {
     let mut child = Child::spawn(shell("exec sleep 0.2")).unwrap();
     assert!(fill(&mut child).await > 0);
-    assert_eq!(hangup(&mut child).await, Hangup::Input);
-    assert_eq!(hangup(&mut child).await, Hangup::Output);
+    assert_eq!(hangup(&mut child).await, HangupDirection::Input);
+    assert_eq!(hangup(&mut child).await, HangupDirection::Output);
 }
 
 #[tokio::test]
@@ -342,7 +342,7 @@ async fn a_handle_can_end_a_child_that_a_driver_owns() {
     tokio::task::yield_now().await;
     handle.shutdown();
     let (first, rest, child) = settle(driver).await.unwrap();
-    assert_eq!(first, Hangup::Output);
+    assert_eq!(first, HangupDirection::Output);
     assert_eq!(rest, b"");
     assert_eq!(settle(handle.group_exit()).await.unwrap().code(), Some(6));
     drop(child);

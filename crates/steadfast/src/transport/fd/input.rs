@@ -13,31 +13,35 @@ use super::descriptors::{self, DescriptorKind, PipeEnd};
 #[cfg(unix)]
 use super::pump;
 #[cfg(unix)]
-use super::readiness::{IoKind, WatchedDescriptor};
-use crate::transport::memory::channel::Receiver;
+use super::readiness::{NonblockingIoKind, WatchedDescriptor};
+use crate::transport::memory::channel::ByteReceiver;
 
 /// Reads bytes of a peer, and notices that it has closed its sending end.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum TransportReadHalf {
     #[cfg(unix)]
     Watched(WatchedDescriptor),
     Thread {
-        receiver: Receiver,
+        receiver: ByteReceiver,
         reported: bool,
     },
 }
 
-impl Input {
+impl TransportReadHalf {
     /// Reads a descriptor of any kind, which other processes may share.
     #[cfg(unix)]
     pub(crate) fn shared(descriptor: OwnedFd) -> io::Result<Self> {
         match descriptors::kind_of(&descriptor)? {
             DescriptorKind::Socket => {
-                return Ok(Self::Watched(WatchedDescriptor::new(descriptor, IoKind::Socket, Interest::READABLE)));
+                return Ok(Self::Watched(WatchedDescriptor::new(
+                    descriptor,
+                    NonblockingIoKind::Socket,
+                    Interest::READABLE,
+                )));
             }
             DescriptorKind::Pipe => {
                 if let Ok(own) = descriptors::reopen_pipe(&descriptor, PipeEnd::Reading) {
-                    return Ok(Self::Watched(WatchedDescriptor::new(own, IoKind::Pipe, Interest::READABLE)));
+                    return Ok(Self::Watched(WatchedDescriptor::new(own, NonblockingIoKind::Pipe, Interest::READABLE)));
                 }
             }
             DescriptorKind::Other => {}
@@ -49,11 +53,11 @@ impl Input {
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self::Watched(WatchedDescriptor::new(pipe, IoKind::Pipe, Interest::READABLE)))
+        Ok(Self::Watched(WatchedDescriptor::new(pipe, NonblockingIoKind::Pipe, Interest::READABLE)))
     }
 
     /// Receives the bytes that a thread reads.
-    pub(crate) fn thread(receiver: Receiver) -> Self {
+    pub(crate) fn thread(receiver: ByteReceiver) -> Self {
         Self::Thread { receiver, reported: false }
     }
 

@@ -13,32 +13,36 @@ use super::descriptors::{self, DescriptorKind, PipeEnd};
 #[cfg(unix)]
 use super::pump;
 #[cfg(unix)]
-use super::readiness::{IoKind, WatchedDescriptor};
-use crate::transport::memory::channel::Sender;
+use super::readiness::{NonblockingIoKind, WatchedDescriptor};
+use crate::transport::memory::channel::ByteSender;
 
 /// Writes bytes to a peer, and notices that it does not read any more.
 #[derive(Debug)]
-pub(crate) enum Output {
+pub(crate) enum TransportWriteHalf {
     #[cfg(unix)]
     Watched(WatchedDescriptor),
     Thread {
-        sender: Sender,
+        sender: ByteSender,
         reported: bool,
     },
 }
 
-impl Output {
+impl TransportWriteHalf {
     /// Writes to a descriptor of any kind, which other processes may share.
     #[cfg(unix)]
     pub(crate) fn shared(descriptor: OwnedFd) -> io::Result<Self> {
         match descriptors::kind_of(&descriptor)? {
             DescriptorKind::Socket => {
-                return Ok(Self::Watched(WatchedDescriptor::new(descriptor, IoKind::Socket, Interest::WRITABLE)));
+                return Ok(Self::Watched(WatchedDescriptor::new(
+                    descriptor,
+                    NonblockingIoKind::Socket,
+                    Interest::WRITABLE,
+                )));
             }
             DescriptorKind::Pipe => {
                 if let Ok(own) = descriptors::reopen_pipe(&descriptor, PipeEnd::Writing) {
                     descriptors::enlarge_pipe_buffer(&own);
-                    return Ok(Self::Watched(WatchedDescriptor::new(own, IoKind::Pipe, Interest::WRITABLE)));
+                    return Ok(Self::Watched(WatchedDescriptor::new(own, NonblockingIoKind::Pipe, Interest::WRITABLE)));
                 }
             }
             DescriptorKind::Other => {}
@@ -50,11 +54,11 @@ impl Output {
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self::Watched(WatchedDescriptor::new(pipe, IoKind::Pipe, Interest::WRITABLE)))
+        Ok(Self::Watched(WatchedDescriptor::new(pipe, NonblockingIoKind::Pipe, Interest::WRITABLE)))
     }
 
     /// Sends bytes to a thread that writes them.
-    pub(crate) fn thread(sender: Sender) -> Self {
+    pub(crate) fn thread(sender: ByteSender) -> Self {
         Self::Thread { sender, reported: false }
     }
 

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use crate::transport::memory::channel::{Receiver, Sender, channel};
+use crate::transport::memory::channel::{ByteReceiver, ByteSender, channel};
 
 /// How many bytes the channel between a thread and its transport holds.
 const CHANNEL_CAPACITY: usize = 64 * 1024;
 
 /// Starts a thread that reads `source`.
-pub(crate) fn reader(source: impl Read + Send + 'static) -> io::Result<Receiver> {
+pub(crate) fn reader(source: impl Read + Send + 'static) -> io::Result<ByteReceiver> {
     let (sender, receiver) = channel(CHANNEL_CAPACITY);
     let thread = std::thread::Builder::new().name("steadfast-input".into());
     thread.spawn(move || pump_input(source, sender))?;
@@ -23,14 +23,14 @@ pub(crate) fn reader(source: impl Read + Send + 'static) -> io::Result<Receiver>
 }
 
 /// Starts a thread that writes to `target`. It drops `target` when the sender is closed and everything is written.
-pub(crate) fn writer(target: impl Write + Send + 'static) -> io::Result<Sender> {
+pub(crate) fn writer(target: impl Write + Send + 'static) -> io::Result<ByteSender> {
     let (sender, receiver) = channel(CHANNEL_CAPACITY);
     let thread = std::thread::Builder::new().name("steadfast-output".into());
     thread.spawn(move || pump_output(target, receiver))?;
     Ok(sender)
 }
 
-fn pump_input(mut source: impl Read, mut sender: Sender) {
+fn pump_input(mut source: impl Read, mut sender: ByteSender) {
     let mut buf = vec![0; CHANNEL_CAPACITY];
     while let Ok(space) = block(|cx| sender.poll_space(cx)) {
         let Some(free) = buf.get_mut(..space) else { return };
@@ -48,7 +48,7 @@ fn pump_input(mut source: impl Read, mut sender: Sender) {
     }
 }
 
-fn pump_output(mut target: impl Write, mut receiver: Receiver) {
+fn pump_output(mut target: impl Write, mut receiver: ByteReceiver) {
     let mut buf = vec![0; CHANNEL_CAPACITY];
     while let Ok(count @ 1..) = block(|cx| receiver.poll_peek(cx, &mut buf)) {
         let bytes = buf.get(..count).unwrap_or_default();

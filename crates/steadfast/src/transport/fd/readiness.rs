@@ -24,7 +24,7 @@ use crate::transport::broken_pipe;
 
 /// How a descriptor is read and written without blocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IoKind {
+pub(crate) enum NonblockingIoKind {
     /// A pipe whose open file description is ours alone and non-blocking.
     Pipe,
     /// A stream socket, blocking or not.
@@ -34,15 +34,15 @@ pub(crate) enum IoKind {
 /// A descriptor that is registered with the runtime that polls it first.
 #[derive(Debug)]
 pub(crate) struct WatchedDescriptor {
-    descriptor: Descriptor,
-    kind: IoKind,
+    descriptor: DescriptorRegistration,
+    kind: NonblockingIoKind,
     interest: Interest,
     input: DirectionState,
     output: DirectionState,
 }
 
 #[derive(Debug)]
-enum Descriptor {
+enum DescriptorRegistration {
     /// Not polled yet by the current runtime.
     New(OwnedFd),
     Registered(AsyncFd<OwnedFd>),
@@ -61,16 +61,16 @@ struct DirectionState {
 }
 
 #[derive(Clone, Copy)]
-enum Direction {
+enum IoDirection {
     Input,
     Output,
 }
 
 impl WatchedDescriptor {
     /// `interest` are the directions that will be used.
-    pub(crate) fn new(descriptor: OwnedFd, kind: IoKind, interest: Interest) -> Self {
+    pub(crate) fn new(descriptor: OwnedFd, kind: NonblockingIoKind, interest: Interest) -> Self {
         Self {
-            descriptor: Descriptor::New(descriptor),
+            descriptor: DescriptorRegistration::New(descriptor),
             kind,
             interest,
             input: DirectionState::default(),
@@ -93,7 +93,7 @@ impl WatchedDescriptor {
                     Err(error) => return Poll::Ready(Err(error)),
                 }
             }
-            ready!(self.poll_event(cx, Direction::Input))?;
+            ready!(self.poll_event(cx, IoDirection::Input))?;
         }
     }
 
@@ -118,29 +118,29 @@ impl WatchedDescriptor {
                     Err(error) => return Poll::Ready(Err(error)),
                 }
             }
-            ready!(self.poll_event(cx, Direction::Output))?;
+            ready!(self.poll_event(cx, IoDirection::Output))?;
         }
     }
 
     /// Completes once, when the peer has closed its sending end, even if there are unread bytes.
     pub(crate) fn poll_input_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.poll_hangup(cx, Direction::Input)
+        self.poll_hangup(cx, IoDirection::Input)
     }
 
     /// Completes once, when the peer does not read any more, even if the buffer is full.
     pub(crate) fn poll_output_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.poll_hangup(cx, Direction::Output)
+        self.poll_hangup(cx, IoDirection::Output)
     }
 
     /// Closes the writing side. That closes a pipe; a socket can still be read.
     pub(crate) fn close_output(&mut self) -> io::Result<()> {
         self.output.reported = true;
         match self.kind {
-            IoKind::Pipe => {
-                self.descriptor = Descriptor::Closed;
+            NonblockingIoKind::Pipe => {
+                self.descriptor = DescriptorRegistration::Closed;
                 Ok(())
             }
-            IoKind::Socket => {
+            NonblockingIoKind::Socket => {
                 let Some(socket) = self.borrow() else { return Ok(()) };
                 match rustix::net::shutdown(socket, Shutdown::Write) {
                     // The peer has closed the connection first.
@@ -153,8 +153,8 @@ impl WatchedDescriptor {
 
     /// Deregisters from the runtime. Both directions are tried again before anything waits for events of the next runtime.
     pub(crate) fn leave_runtime(&mut self) {
-        self.descriptor = match std::mem::replace(&mut self.descriptor, Descriptor::Closed) {
-            Descriptor::Registered(registered) => Descriptor::New(registered.into_inner()),
+        self.descriptor = match std::mem::replace(&mut self.descriptor, DescriptorRegistration::Closed) {
+            DescriptorRegistration::Registered(registered) => DescriptorRegistration::New(registered.into_inner()),
             other => other,
         };
         (self.input.idle, self.output.idle) = (false, false);
@@ -163,13 +163,13 @@ impl WatchedDescriptor {
     /// Deregisters from the runtime and returns the descriptor.
     pub(crate) fn into_descriptor(self) -> Option<OwnedFd> {
         match self.descriptor {
-            Descriptor::New(descriptor) => Some(descriptor),
-            Descriptor::Registered(registered) => Some(registered.into_inner()),
-            Descriptor::Closed => None,
+            DescriptorRegistration::New(descriptor) => Some(descriptor),
+            DescriptorRegistration::Registered(registered) => Some(registered.into_inner()),
+            DescriptorRegistration::Closed => None,
         }
     }
 
-    fn poll_hangup(&mut self, cx: &mut Context<'_>, direction: Direction) -> Poll<()> {
+    fn poll_hangup(&mut self, cx: &mut Context<'_>, direction: IoDirection) -> Poll<()> {
         if self.side(direction).reported {
             return Poll::Pending;
         }
@@ -184,19 +184,19 @@ impl WatchedDescriptor {
     }
 
     /// Waits for the next event of the runtime for one direction, and copies it into our flags.
-    fn poll_event(&mut self, cx: &mut Context<'_>, direction: Direction) -> Poll<io::Result<()>> {
+    fn poll_event(&mut self, cx: &mut Context<'_>, direction: IoDirection) -> Poll<io::Result<()>> {
         let registered = match self.register() {
             Ok(registered) => registered,
             Err(error) => return Poll::Ready(Err(error)),
         };
         let closed = match direction {
-            Direction::Input => {
+            IoDirection::Input => {
                 let mut guard = ready!(registered.poll_read_ready(cx))?;
                 let closed = guard.ready().is_read_closed();
                 guard.clear_ready();
                 closed
             }
-            Direction::Output => {
+            IoDirection::Output => {
                 let mut guard = ready!(registered.poll_write_ready(cx))?;
                 let closed = guard.ready().is_write_closed();
                 guard.clear_ready();
@@ -210,9 +210,11 @@ impl WatchedDescriptor {
     }
 
     fn register(&mut self) -> io::Result<&AsyncFd<OwnedFd>> {
-        if matches!(self.descriptor, Descriptor::New(_)) {
+        if matches!(self.descriptor, DescriptorRegistration::New(_)) {
             Handle::try_current().map_err(io::Error::other)?;
-            let Descriptor::New(descriptor) = std::mem::replace(&mut self.descriptor, Descriptor::Closed) else {
+            let DescriptorRegistration::New(descriptor) =
+                std::mem::replace(&mut self.descriptor, DescriptorRegistration::Closed)
+            else {
                 return Err(closed());
             };
             // Deprecated because it would be unsound for a type that returns changing descriptors. An `OwnedFd` does not, and
@@ -220,48 +222,48 @@ impl WatchedDescriptor {
             #[allow(deprecated)]
             let registered = AsyncFd::try_with_interest(descriptor, self.interest);
             match registered {
-                Ok(registered) => self.descriptor = Descriptor::Registered(registered),
+                Ok(registered) => self.descriptor = DescriptorRegistration::Registered(registered),
                 Err(error) => {
                     let (descriptor, error) = error.into_parts();
-                    self.descriptor = Descriptor::New(descriptor);
+                    self.descriptor = DescriptorRegistration::New(descriptor);
                     return Err(error);
                 }
             }
         }
         match &self.descriptor {
-            Descriptor::Registered(registered) => Ok(registered),
-            Descriptor::New(_) | Descriptor::Closed => Err(closed()),
+            DescriptorRegistration::Registered(registered) => Ok(registered),
+            DescriptorRegistration::New(_) | DescriptorRegistration::Closed => Err(closed()),
         }
     }
 
     fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
         let descriptor = self.borrow().ok_or_else(closed)?;
         Ok(match self.kind {
-            IoKind::Pipe => rustix::io::read(descriptor, buf)?,
-            IoKind::Socket => rustix::net::recv(descriptor, buf, RecvFlags::DONTWAIT)?.0,
+            NonblockingIoKind::Pipe => rustix::io::read(descriptor, buf)?,
+            NonblockingIoKind::Socket => rustix::net::recv(descriptor, buf, RecvFlags::DONTWAIT)?.0,
         })
     }
 
     fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
         let descriptor = self.borrow().ok_or_else(broken_pipe)?;
         Ok(match self.kind {
-            IoKind::Pipe => rustix::io::write(descriptor, buf)?,
-            IoKind::Socket => rustix::net::send(descriptor, buf, send_flags())?,
+            NonblockingIoKind::Pipe => rustix::io::write(descriptor, buf)?,
+            NonblockingIoKind::Socket => rustix::net::send(descriptor, buf, send_flags())?,
         })
     }
 
     fn borrow(&self) -> Option<BorrowedFd<'_>> {
         match &self.descriptor {
-            Descriptor::New(descriptor) => Some(descriptor.as_fd()),
-            Descriptor::Registered(registered) => Some(registered.get_ref().as_fd()),
-            Descriptor::Closed => None,
+            DescriptorRegistration::New(descriptor) => Some(descriptor.as_fd()),
+            DescriptorRegistration::Registered(registered) => Some(registered.get_ref().as_fd()),
+            DescriptorRegistration::Closed => None,
         }
     }
 
-    fn side(&mut self, direction: Direction) -> &mut DirectionState {
+    fn side(&mut self, direction: IoDirection) -> &mut DirectionState {
         match direction {
-            Direction::Input => &mut self.input,
-            Direction::Output => &mut self.output,
+            IoDirection::Input => &mut self.input,
+            IoDirection::Output => &mut self.output,
         }
     }
 }

@@ -7,8 +7,8 @@ pub(crate) mod server;
 
 #[cfg(feature = "http-client")]
 pub use client::{
-    Attempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse,
-    HttpTarget,
+    AuthorizationAttempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest,
+    FetchResponse, HttpTarget,
 };
 #[cfg(feature = "http")]
-pub use server::{EventLogLimits, HttpBody, HttpOptions, HttpService, OriginPolicy, ServeHttpBuilder};
+pub use server::{EventLogLimits, HttpBody, HttpServerOptions, HttpService, OriginPolicy, ServeHttpBuilder};

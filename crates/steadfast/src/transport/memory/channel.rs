@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use crate::transport::broken_pipe;
 
 /// A channel that holds `capacity` bytes, and at least one.
-pub(crate) fn channel(capacity: usize) -> (Sender, Receiver) {
+pub(crate) fn channel(capacity: usize) -> (ByteSender, ByteReceiver) {
     let shared = Arc::new(Mutex::new(ChannelState {
         bytes: VecDeque::new(),
         capacity: capacity.max(1),
@@ -27,16 +27,16 @@ pub(crate) fn channel(capacity: usize) -> (Sender, Receiver) {
         space_waker: None,
         dropped_waker: None,
     }));
-    (Sender { shared: Arc::clone(&shared) }, Receiver { shared })
+    (ByteSender { shared: Arc::clone(&shared) }, ByteReceiver { shared })
 }
 
 /// The writing end. Dropping it closes the stream after the bytes that are in the channel.
-pub(crate) struct Sender {
+pub(crate) struct ByteSender {
     shared: Arc<Mutex<ChannelState>>,
 }
 
 /// The reading end. Dropping it makes writes of the sender fail.
-pub(crate) struct Receiver {
+pub(crate) struct ByteReceiver {
     shared: Arc<Mutex<ChannelState>>,
 }
 
@@ -72,7 +72,7 @@ impl ChannelState {
     }
 }
 
-impl Sender {
+impl ByteSender {
     /// Writes as many of `bytes` as there is space for.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = lock(&self.shared);
@@ -157,7 +157,7 @@ impl Sender {
     }
 }
 
-impl Drop for Sender {
+impl Drop for ByteSender {
     fn drop(&mut self) {
         self.close();
         let mut state = lock(&self.shared);
@@ -167,7 +167,7 @@ impl Drop for Sender {
     }
 }
 
-impl Receiver {
+impl ByteReceiver {
     /// Reads and consumes bytes. `Ok(0)` is the end of the stream, if `buf` is not empty.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let count = match self.poll_peek(cx, buf) {
@@ -178,7 +178,7 @@ impl Receiver {
         Poll::Ready(Ok(count))
     }
 
-    /// Reads bytes and leaves them in the channel, until [`consume`](Receiver::consume) removes them.
+    /// Reads bytes and leaves them in the channel, until [`consume`](ByteReceiver::consume) removes them.
     pub(crate) fn poll_peek(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut state = lock(&self.shared);
         if state.bytes.is_empty() && !buf.is_empty() {
@@ -195,7 +195,7 @@ impl Receiver {
         }))
     }
 
-    /// Removes bytes that were read by [`poll_peek`](Receiver::poll_peek).
+    /// Removes bytes that were read by [`poll_peek`](ByteReceiver::poll_peek).
     pub(crate) fn consume(&mut self, count: usize) {
         let mut state = lock(&self.shared);
         let count = count.min(state.bytes.len());
@@ -223,7 +223,7 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
+impl Drop for ByteReceiver {
     fn drop(&mut self) {
         let mut state = lock(&self.shared);
         state.receiver_dropped = true;
@@ -241,15 +241,15 @@ impl Drop for Receiver {
 }
 
 // The bytes must not get into a log.
-impl fmt::Debug for Sender {
+impl fmt::Debug for ByteSender {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Sender").finish_non_exhaustive()
+        formatter.debug_struct("ByteSender").finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Receiver {
+impl fmt::Debug for ByteReceiver {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Receiver").finish_non_exhaustive()
+        formatter.debug_struct("ByteReceiver").finish_non_exhaustive()
     }
 }
 

@@ -9,8 +9,8 @@ pub(crate) mod channel;
 use std::io;
 use std::task::{Context, Poll};
 
-use super::{Hangup, Transport};
-use channel::{Receiver, Sender, channel};
+use super::{HangupDirection, Transport};
+use channel::{ByteReceiver, ByteSender, channel};
 
 /// Creates two connected ends. Each direction holds `capacity` bytes, and at least one.
 ///
@@ -39,14 +39,14 @@ pub fn pair(capacity: usize) -> (MemoryTransport, MemoryTransport) {
 /// and its writes fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe).
 #[derive(Debug)]
 pub struct MemoryTransport {
-    input: Receiver,
-    output: Sender,
+    input: ByteReceiver,
+    output: ByteSender,
     input_reported: bool,
     output_reported: bool,
 }
 
 impl MemoryTransport {
-    fn new(input: Receiver, output: Sender) -> Self {
+    fn new(input: ByteReceiver, output: ByteSender) -> Self {
         Self { input, output, input_reported: false, output_reported: false }
     }
 }
@@ -65,14 +65,14 @@ impl Transport for MemoryTransport {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         if !self.input_reported && self.input.poll_hangup(cx).is_ready() {
             self.input_reported = true;
-            return Poll::Ready(Hangup::Input);
+            return Poll::Ready(HangupDirection::Input);
         }
         if !self.output_reported && self.output.poll_receiver_dropped(cx).is_ready() {
             self.output_reported = true;
-            return Poll::Ready(Hangup::Output);
+            return Poll::Ready(HangupDirection::Output);
         }
         Poll::Pending
     }

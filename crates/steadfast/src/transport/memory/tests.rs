@@ -156,8 +156,8 @@ fn a_hangup_is_noticed_despite_unread_bytes_and_each_kind_once() {
     assert_eq!(far.poll_hangup(&mut cx), Poll::Pending);
     drop(near);
     assert!(count.get() > 0);
-    assert_eq!(far.poll_hangup(&mut cx), Poll::Ready(Hangup::Input));
-    assert_eq!(far.poll_hangup(&mut cx), Poll::Ready(Hangup::Output));
+    assert_eq!(far.poll_hangup(&mut cx), Poll::Ready(HangupDirection::Input));
+    assert_eq!(far.poll_hangup(&mut cx), Poll::Ready(HangupDirection::Output));
     assert_eq!(far.poll_hangup(&mut cx), Poll::Pending);
     assert_eq!(read(&mut far, 100), Poll::Ready(b"unread".to_vec()));
 }
@@ -166,7 +166,7 @@ fn a_hangup_is_noticed_despite_unread_bytes_and_each_kind_once() {
 fn a_close_of_one_direction_is_a_hangup_of_input_only() {
     let (mut near, mut far) = pair(100);
     assert!(near.poll_close(&mut noop_context()).is_ready());
-    assert_eq!(far.poll_hangup(&mut noop_context()), Poll::Ready(Hangup::Input));
+    assert_eq!(far.poll_hangup(&mut noop_context()), Poll::Ready(HangupDirection::Input));
     assert_eq!(far.poll_hangup(&mut noop_context()), Poll::Pending);
     assert_eq!(near.poll_hangup(&mut noop_context()), Poll::Pending, "its own close is not a hangup");
 }

@@ -15,9 +15,9 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use super::fd::input::Input;
-use super::fd::output::Output;
-use super::{Hangup, Transport};
+use super::fd::input::TransportReadHalf;
+use super::fd::output::TransportWriteHalf;
+use super::{HangupDirection, Transport};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
@@ -27,8 +27,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// read: see [`Transport::poll_hangup`].
 #[derive(Debug)]
 pub struct Stdio {
-    input: Input,
-    output: Output,
+    input: TransportReadHalf,
+    output: TransportWriteHalf,
 }
 
 impl Stdio {
@@ -63,8 +63,8 @@ impl Stdio {
     #[cfg(not(unix))]
     fn take_now() -> io::Result<Self> {
         Ok(Self {
-            input: Input::thread(super::fd::pump::reader(io::stdin())?),
-            output: Output::thread(super::fd::pump::writer(io::stdout())?),
+            input: TransportReadHalf::thread(super::fd::pump::reader(io::stdin())?),
+            output: TransportWriteHalf::thread(super::fd::pump::writer(io::stdout())?),
         })
     }
 
@@ -76,7 +76,7 @@ impl Stdio {
     /// If the kind of a descriptor cannot be found out, or a thread that it needs cannot be started.
     #[cfg(unix)]
     pub fn from_descriptors(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
-        Ok(Self { input: Input::shared(input)?, output: Output::shared(output)? })
+        Ok(Self { input: TransportReadHalf::shared(input)?, output: TransportWriteHalf::shared(output)? })
     }
 }
 
@@ -93,11 +93,11 @@ impl Transport for Stdio {
         self.output.poll_flush(cx)
     }
 
-    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         if self.input.poll_hangup(cx).is_ready() {
-            return Poll::Ready(Hangup::Input);
+            return Poll::Ready(HangupDirection::Input);
         }
-        self.output.poll_hangup(cx).map(|()| Hangup::Output)
+        self.output.poll_hangup(cx).map(|()| HangupDirection::Output)
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

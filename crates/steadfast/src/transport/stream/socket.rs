@@ -10,15 +10,15 @@ use std::task::{Context, Poll};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::transport::Hangup;
-use crate::transport::fd::readiness::{IoKind, WatchedDescriptor};
+use crate::transport::HangupDirection;
+use crate::transport::fd::readiness::{NonblockingIoKind, WatchedDescriptor};
 
 /// A connected socket, for reading and writing.
 #[derive(Debug)]
-pub(crate) struct Socket(SocketState);
+pub(crate) struct StreamSocket(SocketKind);
 
 #[derive(Debug)]
-enum SocketState {
+enum SocketKind {
     Tcp(TcpStream),
     Unix(UnixStream),
     Watched(WatchedDescriptor),
@@ -26,16 +26,16 @@ enum SocketState {
     Failed,
 }
 
-impl Socket {
+impl StreamSocket {
     pub(crate) fn tcp(stream: TcpStream) -> Self {
         // Messages are written as a whole, so waiting for more bytes would only cost time. If this fails, the socket is broken,
         // and the first read returns the error.
         let _ = stream.set_nodelay(true);
-        Self(SocketState::Tcp(stream))
+        Self(SocketKind::Tcp(stream))
     }
 
     pub(crate) fn unix(stream: UnixStream) -> Self {
-        Self(SocketState::Unix(stream))
+        Self(SocketKind::Unix(stream))
     }
 
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
@@ -46,13 +46,13 @@ impl Socket {
         self.watched()?.poll_write(cx, buf)
     }
 
-    pub(crate) fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
+    pub(crate) fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         // If the socket could not be moved, the next read or write returns the error.
         let Ok(watched) = self.watched() else { return Poll::Pending };
         if watched.poll_input_hangup(cx).is_ready() {
-            return Poll::Ready(Hangup::Input);
+            return Poll::Ready(HangupDirection::Input);
         }
-        watched.poll_output_hangup(cx).map(|()| Hangup::Output)
+        watched.poll_output_hangup(cx).map(|()| HangupDirection::Output)
     }
 
     pub(crate) fn poll_close(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -61,7 +61,7 @@ impl Socket {
 
     /// A socket that was not polled yet moves with its first poll anyway.
     pub(crate) fn leave_runtime(&mut self) -> bool {
-        if let SocketState::Watched(watched) = &mut self.0 {
+        if let SocketKind::Watched(watched) = &mut self.0 {
             watched.leave_runtime();
         }
         true
@@ -71,25 +71,25 @@ impl Socket {
     #[cfg(test)]
     pub(crate) fn nodelay(&self) -> io::Result<bool> {
         match &self.0 {
-            SocketState::Tcp(stream) => stream.nodelay(),
+            SocketKind::Tcp(stream) => stream.nodelay(),
             _ => Err(io::Error::from(io::ErrorKind::Unsupported)),
         }
     }
 
     fn watched(&mut self) -> io::Result<&mut WatchedDescriptor> {
-        if !matches!(self.0, SocketState::Watched(_)) {
-            let descriptor = match std::mem::replace(&mut self.0, SocketState::Failed) {
-                SocketState::Tcp(stream) => OwnedFd::from(stream.into_std()?),
-                SocketState::Unix(stream) => OwnedFd::from(stream.into_std()?),
-                SocketState::Watched(_) | SocketState::Failed => {
+        if !matches!(self.0, SocketKind::Watched(_)) {
+            let descriptor = match std::mem::replace(&mut self.0, SocketKind::Failed) {
+                SocketKind::Tcp(stream) => OwnedFd::from(stream.into_std()?),
+                SocketKind::Unix(stream) => OwnedFd::from(stream.into_std()?),
+                SocketKind::Watched(_) | SocketKind::Failed => {
                     return Err(io::Error::from(io::ErrorKind::NotConnected));
                 }
             };
             let interest = Interest::READABLE | Interest::WRITABLE;
-            self.0 = SocketState::Watched(WatchedDescriptor::new(descriptor, IoKind::Socket, interest));
+            self.0 = SocketKind::Watched(WatchedDescriptor::new(descriptor, NonblockingIoKind::Socket, interest));
         }
         match &mut self.0 {
-            SocketState::Watched(watched) => Ok(watched),
+            SocketKind::Watched(watched) => Ok(watched),
             _ => Err(io::Error::from(io::ErrorKind::NotConnected)),
         }
     }

@@ -9,16 +9,16 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::transport::Hangup;
+use crate::transport::HangupDirection;
 
 /// A connected socket, for reading and writing.
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub(crate) struct StreamSocket {
     stream: Option<TcpStream>,
     moved: bool,
 }
 
-impl Socket {
+impl StreamSocket {
     pub(crate) fn tcp(stream: TcpStream) -> Self {
         // Messages are written as a whole, so waiting for more bytes would only cost time.
         let _ = stream.set_nodelay(true);
@@ -36,7 +36,7 @@ impl Socket {
     }
 
     #[expect(clippy::unused_self, reason = "on Unix a socket reports hangups")]
-    pub(crate) fn poll_hangup(&mut self, _cx: &mut Context<'_>) -> Poll<Hangup> {
+    pub(crate) fn poll_hangup(&mut self, _cx: &mut Context<'_>) -> Poll<HangupDirection> {
         Poll::Pending
     }
 

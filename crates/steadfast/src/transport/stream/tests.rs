@@ -42,7 +42,7 @@ async fn a_tcp_socket_carries_bytes_and_a_close_of_one_direction() {
 async fn nagle_is_off() {
     let (near, _far) = tcp().await;
     near.set_nodelay(false).unwrap();
-    let StreamTransport(StreamKind::Socket(socket)) = StreamTransport::from(near) else { panic!("a socket") };
+    let StreamTransport(StreamTransportKind::Socket(socket)) = StreamTransport::from(near) else { panic!("a socket") };
     assert!(socket.nodelay().unwrap());
 }
 
@@ -54,7 +54,7 @@ async fn a_tcp_peer_that_closes_is_noticed_despite_unread_bytes() {
     write_all(&mut near, b"unread").await.unwrap();
     no_hangup(&mut far).await;
     drop(near);
-    assert_eq!(hangup(&mut far).await, Hangup::Input);
+    assert_eq!(hangup(&mut far).await, HangupDirection::Input);
     no_hangup(&mut far).await;
     assert_eq!(read_to_end(&mut far).await, b"unread");
 }
@@ -69,8 +69,8 @@ async fn a_tcp_peer_that_resets_is_a_hangup_of_both() {
     no_hangup(&mut far).await;
     // A close with unread bytes is a reset.
     drop(near);
-    assert_eq!(hangup(&mut far).await, Hangup::Input);
-    assert_eq!(hangup(&mut far).await, Hangup::Output);
+    assert_eq!(hangup(&mut far).await, HangupDirection::Input);
+    assert_eq!(hangup(&mut far).await, HangupDirection::Output);
     no_hangup(&mut far).await;
 }
 
@@ -88,8 +88,8 @@ mod unix {
         write_all(&mut near, b"unread").await.unwrap();
         no_hangup(&mut far).await;
         drop(near);
-        assert_eq!(hangup(&mut far).await, Hangup::Input);
-        assert_eq!(hangup(&mut far).await, Hangup::Output);
+        assert_eq!(hangup(&mut far).await, HangupDirection::Input);
+        assert_eq!(hangup(&mut far).await, HangupDirection::Output);
         no_hangup(&mut far).await;
         assert_eq!(read_to_end(&mut far).await, b"unread");
         assert_eq!(write_all(&mut far, b"x").await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
@@ -100,7 +100,7 @@ mod unix {
         let (near, far) = UnixStream::pair().unwrap();
         let (mut near, mut far) = (StreamTransport::from(near), StreamTransport::from(far));
         close(&mut near).await.unwrap();
-        assert_eq!(hangup(&mut far).await, Hangup::Input);
+        assert_eq!(hangup(&mut far).await, HangupDirection::Input);
         no_hangup(&mut far).await;
         write_all(&mut far, b"answer").await.unwrap();
         assert_eq!(read_exactly(&mut near, 6).await, b"answer");
@@ -113,8 +113,8 @@ mod unix {
         assert!(fill(&mut far).await > 0);
         no_hangup(&mut far).await;
         drop(near);
-        assert_eq!(hangup(&mut far).await, Hangup::Input);
-        assert_eq!(hangup(&mut far).await, Hangup::Output);
+        assert_eq!(hangup(&mut far).await, HangupDirection::Input);
+        assert_eq!(hangup(&mut far).await, HangupDirection::Output);
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod unix {
                 write_all(&mut near, b"hello").await.unwrap();
                 assert_eq!(read_exactly(&mut far, 5).await, b"hello");
                 drop(near);
-                assert_eq!(hangup(&mut far).await, Hangup::Input);
+                assert_eq!(hangup(&mut far).await, HangupDirection::Input);
             });
         }
     }

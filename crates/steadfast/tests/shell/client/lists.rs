@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
-use steadfast::{ErrorKind, Fault, Outcome, Reference, Revision};
+use steadfast::{ErrorKind, FaultParty, Outcome, Reference, Revision};
 
 use crate::soon;
 use crate::support::scripted;
@@ -85,7 +85,7 @@ async fn a_list_without_an_end_ends_with_an_error() {
     let mut tools = client.tools();
     let error = soon(tools.next()).await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Limit, Outcome::Answered));
-    assert_eq!(error.fault(), Fault::Peer);
+    assert_eq!(error.fault(), FaultParty::Peer);
     assert!(soon(tools.next()).await.is_none());
 }
 
@@ -99,7 +99,7 @@ async fn collecting_a_list_is_bounded_and_streaming_is_not() {
     let client = connecting.await.unwrap();
     let error = soon(client.list_tools()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Limit, Outcome::Answered));
-    assert_eq!(error.fault(), Fault::Peer);
+    assert_eq!(error.fault(), FaultParty::Peer);
     assert_eq!(requests.lock().unwrap().len(), 5);
     let mut tools = client.tools();
     for _ in 0..6 {

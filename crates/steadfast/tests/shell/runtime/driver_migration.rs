@@ -11,7 +11,7 @@ use steadfast::Revision;
 use steadfast::client::NegotiationMode;
 use steadfast::transport::child::{Child, Command};
 use steadfast::transport::stream::StreamTransport;
-use steadfast::transport::{Hangup, Transport};
+use steadfast::transport::{HangupDirection, Transport};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::*;
@@ -158,7 +158,7 @@ impl Transport for Observed {
         self.0.poll_flush(cx)
     }
 
-    fn poll_hangup(&mut self, cx: &mut Polling<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, cx: &mut Polling<'_>) -> Poll<HangupDirection> {
         self.0.poll_hangup(cx)
     }
 

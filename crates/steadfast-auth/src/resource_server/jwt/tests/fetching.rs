@@ -5,7 +5,7 @@ use http::{Request, Response};
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::resource_server::{HttpClient, HttpError, Payload, ResponseFuture};
+use crate::resource_server::{HttpClient, HttpError, HttpPayload, ResponseFuture};
 
 /// An authorization server: its key set, the number of requests, and whether it responds.
 struct Server {
@@ -35,21 +35,21 @@ impl Server {
 }
 
 impl HttpClient for Server {
-    fn send(&self, request: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
         assert_eq!(request.uri(), "https://auth.example.com/jwks");
         self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             self.answers.acquire().await.map_err(|_| HttpError::new("closed"))?.forget();
             Ok(match self.document.lock().unwrap().clone() {
                 Ok(document) => Response::new(document.into()),
-                Err(status) => Response::builder().status(status).body(Payload::default()).unwrap(),
+                Err(status) => Response::builder().status(status).body(HttpPayload::default()).unwrap(),
             })
         })
     }
 }
 
 fn fetched(server: &Arc<Server>) -> JwtVerifier {
-    verifier(FetchedKeys::new(server.clone(), "https://auth.example.com/jwks").unwrap())
+    verifier(RemoteKeySet::new(server.clone(), "https://auth.example.com/jwks").unwrap())
 }
 
 /// Runs all tasks that are ready, without advancing the paused clock.
@@ -198,12 +198,12 @@ async fn a_client_that_panics_leaves_nobody_waiting() {
     struct Panics;
 
     impl HttpClient for Panics {
-        fn send(&self, _: Request<Payload>, _: usize) -> ResponseFuture<'_> {
+        fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
             panic!("a client that is not well")
         }
     }
 
-    let keys = FetchedKeys::new(Panics, "https://auth.example.com/jwks").unwrap();
+    let keys = RemoteKeySet::new(Panics, "https://auth.example.com/jwks").unwrap();
     assert_eq!(verified(&verifier(keys), &Signer::es256("one").sign(&claims())).await, Err(UNAVAILABLE));
 }
 
@@ -226,5 +226,5 @@ async fn documents_that_are_too_long_or_no_key_set_do_not_replace_the_keys() {
 
 #[test]
 fn keys_are_not_fetched_over_an_open_line() {
-    assert!(FetchedKeys::new(Server::new(&[]), "http://auth.example.com/jwks").is_err());
+    assert!(RemoteKeySet::new(Server::new(&[]), "http://auth.example.com/jwks").is_err());
 }

@@ -70,5 +70,5 @@ fn verifier(keys: impl KeySource) -> JwtVerifier {
 }
 
 async fn verified(verifier: &JwtVerifier, token: &str) -> Result<Principal, TokenRejection> {
-    verifier.verify(&Token::parse(token).unwrap()).await
+    verifier.verify(&AccessToken::parse(token).unwrap()).await
 }

@@ -20,11 +20,11 @@ use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::{Moment, mutant};
 
 use crate::client::Client;
-use crate::client::connection::live::LiveConnection;
+use crate::client::connection::live::NegotiatedConnection;
 use crate::client::connection::reconnect::FailureStreak;
 use crate::client::connection::reconnecting::LostConnection;
 use crate::error::{Error, Outcome};
-use crate::runtime::connection::call_result::{CallLoss, LossKind, result_of};
+use crate::runtime::connection::call_result::{CallLoss, LossScope, result_of};
 use crate::runtime::timeout::{sleep_until, unless_stopped};
 use crate::runtime::{CallOptions, PendingCall};
 use listeners::{ChangeListener, ListenFailure};
@@ -95,12 +95,12 @@ fn is_part_of(uri: &str, resource: &str) -> bool {
 
 /// A stream of the changes at a server: see [`Client::changes`]. Dropping it ends the subscription.
 #[must_use = "streams do nothing unless polled"]
-pub struct Changes {
+pub struct ChangeStream {
     client: Client,
     filter: SubscriptionFilter,
     source: ChangeSource,
     /// The connection of the source.
-    live: Arc<LiveConnection>,
+    live: Arc<NegotiatedConnection>,
     /// When the source was created.
     started_at: Moment,
     /// [`Change::Listening`] was sent on this connection.
@@ -116,18 +116,18 @@ enum ChangeSource {
     /// The notifications that the server sends to every client (up to 2025-11-25).
     Broadcast(Arc<ChangeListener>),
     /// The connection was lost: waits for the next one.
-    Reconnecting(Pin<Box<dyn Future<Output = Result<Arc<LiveConnection>, Error>> + Send>>),
+    Reconnecting(Pin<Box<dyn Future<Output = Result<Arc<NegotiatedConnection>, Error>> + Send>>),
     /// The request could not be encoded.
     Failed(Error),
     Ended,
 }
 
 /// What a [`ChangeSource`] yields.
-enum SourceEvent {
+enum ChangeSourceEvent {
     Change(Change),
     /// A notification that reports no change.
     Ignored,
-    Reconnected(Arc<LiveConnection>),
+    Reconnected(Arc<NegotiatedConnection>),
     /// The source has ended, with an error or without. With a loss if the connection failed.
     Ended(Option<Error>, Option<CallLoss>),
 }
@@ -155,17 +155,18 @@ impl Client {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn changes(&self, filter: SubscriptionFilter) -> Changes {
+    pub fn changes(&self, filter: SubscriptionFilter) -> ChangeStream {
         let live = self.inner.connection.live();
         let started_at = self.inner.runtime().now();
         let (source, streak) = (ChangeSource::Ended, FailureStreak::default());
-        let mut changes = Changes { client: self.clone(), filter, source, live, started_at, listening: false, streak };
+        let mut changes =
+            ChangeStream { client: self.clone(), filter, source, live, started_at, listening: false, streak };
         changes.start();
         changes
     }
 }
 
-impl Changes {
+impl ChangeStream {
     /// The next change; `None` at the end.
     pub async fn next(&mut self) -> Option<Result<Change, Error>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
@@ -199,8 +200,11 @@ impl Changes {
         }
         // `ReconnectingConnection` waits before it replaces a lost connection. If only the request was lost, this has
         // to wait itself.
-        let when =
-            if loss.kind == LossKind::Call { self.streak.next_attempt_at(connection.policy(), &*runtime) } else { now };
+        let when = if loss.kind == LossScope::Call {
+            self.streak.next_attempt_at(connection.policy(), &*runtime)
+        } else {
+            now
+        };
         let lost = LostConnection { live: Arc::clone(&self.live), call_sent_at: self.started_at, kind: loss.kind };
         Some(ChangeSource::Reconnecting(Box::pin(async move {
             // If the client is closed, `replace` fails at once.
@@ -211,52 +215,52 @@ impl Changes {
 }
 
 impl ChangeSource {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SourceEvent> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ChangeSourceEvent> {
         Poll::Ready(match self {
             Self::Subscription(call) => match std::task::ready!(call.poll_notification(cx)) {
                 Ok((method, params)) => match Change::from_notification(method, &params) {
-                    Some(change) => SourceEvent::Change(change),
+                    Some(change) => ChangeSourceEvent::Change(change),
                     // Without a `Change::Listening` all later changes would be withheld.
                     None if method == Method::SubscriptionAcknowledged => {
                         let why = "the acknowledgement of the subscription is malformed";
-                        SourceEvent::Ended(Some(Error::unreadable(Method::Listen, why)), None)
+                        ChangeSourceEvent::Ended(Some(Error::unreadable(Method::Listen, why)), None)
                     }
-                    None => SourceEvent::Ignored,
+                    None => ChangeSourceEvent::Ignored,
                 },
                 Err(end) => {
                     let loss = CallLoss::from_end(&end);
-                    SourceEvent::Ended(result_of::<request::Listen>(end).err(), loss)
+                    ChangeSourceEvent::Ended(result_of::<request::Listen>(end).err(), loss)
                 }
             },
             Self::Broadcast(listener) => match std::task::ready!(listener.poll(cx)) {
-                Some(Ok(change)) => SourceEvent::Change(change),
-                Some(Err(ListenFailure { error, loss })) => SourceEvent::Ended(Some(error), loss),
-                None => SourceEvent::Ended(
+                Some(Ok(change)) => ChangeSourceEvent::Change(change),
+                Some(Err(ListenFailure { error, loss })) => ChangeSourceEvent::Ended(Some(error), loss),
+                None => ChangeSourceEvent::Ended(
                     Some(Error::closed(Outcome::Unknown)),
-                    Some(CallLoss { sent: true, kind: LossKind::Connection }),
+                    Some(CallLoss { sent: true, kind: LossScope::Connection }),
                 ),
             },
             Self::Reconnecting(connection) => match std::task::ready!(connection.as_mut().poll(cx)) {
-                Ok(live) => SourceEvent::Reconnected(live),
-                Err(error) => SourceEvent::Ended(Some(error), None),
+                Ok(live) => ChangeSourceEvent::Reconnected(live),
+                Err(error) => ChangeSourceEvent::Ended(Some(error), None),
             },
             Self::Failed(_) => match std::mem::replace(self, Self::Ended) {
-                Self::Failed(error) => SourceEvent::Ended(Some(error), None),
-                _ => SourceEvent::Ended(None, None),
+                Self::Failed(error) => ChangeSourceEvent::Ended(Some(error), None),
+                _ => ChangeSourceEvent::Ended(None, None),
             },
-            Self::Ended => SourceEvent::Ended(None, None),
+            Self::Ended => ChangeSourceEvent::Ended(None, None),
         })
     }
 }
 
-impl Stream for Changes {
+impl Stream for ChangeStream {
     type Item = Result<Change, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let changes = &mut *self;
         loop {
             match std::task::ready!(changes.source.poll(cx)) {
-                SourceEvent::Change(change) => {
+                ChangeSourceEvent::Change(change) => {
                     changes.listening |= matches!(change, Change::Listening(_));
                     // A server may send some changes before its acknowledgement, and not others: the early ones are
                     // withheld, and the program reads the current state after the acknowledgement.
@@ -264,12 +268,12 @@ impl Stream for Changes {
                         return Poll::Ready(Some(Ok(change)));
                     }
                 }
-                SourceEvent::Ignored => {}
-                SourceEvent::Reconnected(live) => {
+                ChangeSourceEvent::Ignored => {}
+                ChangeSourceEvent::Reconnected(live) => {
                     changes.live = live;
                     changes.start();
                 }
-                SourceEvent::Ended(error, loss) => {
+                ChangeSourceEvent::Ended(error, loss) => {
                     let next = changes.source_after(loss);
                     let ended = next.is_none();
                     changes.source = next.unwrap_or(ChangeSource::Ended);
@@ -282,9 +286,9 @@ impl Stream for Changes {
     }
 }
 
-impl std::fmt::Debug for Changes {
+impl std::fmt::Debug for ChangeStream {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Changes").field("client", &self.client).finish_non_exhaustive()
+        formatter.debug_struct("ChangeStream").field("client", &self.client).finish_non_exhaustive()
     }
 }
 

@@ -10,7 +10,7 @@ use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
 use super::listeners::{ChangeListener, ChangeListeners, ListenFailure};
-use crate::client::connection::live::{LiveConnection, wait_until_notifications_arrive};
+use crate::client::connection::live::{NegotiatedConnection, wait_until_notifications_arrive};
 use crate::client::dispatch::RequestSender;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
@@ -29,16 +29,20 @@ const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Adds a listener to a connection, and spawns the task that subscribes for it.
-pub(crate) fn listen(client: &Client, live: &Arc<LiveConnection>, filter: SubscriptionFilter) -> Arc<ChangeListener> {
+pub(crate) fn listen(
+    client: &Client,
+    live: &Arc<NegotiatedConnection>,
+    filter: SubscriptionFilter,
+) -> Arc<ChangeListener> {
     let (listener, dropped) = ChangeListener::new(filter);
     live.change_listeners.add(&listener);
-    let subscriptions = ResourceSubscriptions {
+    let subscriptions = ListenerSubscriptions {
         client: Arc::downgrade(&client.inner),
         runtime: Arc::clone(client.inner.runtime()),
         listeners: live.change_listeners.clone(),
         sender: live.sender.clone(),
         receives_notifications: live.receives_notifications(),
-        listener_dropped: DropSignal { receiver: dropped, received: false },
+        listener_dropped: ListenerDropReceiver { receiver: dropped, received: false },
     };
     let filter = listener.filter.clone();
     client.inner.runtime().spawn(Box::pin(subscriptions.run(Arc::downgrade(&listener), filter)));
@@ -46,23 +50,23 @@ pub(crate) fn listen(client: &Client, live: &Arc<LiveConnection>, filter: Subscr
 }
 
 /// The subscriptions of one listener. It keeps neither the client nor the connection open.
-struct ResourceSubscriptions {
+struct ListenerSubscriptions {
     /// Never upgraded across an await: dropping the last `Client` has to close the connection.
     client: Weak<ClientInner>,
     runtime: Arc<dyn Runtime>,
     listeners: ChangeListeners,
     sender: RequestSender,
     receives_notifications: watch::Receiver<bool>,
-    listener_dropped: DropSignal,
+    listener_dropped: ListenerDropReceiver,
 }
 
 /// Completes when the listener is dropped, any number of times.
-struct DropSignal {
+struct ListenerDropReceiver {
     receiver: oneshot::Receiver<()>,
     received: bool,
 }
 
-impl DropSignal {
+impl ListenerDropReceiver {
     async fn wait(&mut self) {
         if !self.received {
             // Nothing is ever sent: the drop of the sender is the signal.
@@ -72,7 +76,7 @@ impl DropSignal {
     }
 }
 
-impl ResourceSubscriptions {
+impl ListenerSubscriptions {
     /// Subscribes, activates the listener, and unsubscribes when the listener is dropped, also if it is dropped while
     /// subscribing.
     async fn run(mut self, listener: Weak<ChangeListener>, filter: SubscriptionFilter) {

@@ -14,16 +14,16 @@ use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 /// See the [module](self).
 pub(crate) struct SubscribedResources {
-    resources: Mutex<BTreeMap<String, ResourceState>>,
+    resources: Mutex<BTreeMap<String, SubscriptionState>>,
     /// One permit for each request to unsubscribe that may be in flight.
     unsubscribe_permits: Semaphore,
 }
 
 /// True if the server may send notifications about the resource.
-type ResourceState = Arc<tokio::sync::Mutex<bool>>;
+type SubscriptionState = Arc<tokio::sync::Mutex<bool>>;
 
-/// The lock of one [`ResourceState`].
-pub(crate) type SubscriptionLock = OwnedMutexGuard<bool>;
+/// The lock of one [`SubscriptionState`].
+pub(crate) type SubscriptionGuard = OwnedMutexGuard<bool>;
 
 impl SubscribedResources {
     /// `max_unsubscribes`: how many requests to unsubscribe may be in flight.
@@ -39,7 +39,7 @@ impl SubscribedResources {
     }
 
     /// Locks a resource. Locks are given in the order of the calls.
-    pub(crate) async fn lock(&self, uri: &str) -> SubscriptionLock {
+    pub(crate) async fn lock(&self, uri: &str) -> SubscriptionGuard {
         let resource = {
             let mut resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
             // Resources that are neither locked nor subscribed to are removed.

@@ -28,7 +28,7 @@ use std::time::Duration;
 use steadfast_proto::Moment;
 use tokio::runtime::{Handle, Id, RuntimeFlavor};
 
-use crate::runtime::connection::mailbox::Mailbox;
+use crate::runtime::connection::mailbox::DriverMailbox;
 use crate::runtime::{Runtime, Timer};
 
 /// How often the I/O thread checks whether the workers poll the driver that they have.
@@ -59,14 +59,14 @@ pub(crate) trait MigratableDriver: Future + Send + Unpin + 'static {
 }
 
 /// Counts the calls that come from tasks of one runtime.
-pub(crate) struct Callers {
+pub(crate) struct RuntimeCallCounter {
     runtime: Id,
     one_thread: bool,
     /// Since the last call from outside of the runtime.
     count: AtomicU32,
 }
 
-impl Callers {
+impl RuntimeCallCounter {
     fn of(handle: &Handle) -> Self {
         let one_thread = handle.runtime_flavor() == RuntimeFlavor::CurrentThread;
         Self { runtime: handle.id(), one_thread, count: AtomicU32::new(0) }
@@ -86,37 +86,37 @@ impl Callers {
 /// The two tasks of a driver: for the I/O thread, and for the workers of that runtime.
 pub(crate) fn tasks<D: MigratableDriver>(
     driver: D,
-    mailbox: &Arc<Mailbox>,
+    mailbox: &Arc<DriverMailbox>,
     runtime: &Arc<dyn Runtime>,
     workers: &Handle,
-) -> (IoThreadTask<D>, WorkerTask<D>) {
-    mailbox.count_callers(Callers::of(workers));
-    let state = MigrationState {
+) -> (IoThreadDriverTask<D>, WorkerDriverTask<D>) {
+    mailbox.count_callers(RuntimeCallCounter::of(workers));
+    let state = DriverMigrationState {
         driver: Some(Box::new(driver)),
-        home: DriverThread::IoThread,
+        home: DriverThreadKind::IoThread,
         over: false,
         seen: false,
         apart: None,
         among: None,
     };
-    let shared = Arc::new(Shared(Mutex::new(state)));
-    let apart = IoThreadTask {
+    let shared = Arc::new(SharedMigrationState(Mutex::new(state)));
+    let apart = IoThreadDriverTask {
         shared: Arc::clone(&shared),
         mailbox: Arc::clone(mailbox),
         runtime: Arc::clone(runtime),
         look: runtime.timer(),
         began: None,
-        stay: Stay::default(),
+        stay: MigrationBackoff::default(),
     };
-    (apart, WorkerTask { shared, has_io: None })
+    (apart, WorkerDriverTask { shared, has_io: None })
 }
 
-struct Shared<D>(Mutex<MigrationState<D>>);
+struct SharedMigrationState<D>(Mutex<DriverMigrationState<D>>);
 
-struct MigrationState<D> {
+struct DriverMigrationState<D> {
     /// Boxed, so that moving it is cheap. `None` while a task polls it, and after its end.
     driver: Option<Box<D>>,
-    home: DriverThread,
+    home: DriverThreadKind,
     over: bool,
     /// Bytes of the server have arrived on the workers since the last check.
     seen: bool,
@@ -126,18 +126,18 @@ struct MigrationState<D> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum DriverThread {
+enum DriverThreadKind {
     IoThread,
     Workers,
 }
 
-impl<D> Shared<D> {
-    fn lock(&self) -> MutexGuard<'_, MigrationState<D>> {
+impl<D> SharedMigrationState<D> {
+    fn lock(&self) -> MutexGuard<'_, DriverMigrationState<D>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<D: MigratableDriver> Shared<D> {
+impl<D: MigratableDriver> SharedMigrationState<D> {
     fn put_back(&self, driver: Box<D>, heard: bool) {
         let mut state = self.lock();
         state.driver = Some(driver);
@@ -145,23 +145,23 @@ impl<D: MigratableDriver> Shared<D> {
     }
 
     /// Gives the driver to the other task and wakes it.
-    fn hand_over(&self, driver: Box<D>, home: DriverThread) {
+    fn hand_over(&self, driver: Box<D>, home: DriverThreadKind) {
         let mut state = self.lock();
         (state.driver, state.home, state.seen) = (Some(driver), home, true);
         Self::wake(state, home);
     }
 
     /// The driver has ended, or has panicked: ends the other task too.
-    fn end(&self, other: DriverThread) {
+    fn end(&self, other: DriverThreadKind) {
         let mut state = self.lock();
         state.over = true;
         Self::wake(state, other);
     }
 
-    fn wake(mut state: MutexGuard<'_, MigrationState<D>>, task: DriverThread) {
+    fn wake(mut state: MutexGuard<'_, DriverMigrationState<D>>, task: DriverThreadKind) {
         let waker = match task {
-            DriverThread::IoThread => state.apart.take(),
-            DriverThread::Workers => state.among.clone(),
+            DriverThreadKind::IoThread => state.apart.take(),
+            DriverThreadKind::Workers => state.among.clone(),
         };
         drop(state);
         waker.into_iter().for_each(Waker::wake);
@@ -169,25 +169,25 @@ impl<D: MigratableDriver> Shared<D> {
 }
 
 /// The task on the I/O thread, which exists as long as the driver. Ready when the driver has ended.
-pub(crate) struct IoThreadTask<D> {
-    shared: Arc<Shared<D>>,
-    mailbox: Arc<Mailbox>,
+pub(crate) struct IoThreadDriverTask<D> {
+    shared: Arc<SharedMigrationState<D>>,
+    mailbox: Arc<DriverMailbox>,
     runtime: Arc<dyn Runtime>,
     /// The next check, while the workers have the driver.
     look: Box<dyn Timer>,
     /// The count of calls at the start of the current measurement, and its time.
     began: Option<(u32, Moment)>,
-    stay: Stay,
+    stay: MigrationBackoff,
 }
 
 /// How long the driver does not move to the workers again.
 #[derive(Default)]
-struct Stay {
+struct MigrationBackoff {
     until: Option<Moment>,
     length: Duration,
 }
 
-impl Stay {
+impl MigrationBackoff {
     /// Calls were stuck on the workers.
     fn note_stuck(&mut self, now: Moment) {
         self.length = (self.length * 2).clamp(STAY, LONGEST_STAY);
@@ -204,7 +204,7 @@ impl Stay {
     }
 }
 
-impl<D: MigratableDriver> IoThreadTask<D> {
+impl<D: MigratableDriver> IoThreadDriverTask<D> {
     /// Whether tasks on the workers call one at a time, and quickly.
     fn is_called_in_turn(&mut self, driver: &mut D) -> bool {
         let calls = self.mailbox.callers().map_or(0, |callers| callers.count.load(Ordering::Relaxed));
@@ -225,7 +225,7 @@ impl<D: MigratableDriver> IoThreadTask<D> {
     }
 }
 
-impl<D: MigratableDriver> Future for IoThreadTask<D> {
+impl<D: MigratableDriver> Future for IoThreadDriverTask<D> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -238,7 +238,7 @@ impl<D: MigratableDriver> Future for IoThreadTask<D> {
             if !state.apart.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
                 state.apart = Some(cx.waker().clone());
             }
-            let away = state.home == DriverThread::Workers;
+            let away = state.home == DriverThreadKind::Workers;
             if away && apart.look.poll(cx).is_pending() {
                 return Poll::Pending;
             }
@@ -247,7 +247,7 @@ impl<D: MigratableDriver> Future for IoThreadTask<D> {
                 apart.look_later();
                 continue;
             }
-            state.home = DriverThread::IoThread;
+            state.home = DriverThreadKind::IoThread;
             let Some(mut driver) = state.driver.take() else { return Poll::Pending };
             drop(state);
             if away {
@@ -261,7 +261,7 @@ impl<D: MigratableDriver> Future for IoThreadTask<D> {
             }
             if Pin::new(&mut *driver).poll(cx).is_ready() {
                 drop(driver);
-                apart.shared.end(DriverThread::Workers);
+                apart.shared.end(DriverThreadKind::Workers);
                 return Poll::Ready(());
             }
             if !(apart.is_called_in_turn(&mut driver) && driver.leave_runtime()) {
@@ -269,13 +269,13 @@ impl<D: MigratableDriver> Future for IoThreadTask<D> {
                 return Poll::Pending;
             }
             apart.look_later();
-            apart.shared.hand_over(driver, DriverThread::Workers);
+            apart.shared.hand_over(driver, DriverThreadKind::Workers);
         }
     }
 }
 
 /// A driver that is dropped with its runtime has ended too.
-impl<D> Drop for IoThreadTask<D> {
+impl<D> Drop for IoThreadDriverTask<D> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.over = true;
@@ -287,13 +287,13 @@ impl<D> Drop for IoThreadTask<D> {
 }
 
 /// The task on the workers. If it is dropped with their runtime, the driver moves back to the I/O thread.
-pub(crate) struct WorkerTask<D: MigratableDriver> {
-    shared: Arc<Shared<D>>,
+pub(crate) struct WorkerDriverTask<D: MigratableDriver> {
+    shared: Arc<SharedMigrationState<D>>,
     /// Whether the runtime watches descriptors, once that is known.
     has_io: Option<bool>,
 }
 
-impl<D: MigratableDriver> Future for WorkerTask<D> {
+impl<D: MigratableDriver> Future for WorkerDriverTask<D> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -305,23 +305,23 @@ impl<D: MigratableDriver> Future for WorkerTask<D> {
         if !state.among.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.among = Some(cx.waker().clone());
         }
-        if state.home != DriverThread::Workers {
+        if state.home != DriverThreadKind::Workers {
             return Poll::Pending;
         }
         let Some(mut driver) = state.driver.take() else { return Poll::Pending };
         drop(state);
         if !*among.has_io.get_or_insert_with(has_io) {
-            among.shared.hand_over(driver, DriverThread::IoThread);
+            among.shared.hand_over(driver, DriverThreadKind::IoThread);
             return Poll::Ready(());
         }
         if Pin::new(&mut *driver).poll(cx).is_ready() {
             drop(driver);
-            among.shared.end(DriverThread::IoThread);
+            among.shared.end(DriverThreadKind::IoThread);
             return Poll::Ready(());
         }
         if driver.was_busy() {
             driver.leave_runtime();
-            among.shared.hand_over(driver, DriverThread::IoThread);
+            among.shared.hand_over(driver, DriverThreadKind::IoThread);
         } else {
             let heard = driver.was_heard();
             among.shared.put_back(driver, heard);
@@ -330,21 +330,21 @@ impl<D: MigratableDriver> Future for WorkerTask<D> {
     }
 }
 
-impl<D: MigratableDriver> Drop for WorkerTask<D> {
+impl<D: MigratableDriver> Drop for WorkerDriverTask<D> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.among = None;
-        if state.home != DriverThread::Workers || state.over {
+        if state.home != DriverThreadKind::Workers || state.over {
             return;
         }
         let driver = state.driver.take();
         drop(state);
         if let Some(mut driver) = driver {
             driver.leave_runtime();
-            self.shared.hand_over(driver, DriverThread::IoThread);
+            self.shared.hand_over(driver, DriverThreadKind::IoThread);
         } else {
             // The driver panicked while this task polled it.
-            self.shared.end(DriverThread::IoThread);
+            self.shared.end(DriverThreadKind::IoThread);
         }
     }
 }

@@ -100,10 +100,10 @@ impl Drop for Fake {
 
 struct World {
     clock: Arc<Clock>,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<DriverMailbox>,
     record: Arc<Record>,
-    apart: Option<IoThreadTask<Fake>>,
-    among: Option<WorkerTask<Fake>>,
+    apart: Option<IoThreadDriverTask<Fake>>,
+    among: Option<WorkerDriverTask<Fake>>,
 }
 
 impl World {
@@ -111,7 +111,7 @@ impl World {
     fn new() -> Self {
         let (clock, record) = (Arc::new(Clock::default()), Arc::new(Record::default()));
         let runtime: Arc<dyn Runtime> = Arc::new(OnTime(Arc::clone(&clock)));
-        let mailbox = Mailbox::new(&Limits::default());
+        let mailbox = DriverMailbox::new(&Limits::default());
         let (apart, among) = tasks(Fake(Arc::clone(&record)), &mailbox, &runtime, &Handle::current());
         let mut world = Self { clock, mailbox, record, apart: Some(apart), among: Some(among) };
         assert!(!world.poll_among() && !world.poll_apart());

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 
-use crate::transport::memory::channel::{Receiver, Sender, channel};
+use crate::transport::memory::channel::{ByteReceiver, ByteSender, channel};
 
 /// How many bytes the channel between a thread and its transport holds.
 pub(crate) const CHANNEL_CAPACITY: usize = 64 * 1024;
@@ -24,7 +24,7 @@ const WRITE_SIZE: usize = 4096;
 const HUNG_UP: PollFlags = PollFlags::HUP.union(PollFlags::ERR);
 
 /// Starts a thread that reads `descriptor`.
-pub(crate) fn reader(descriptor: OwnedFd) -> io::Result<Receiver> {
+pub(crate) fn reader(descriptor: OwnedFd) -> io::Result<ByteReceiver> {
     let (sender, receiver) = channel(CHANNEL_CAPACITY);
     let mut wait = InterruptibleWait::new(descriptor)?;
     let thread = std::thread::Builder::new().name("steadfast-input".into());
@@ -33,7 +33,7 @@ pub(crate) fn reader(descriptor: OwnedFd) -> io::Result<Receiver> {
 }
 
 /// Starts a thread that writes to `descriptor`. It closes the descriptor when the sender is closed and everything is written.
-pub(crate) fn writer(descriptor: OwnedFd) -> io::Result<Sender> {
+pub(crate) fn writer(descriptor: OwnedFd) -> io::Result<ByteSender> {
     let (sender, receiver) = channel(CHANNEL_CAPACITY);
     let mut wait = InterruptibleWait::new(descriptor)?;
     let thread = std::thread::Builder::new().name("steadfast-output".into());
@@ -41,7 +41,7 @@ pub(crate) fn writer(descriptor: OwnedFd) -> io::Result<Sender> {
     Ok(sender)
 }
 
-fn pump_input(wait: &mut InterruptibleWait, mut sender: Sender) {
+fn pump_input(wait: &mut InterruptibleWait, mut sender: ByteSender) {
     let mut buf = vec![0; CHANNEL_CAPACITY];
     let waker = wait.waker();
     let mut cx = Context::from_waker(&waker);
@@ -76,7 +76,7 @@ fn pump_input(wait: &mut InterruptibleWait, mut sender: Sender) {
     }
 }
 
-fn pump_output(wait: &mut InterruptibleWait, mut receiver: Receiver) {
+fn pump_output(wait: &mut InterruptibleWait, mut receiver: ByteReceiver) {
     let mut buf = vec![0; WRITE_SIZE];
     let waker = wait.waker();
     let mut cx = Context::from_waker(&waker);
@@ -114,7 +114,7 @@ fn pause_before_retry() {
 /// A descriptor that a thread waits for, and a waker that interrupts the wait.
 struct InterruptibleWait {
     descriptor: OwnedFd,
-    waker: Arc<PipeWaker>,
+    waker: Arc<PollWaker>,
     /// Becomes readable when the waker is used.
     wakeups: PipeReader,
     /// Some systems cannot poll every device; then the thread just reads or writes.
@@ -122,14 +122,14 @@ struct InterruptibleWait {
 }
 
 /// A waker for a thread that waits in `poll(2)`.
-struct PipeWaker(PipeWriter);
+struct PollWaker(PipeWriter);
 
 impl InterruptibleWait {
     fn new(descriptor: OwnedFd) -> io::Result<Self> {
         let (wakeups, waker) = io::pipe()?;
         rustix::io::ioctl_fionbio(&wakeups, true)?;
         rustix::io::ioctl_fionbio(&waker, true)?;
-        Ok(Self { descriptor, waker: Arc::new(PipeWaker(waker)), wakeups, pollable: true })
+        Ok(Self { descriptor, waker: Arc::new(PollWaker(waker)), wakeups, pollable: true })
     }
 
     fn waker(&self) -> Waker {
@@ -182,7 +182,7 @@ impl InterruptibleWait {
     }
 }
 
-impl Wake for PipeWaker {
+impl Wake for PollWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

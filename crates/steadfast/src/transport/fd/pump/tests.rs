@@ -3,23 +3,23 @@
 use std::io::{Read, Write};
 
 use super::*;
-use crate::transport::fd::input::Input;
-use crate::transport::fd::output::Output;
+use crate::transport::fd::input::TransportReadHalf;
+use crate::transport::fd::output::TransportWriteHalf;
 use crate::transport::testing::{close, fill, hangup, no_hangup, read_exactly, read_to_end, write_all};
-use crate::transport::{Hangup, Transport};
+use crate::transport::{HangupDirection, Transport};
 
 /// A transport of two threads, and the other ends of its pipes: one to write to it, one to read from it.
 fn pumped() -> (Halves, PipeWriter, PipeReader) {
     let (input, to) = io::pipe().unwrap();
     let (from, output) = io::pipe().unwrap();
-    let input = Input::thread(reader(input.into()).unwrap());
-    let output = Output::thread(writer(output.into()).unwrap());
+    let input = TransportReadHalf::thread(reader(input.into()).unwrap());
+    let output = TransportWriteHalf::thread(writer(output.into()).unwrap());
     (Halves { input, output }, to, from)
 }
 
 struct Halves {
-    input: Input,
-    output: Output,
+    input: TransportReadHalf,
+    output: TransportWriteHalf,
 }
 
 impl Transport for Halves {
@@ -32,11 +32,11 @@ impl Transport for Halves {
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.output.poll_flush(cx)
     }
-    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         if self.input.poll_hangup(cx).is_ready() {
-            return Poll::Ready(Hangup::Input);
+            return Poll::Ready(HangupDirection::Input);
         }
-        self.output.poll_hangup(cx).map(|()| Hangup::Output)
+        self.output.poll_hangup(cx).map(|()| HangupDirection::Output)
     }
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.output.poll_close(cx)
@@ -79,7 +79,7 @@ async fn a_hangup_is_noticed_although_the_channel_and_the_pipe_are_full() {
     }
     no_hangup(&mut transport).await;
     drop(to);
-    assert_eq!(hangup(&mut transport).await, Hangup::Input);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Input);
     no_hangup(&mut transport).await;
     assert_eq!(read_to_end(&mut transport).await.len(), sent);
     drop(from);
@@ -90,7 +90,7 @@ async fn a_reader_that_goes_away_is_noticed_while_nothing_is_written() {
     let (mut transport, _to, from) = pumped();
     no_hangup(&mut transport).await;
     drop(from);
-    assert_eq!(hangup(&mut transport).await, Hangup::Output);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Output);
     let error = write_all(&mut transport, b"x").await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
 }
@@ -101,7 +101,7 @@ async fn a_reader_that_goes_away_is_noticed_while_everything_is_full() {
     assert!(fill(&mut transport).await >= CHANNEL_CAPACITY);
     no_hangup(&mut transport).await;
     drop(from);
-    assert_eq!(hangup(&mut transport).await, Hangup::Output);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Output);
     let error = write_all(&mut transport, b"x").await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
 }

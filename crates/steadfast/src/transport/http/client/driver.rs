@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use steadfast_model::Method;
-use steadfast_proto::connection::{CallEnd, Hello, Limits, Transmit, TransmitKind};
+use steadfast_proto::connection::{CallEnd, Limits, SelfDescription, Transmit, TransmitKind};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Level;
@@ -21,13 +21,13 @@ use super::in_flight::delivery::{DeliveryState, SentRequest};
 use super::legacy_sse;
 use super::mirrored_headers::mirrored_headers;
 use super::request::HttpRequest;
-use super::shared::Shared;
+use super::shared::SharedHttpConnection;
 #[cfg(feature = "legacy-sse")]
-use super::stream::events::Events;
+use super::stream::events::SseEventReader;
 use super::stream::server_stream::listen;
-use super::task::RequestTask;
+use super::task::HttpTaskHandle;
 use super::tool_headers::ToolHeaders;
-use crate::runtime::{ConnectionEnd, Engine, Mailbox, Runtime, Service, Timer};
+use crate::runtime::{ConnectionEnd, ConnectionEngine, DriverMailbox, InboundService, Runtime, Timer};
 
 /// How many events of tasks the driver queues. Messages beyond that stay in their sockets.
 const EVENT_QUEUE: usize = 64;
@@ -40,8 +40,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Drives one client of a server at a URL.
 pub(crate) struct HttpDriver<S> {
-    engine: Engine<S>,
-    shared: Arc<Shared>,
+    engine: ConnectionEngine<S>,
+    shared: Arc<SharedHttpConnection>,
     events: mpsc::Receiver<DriverEvent>,
     /// For the tasks.
     event_sender: mpsc::Sender<DriverEvent>,
@@ -54,24 +54,24 @@ pub(crate) struct HttpDriver<S> {
     /// when that was delivered, or never will be.
     barrier: Option<oneshot::Receiver<()>>,
     /// Reads the stream of messages that the server sends by itself; over HTTP+SSE, of all its messages.
-    server_stream: Option<RequestTask>,
+    server_stream: Option<HttpTaskHandle>,
     /// Set while the driver closes: how the connection ended, and when to stop waiting for the server.
     closing: Option<(ConnectionEnd, Box<dyn Timer>)>,
 }
 
-impl<S: Service> HttpDriver<S> {
+impl<S: InboundService> HttpDriver<S> {
     pub(crate) fn new(
         target: HttpTarget,
         tool_headers: Arc<dyn ToolHeaders>,
-        service: impl FnOnce(&Arc<Mailbox>) -> S,
-        hello: Hello,
+        service: impl FnOnce(&Arc<DriverMailbox>) -> S,
+        hello: SelfDescription,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
         let shared = Arc::new(target.resolve(tool_headers, &limits, Arc::clone(&runtime))?);
         let (event_sender, events) = mpsc::channel(EVENT_QUEUE);
         let (failure_sender, failures) = mpsc::unbounded_channel();
-        let mut engine = Engine::new(service, hello, limits, runtime);
+        let mut engine = ConnectionEngine::new(service, hello, limits, runtime);
         engine.track_ended_calls();
         Ok(Self {
             engine,
@@ -88,7 +88,7 @@ impl<S: Service> HttpDriver<S> {
     }
 
     /// Sends commands to this driver.
-    pub(crate) fn mailbox(&self) -> &Arc<Mailbox> {
+    pub(crate) fn mailbox(&self) -> &Arc<DriverMailbox> {
         &self.engine.mailbox
     }
 
@@ -143,7 +143,7 @@ impl<S: Service> HttpDriver<S> {
         &self,
         task: impl Future<Output = ()> + Send + 'static,
         failure: impl FnOnce() -> Option<DriverEvent> + Send + 'static,
-    ) -> RequestTask {
+    ) -> HttpTaskHandle {
         let (failures, shared) = (self.failure_sender.clone(), Arc::clone(&self.shared));
         let on_failure = move || {
             let why = "the HTTP client panicked, or its runtime shut down";
@@ -153,7 +153,7 @@ impl<S: Service> HttpDriver<S> {
                 let _ = failures.send(event);
             }
         };
-        RequestTask::spawn(&*self.engine.runtime, task, on_failure)
+        HttpTaskHandle::spawn(&*self.engine.runtime, task, on_failure)
     }
 
     /// A connection that drains has nothing to wait for: it handles or ignores whatever still comes.
@@ -257,7 +257,7 @@ impl<S: Service> HttpDriver<S> {
 
     /// Reads the stream of HTTP+SSE, on which the server sends all its messages.
     #[cfg(feature = "legacy-sse")]
-    fn read_legacy_stream(&mut self, events: Events) {
+    fn read_legacy_stream(&mut self, events: SseEventReader) {
         let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.event_sender.clone());
         self.shared.note_receives_notifications();
         self.server_stream = Some(self.spawn(reading, || Some(DriverEvent::LegacyStreamEnded)));
@@ -311,7 +311,7 @@ impl<S: Service> HttpDriver<S> {
 // No field is pinned.
 impl<S> Unpin for HttpDriver<S> {}
 
-impl<S: Service> Future for HttpDriver<S> {
+impl<S: InboundService> Future for HttpDriver<S> {
     type Output = ConnectionEnd;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {

@@ -24,9 +24,9 @@ use tracing::Level;
 
 use super::exchange::DriverEvent;
 use super::fetch::FetchResponse;
-use super::request::{HttpRequest, RequestError};
-use super::shared::Shared;
-use super::stream::events::{Events, StreamEvent, is_events};
+use super::request::{HttpRequest, HttpRequestError};
+use super::shared::SharedHttpConnection;
+use super::stream::events::{SseEventReader, StreamEvent, is_events};
 use crate::runtime::timeout::timeout_at;
 
 /// How long a server may take to name the endpoint. A server that does not name one has another kind of stream there, and the
@@ -35,7 +35,7 @@ const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether a server is known to need HTTP+SSE. Shared by all connections of one target.
 #[derive(Default)]
-pub(crate) struct LegacySupport {
+pub(crate) struct LegacySseFlag {
     /// The server has refused Streamable HTTP.
     needs_legacy_sse: AtomicBool,
 }
@@ -44,13 +44,13 @@ pub(crate) struct LegacySupport {
 pub(crate) struct LegacySseState {
     /// Streamable HTTP is not tried.
     required: bool,
-    known: Arc<LegacySupport>,
+    known: Arc<LegacySseFlag>,
     /// Where to POST to, once the stream is open.
     endpoint: OnceLock<Url>,
 }
 
 impl LegacySseState {
-    pub(crate) fn new(required: bool, known: Arc<LegacySupport>) -> Self {
+    pub(crate) fn new(required: bool, known: Arc<LegacySseFlag>) -> Self {
         Self { required, known, endpoint: OnceLock::new() }
     }
 
@@ -92,7 +92,7 @@ pub(crate) fn is_legacy_refusal(status: StatusCode, error: Option<&ErrorObject>)
 
 /// Why the stream was not opened.
 pub(crate) enum OpenStreamError {
-    NoResponse(RequestError),
+    NoResponse(HttpRequestError),
     /// The server responded with another status.
     Refused(FetchResponse),
     /// There is no stream of HTTP+SSE at the URL.
@@ -102,7 +102,7 @@ pub(crate) enum OpenStreamError {
 }
 
 /// Opens the stream and stores its endpoint.
-pub(crate) async fn open(shared: &Shared) -> Result<Events, OpenStreamError> {
+pub(crate) async fn open(shared: &SharedHttpConnection) -> Result<SseEventReader, OpenStreamError> {
     let response = shared.send(HttpRequest::default()).await.map_err(OpenStreamError::NoResponse)?;
     if !response.status().is_success() {
         return Err(OpenStreamError::Refused(response));
@@ -110,14 +110,14 @@ pub(crate) async fn open(shared: &Shared) -> Result<Events, OpenStreamError> {
     if !is_events(&response) {
         return Err(OpenStreamError::NotLegacy("there is no event stream at the URL of the server".to_owned()));
     }
-    let mut events = Events::new(response, shared.max_message_bytes);
+    let mut events = SseEventReader::new(response, shared.max_message_bytes);
     let named = read_endpoint(shared, &mut events).await.map_err(OpenStreamError::NotLegacy)?;
     shared.legacy.note_endpoint(endpoint_of(&shared.url, &named).map_err(OpenStreamError::BadEndpoint)?);
     Ok(events)
 }
 
 /// Reads the first event, which names the endpoint.
-async fn read_endpoint(shared: &Shared, events: &mut Events) -> Result<Vec<u8>, String> {
+async fn read_endpoint(shared: &SharedHttpConnection, events: &mut SseEventReader) -> Result<Vec<u8>, String> {
     let until = shared.runtime.now() + ENDPOINT_TIMEOUT;
     let first = timeout_at(&*shared.runtime, Some(until), events.event()).await;
     match first.unwrap_or_else(|| Err("timed out waiting for the endpoint event".to_owned())) {
@@ -146,7 +146,11 @@ fn endpoint_of(server: &Url, named: &[u8]) -> Result<Url, String> {
 const ENDED: &str = "the event stream of the server has ended, and the connection with it";
 
 /// Reads the stream to its end, which is the end of the connection.
-pub(crate) async fn read(shared: Arc<Shared>, mut events: Events, driver: mpsc::Sender<DriverEvent>) {
+pub(crate) async fn read(
+    shared: Arc<SharedHttpConnection>,
+    mut events: SseEventReader,
+    driver: mpsc::Sender<DriverEvent>,
+) {
     loop {
         match events.next().await {
             StreamEvent::Message(message) => {

@@ -37,7 +37,7 @@ mod target;
 mod task;
 mod tool_headers;
 
-pub use authorize::{Attempt, Authorize, AuthorizeFuture};
+pub use authorize::{AuthorizationAttempt, Authorize, AuthorizeFuture};
 pub(crate) use driver::HttpDriver;
 pub use fetch::{Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse};
 pub use target::HttpTarget;

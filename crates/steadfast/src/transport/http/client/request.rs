@@ -30,13 +30,13 @@ pub(crate) struct HttpRequest<'a> {
 }
 
 impl HttpRequest<'_> {
-    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), RequestError> {
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), HttpRequestError> {
         headers.insert(ACCEPT, if self.method == http::Method::GET { EVENT_STREAM } else { JSON_OR_EVENT_STREAM });
         if let Some(id) = self.last_event_id {
             // Without this header it would open another stream.
             let id = HeaderValue::from_bytes(id.as_bytes());
             let id = id.map_err(|error| {
-                RequestError::Failed(FetchError::invalid_request(error.to_string()).with_source(error))
+                HttpRequestError::Failed(FetchError::invalid_request(error.to_string()).with_source(error))
             })?;
             headers.insert(name::LAST_EVENT_ID, id);
         }
@@ -48,14 +48,14 @@ impl HttpRequest<'_> {
 }
 
 /// Why a request got no response.
-pub(crate) enum RequestError {
+pub(crate) enum HttpRequestError {
     /// The authorizer failed, or the server refused the request and the authorizer could not help.
     Unauthorized(Box<dyn std::error::Error + Send + Sync>),
     /// The HTTP client failed.
     Failed(FetchError),
 }
 
-impl RequestError {
+impl HttpRequestError {
     /// Whether a retry would fail too. An authorizer has tried what it could, and may have asked the user.
     pub(crate) fn is_final(&self) -> bool {
         match self {

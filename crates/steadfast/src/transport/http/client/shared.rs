@@ -11,13 +11,13 @@ use tokio::sync::watch;
 use tracing::Level;
 
 use super::authorize::Authorize;
-use super::authorize::signing::RequestSigner;
+use super::authorize::signing::RequestAuthorizer;
 use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
 use super::in_flight::delivery::DeliveryState;
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::LegacySseState;
-use super::request::{HttpRequest, RequestError};
+use super::request::{HttpRequest, HttpRequestError};
 use super::session::Session;
 use super::tool_headers::ToolHeaders;
 use crate::runtime::{PeerLogRecord, RateLimitedLog, Runtime};
@@ -26,7 +26,7 @@ use crate::runtime::{PeerLogRecord, RateLimitedLog, Runtime};
 const AUTHORIZATION_RETRIES: usize = 4;
 
 /// One server, and the connection to it.
-pub(crate) struct Shared {
+pub(crate) struct SharedHttpConnection {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) fetch: Arc<dyn Fetch>,
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) log: Mutex<RateLimitedLog>,
 }
 
-impl Shared {
+impl SharedHttpConnection {
     /// Whether the connection is a stream of HTTP+SSE.
     #[cfg_attr(not(feature = "legacy-sse"), allow(clippy::unused_self, reason = "without the feature it never is"))]
     pub(crate) fn speaks_legacy_sse(&self) -> bool {
@@ -78,7 +78,7 @@ impl Shared {
     }
 
     /// Sends a request, and follows redirects. It is authorized anew for each URL, because credentials may be for one URL only.
-    pub(crate) async fn send(&self, request: HttpRequest<'_>) -> Result<FetchResponse, RequestError> {
+    pub(crate) async fn send(&self, request: HttpRequest<'_>) -> Result<FetchResponse, HttpRequestError> {
         let mut redirect = None;
         let mut redirects_left = REDIRECTS;
         loop {
@@ -97,9 +97,10 @@ impl Shared {
     }
 
     /// Sends a request to one URL, and again as long as the authorizer asks for a retry.
-    async fn send_to(&self, url: &Url, request: &HttpRequest<'_>) -> Result<FetchResponse, RequestError> {
+    async fn send_to(&self, url: &Url, request: &HttpRequest<'_>) -> Result<FetchResponse, HttpRequestError> {
         let authorize = self.authorize.as_ref();
-        let mut signing = authorize.map(|all| RequestSigner::new(all, &request.method, url.as_str(), &self.runtime));
+        let mut signing =
+            authorize.map(|all| RequestAuthorizer::new(all, &request.method, url.as_str(), &self.runtime));
         let mut retries_left = AUTHORIZATION_RETRIES;
         loop {
             let response = self.send_once(url, request, signing.as_mut()).await?;
@@ -120,7 +121,7 @@ impl Shared {
             }
             match answered {
                 Ok(true) if refused && retries_left > 0 => retries_left -= 1,
-                Err(error) if refused => return Err(RequestError::Unauthorized(error)),
+                Err(error) if refused => return Err(HttpRequestError::Unauthorized(error)),
                 // The server accepted the request, so a failure of the authorizer does not matter to it.
                 _ => return Ok(response),
             }
@@ -131,11 +132,11 @@ impl Shared {
         &self,
         url: &Url,
         request: &HttpRequest<'_>,
-        signing: Option<&mut RequestSigner>,
-    ) -> Result<FetchResponse, RequestError> {
+        signing: Option<&mut RequestAuthorizer>,
+    ) -> Result<FetchResponse, HttpRequestError> {
         let mut headers = self.headers.clone();
         if let Some(signing) = signing {
-            headers = signing.sign(headers).await.map_err(RequestError::Unauthorized)?;
+            headers = signing.sign(headers).await.map_err(HttpRequestError::Unauthorized)?;
         }
         let credentials = [AUTHORIZATION, COOKIE].into_iter().flat_map(|name| headers.get_all(name));
         self.tool_headers.identify(&mut credentials.map(HeaderValue::as_bytes));
@@ -149,7 +150,7 @@ impl Shared {
             timeout: request.timeout,
         };
         let Some(delivery) = request.delivery else {
-            return self.fetch.fetch(fetch).await.map_err(RequestError::Failed);
+            return self.fetch.fetch(fetch).await.map_err(HttpRequestError::Failed);
         };
         delivery.note_sending(self.runtime.now());
         let fetched = self.fetch.fetch(fetch).await;
@@ -160,6 +161,6 @@ impl Shared {
             // The server may have received it, and nothing more will be known.
             _ => delivery.note_settled(),
         }
-        fetched.map_err(RequestError::Failed)
+        fetched.map_err(HttpRequestError::Failed)
     }
 }

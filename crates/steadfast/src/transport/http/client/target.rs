@@ -9,12 +9,12 @@ use steadfast_proto::connection::Limits;
 use tokio::sync::watch;
 
 use super::authorize::Authorize;
-use super::fetch::network::Network;
+use super::fetch::network::NetworkSettings;
 use super::fetch::{Fetch, FetchOnWorkers, ReqwestFetch};
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::{LegacySseState, LegacySupport};
+use super::legacy_sse::{LegacySseFlag, LegacySseState};
 use super::reserved::is_reserved;
-use super::shared::Shared;
+use super::shared::SharedHttpConnection;
 use super::tool_headers::ToolHeaders;
 use crate::runtime::Runtime;
 
@@ -43,7 +43,7 @@ use crate::runtime::Runtime;
 pub struct HttpTarget {
     url: Result<Url, String>,
     headers: HeaderMap,
-    network: Network,
+    network: NetworkSettings,
     fetch: Option<Arc<dyn Fetch>>,
     authorize: Option<Arc<dyn Authorize>>,
     #[cfg(feature = "legacy-sse")]
@@ -52,7 +52,7 @@ pub struct HttpTarget {
     problem: Option<String>,
     pool: Arc<Mutex<Option<reqwest::Client>>>,
     #[cfg(feature = "legacy-sse")]
-    known: Arc<LegacySupport>,
+    known: Arc<LegacySseFlag>,
 }
 
 impl HttpTarget {
@@ -66,7 +66,7 @@ impl HttpTarget {
         Self {
             url,
             headers: HeaderMap::new(),
-            network: Network::default(),
+            network: NetworkSettings::default(),
             fetch: None,
             authorize: None,
             #[cfg(feature = "legacy-sse")]
@@ -152,14 +152,14 @@ impl HttpTarget {
         tool_headers: Arc<dyn ToolHeaders>,
         limits: &Limits,
         runtime: Arc<dyn Runtime>,
-    ) -> io::Result<Shared> {
+    ) -> io::Result<SharedHttpConnection> {
         let usage = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message);
         let url = self.url.as_ref().map_err(|problem| usage(problem))?;
         if let Some(problem) = self.problem.as_deref().or(self.conflict()) {
             return Err(usage(problem));
         }
         let fetch = self.fetch_from(url, &runtime)?;
-        Ok(Shared {
+        Ok(SharedHttpConnection {
             url: url.clone(),
             headers: self.headers,
             fetch,
@@ -191,7 +191,7 @@ impl HttpTarget {
     }
 
     /// Changes the settings of connections. Existing connections of the pool are not used any more.
-    fn change_network(mut self, change: impl FnOnce(&mut Network) -> Result<(), String>) -> Self {
+    fn change_network(mut self, change: impl FnOnce(&mut NetworkSettings) -> Result<(), String>) -> Self {
         self.pool = Arc::default();
         if let Err(problem) = change(&mut self.network) {
             self.note_problem(problem);

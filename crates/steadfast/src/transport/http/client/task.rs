@@ -9,14 +9,14 @@ use steadfast_proto::mutant;
 use crate::runtime::{Runtime, RuntimeTask, drop_catching_panics, poll_catching_panics};
 
 /// The handle of a task. Dropping it aborts the task.
-pub(crate) struct RequestTask(Arc<TaskLink>);
+pub(crate) struct HttpTaskHandle(Arc<SharedHttpTask>);
 
 /// Shared by a task and its handle.
 #[derive(Default)]
-struct TaskLink(Mutex<State>);
+struct SharedHttpTask(Mutex<HttpTaskState>);
 
 #[derive(Default)]
-struct State {
+struct HttpTaskState {
     /// The handle was dropped.
     aborted: bool,
     /// The task has ended, in whatever way.
@@ -27,7 +27,7 @@ struct State {
     owner: Option<Waker>,
 }
 
-impl RequestTask {
+impl HttpTaskHandle {
     /// Spawns a task. `on_failure` is called if it ends without finishing, because it panics or its runtime shuts down; not if
     /// it was aborted.
     pub(crate) fn spawn(
@@ -35,8 +35,8 @@ impl RequestTask {
         task: impl Future<Output = ()> + Send + 'static,
         on_failure: impl FnOnce() + Send + 'static,
     ) -> Self {
-        let link = Arc::new(TaskLink::default());
-        runtime.spawn_io(Box::pin(RequestTaskFuture {
+        let link = Arc::new(SharedHttpTask::default());
+        runtime.spawn_io(Box::pin(HttpTaskFuture {
             task: Some(Box::pin(task)),
             on_failure: Some(on_failure),
             link: Arc::clone(&link),
@@ -60,7 +60,7 @@ impl RequestTask {
     }
 }
 
-impl Drop for RequestTask {
+impl Drop for HttpTaskHandle {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.aborted = !mutant!(KeepAbortedRequests);
@@ -72,23 +72,23 @@ impl Drop for RequestTask {
     }
 }
 
-impl TaskLink {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedHttpTask {
+    fn lock(&self) -> MutexGuard<'_, HttpTaskState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The future that the runtime polls.
-struct RequestTaskFuture<F: FnOnce()> {
+struct HttpTaskFuture<F: FnOnce()> {
     task: Option<RuntimeTask>,
     on_failure: Option<F>,
-    link: Arc<TaskLink>,
+    link: Arc<SharedHttpTask>,
 }
 
 // No field is pinned.
-impl<F: FnOnce()> Unpin for RequestTaskFuture<F> {}
+impl<F: FnOnce()> Unpin for HttpTaskFuture<F> {}
 
-impl<F: FnOnce()> Future for RequestTaskFuture<F> {
+impl<F: FnOnce()> Future for HttpTaskFuture<F> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -112,7 +112,7 @@ impl<F: FnOnce()> Future for RequestTaskFuture<F> {
 }
 
 /// Marks the end of the task here, so that a task that panics, or that its runtime drops, has ended too.
-impl<F: FnOnce()> Drop for RequestTaskFuture<F> {
+impl<F: FnOnce()> Drop for HttpTaskFuture<F> {
     fn drop(&mut self) {
         drop_catching_panics(self.task.take());
         let mut state = self.link.lock();
@@ -136,17 +136,17 @@ mod tests {
     use crate::runtime::TokioRuntime;
 
     /// Spawns a task, with a channel that is sent to when it fails.
-    fn spawn(task: impl Future<Output = ()> + Send + 'static) -> (RequestTask, oneshot::Receiver<()>) {
+    fn spawn(task: impl Future<Output = ()> + Send + 'static) -> (HttpTaskHandle, oneshot::Receiver<()>) {
         let (sender, failed) = oneshot::channel();
         let runtime = TokioRuntime::current().unwrap();
         let on_failure = move || {
             // The test may not look at it.
             let _ = sender.send(());
         };
-        (RequestTask::spawn(&runtime, task, on_failure), failed)
+        (HttpTaskHandle::spawn(&runtime, task, on_failure), failed)
     }
 
-    async fn over(task: &RequestTask) {
+    async fn over(task: &HttpTaskHandle) {
         std::future::poll_fn(|cx| task.poll_over(cx)).await;
     }
 

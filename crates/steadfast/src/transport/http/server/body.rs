@@ -14,9 +14,9 @@ use super::legacy_sse::LegacySseStream;
 use super::session::SessionStream;
 
 /// The body of a response of [`HttpService`](super::HttpService): empty, one message, or an event stream.
-pub struct HttpBody(Kind);
+pub struct HttpBody(HttpBodyKind);
 
-enum Kind {
+enum HttpBodyKind {
     Full(Bytes),
     /// The event stream of one request of 2026-07-28.
     Exchange(Box<ExchangeStream>),
@@ -29,24 +29,24 @@ enum Kind {
 
 impl HttpBody {
     pub(crate) fn empty() -> Self {
-        Self(Kind::Full(Bytes::new()))
+        Self(HttpBodyKind::Full(Bytes::new()))
     }
 
     pub(crate) fn full(bytes: Bytes) -> Self {
-        Self(Kind::Full(bytes))
+        Self(HttpBodyKind::Full(bytes))
     }
 
     pub(crate) fn exchange(stream: ExchangeStream) -> Self {
-        Self(Kind::Exchange(Box::new(stream)))
+        Self(HttpBodyKind::Exchange(Box::new(stream)))
     }
 
     pub(crate) fn session(stream: SessionStream) -> Self {
-        Self(Kind::Session(Box::new(stream)))
+        Self(HttpBodyKind::Session(Box::new(stream)))
     }
 
     #[cfg(feature = "legacy-sse")]
     pub(crate) fn sse(stream: LegacySseStream) -> Self {
-        Self(Kind::Sse(Box::new(stream)))
+        Self(HttpBodyKind::Sse(Box::new(stream)))
     }
 }
 
@@ -69,22 +69,22 @@ impl Body for HttpBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let bytes = match &mut self.0 {
-            Kind::Full(bytes) => Poll::Ready((!bytes.is_empty()).then(|| std::mem::take(bytes))),
-            Kind::Exchange(stream) => stream.poll_next(cx),
-            Kind::Session(stream) => stream.poll_next(cx),
+            HttpBodyKind::Full(bytes) => Poll::Ready((!bytes.is_empty()).then(|| std::mem::take(bytes))),
+            HttpBodyKind::Exchange(stream) => stream.poll_next(cx),
+            HttpBodyKind::Session(stream) => stream.poll_next(cx),
             #[cfg(feature = "legacy-sse")]
-            Kind::Sse(stream) => stream.poll_next(cx),
+            HttpBodyKind::Sse(stream) => stream.poll_next(cx),
         };
         bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Full(bytes) if bytes.is_empty())
+        matches!(&self.0, HttpBodyKind::Full(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            HttpBodyKind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             _ => SizeHint::default(),
         }
     }
@@ -93,7 +93,7 @@ impl Body for HttpBody {
 impl fmt::Debug for HttpBody {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self.0 {
-            Kind::Full(_) => "HttpBody(message)",
+            HttpBodyKind::Full(_) => "HttpBody(message)",
             _ => "HttpBody(events)",
         })
     }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use steadfast_proto::connection::Limits;
 use tokio::sync::Notify;
 
-use crate::runtime::ExchangeGuard;
+use crate::runtime::ExchangeDropGuard;
 
 /// Counts the requests that are being read or run, their bytes, and everything that a shutdown waits for.
-pub(crate) struct Load {
+pub(crate) struct ServerLoad {
     requests: AtomicUsize,
     bytes: AtomicUsize,
     /// Requests, cleanups that outlive them, and sessions. Not all of them have a connection that a shutdown could wait for.
@@ -22,7 +22,7 @@ pub(crate) struct Load {
     max_bytes: usize,
 }
 
-impl Load {
+impl ServerLoad {
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
             requests: AtomicUsize::new(0),
@@ -64,7 +64,7 @@ impl Load {
 }
 
 /// Held by something that a shutdown waits for, until that has ended.
-pub(crate) struct LoadGuard(Arc<Load>);
+pub(crate) struct LoadGuard(Arc<ServerLoad>);
 
 impl LoadGuard {
     pub(crate) fn abandoned(&self, count: usize) {
@@ -102,7 +102,7 @@ impl Permit {
     }
 }
 
-impl ExchangeGuard for Permit {
+impl ExchangeDropGuard for Permit {
     fn abandoned(&mut self, count: usize) {
         self.guard.abandoned(count);
     }
@@ -123,7 +123,7 @@ mod tests {
     fn refused_and_dropped_permits_are_not_counted() {
         let mut limits = Limits::default();
         (limits.in_flight, limits.in_flight_bytes) = (1, 10);
-        let load = Load::new(&limits);
+        let load = ServerLoad::new(&limits);
         let mut first = load.try_acquire().unwrap();
         assert!(first.is_for_request());
         let more = load.try_acquire().unwrap();

@@ -7,18 +7,18 @@
 //!   stream as soon as another message precedes it. A client that disconnects has cancelled its request.
 //! - Up to 2025-11-25: `initialize` opens a session, and the session is the connection. Its requests go on while the client is
 //!   disconnected; their messages are stored for a while, and the client can resume them with `Last-Event-ID`.
-//! - HTTP+SSE, the transport of 2024-11-05, serves clients that know no other if [`HttpOptions::legacy_sse`] is set: one event
+//! - HTTP+SSE, the transport of 2024-11-05, serves clients that know no other if [`HttpServerOptions::legacy_sse`] is set: one event
 //!   stream is the connection, and when it closes its handlers are stopped.
 //!
 //! [`steadfast_proto::http`] decides what a request means; this module reads and writes HTTP.
 //!
 //! ```
 //! use steadfast::Server;
-//! use steadfast::transport::http::{HttpOptions, HttpService};
+//! use steadfast::transport::http::{HttpServerOptions, HttpService};
 //!
 //! let server = Server::builder("clock", "1.0.0").build();
 //! // Mount it with `Router::new().route_service("/mcp", service)`.
-//! let service = HttpService::new(server, HttpOptions::new().allow_origin("https://app.example.com"));
+//! let service = HttpService::new(server, HttpServerOptions::new().allow_origin("https://app.example.com"));
 //! # drop(service);
 //! ```
 
@@ -39,7 +39,7 @@ mod sessions;
 mod socket;
 
 pub use body::HttpBody;
-pub use options::HttpOptions;
+pub use options::HttpServerOptions;
 pub use serve::ServeHttpBuilder;
 pub use service::HttpService;
 pub use steadfast_proto::http::origin_policy::OriginPolicy;

@@ -10,63 +10,46 @@ use steadfast_proto::connection::Limits;
 use steadfast_proto::http::origin_policy::OriginPolicy;
 use steadfast_proto::http::resume::EventLogLimits;
 
-type Identify = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
+type PrincipalExtractor = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 
 /// The options of a server on HTTP.
 #[derive(Clone)]
-#[non_exhaustive]
-pub struct HttpOptions {
-    /// Which origins may call the server from a browser, and under which host names. By default: pages of this machine, and the
-    /// host names of this machine if the server listens on the loopback interface only.
-    pub origin_policy: Option<OriginPolicy>,
-    /// The limits of connections, if they differ from the server's. The limits of requests in flight and their bytes also apply
-    /// to the whole service.
-    pub limits: Option<Limits>,
-    /// How many sessions may be open (before 2026-07-28), of both transports together. Further ones are refused with 503.
-    pub sessions: usize,
-    /// How long a session may be idle, without an open HTTP response and without a request, before it is ended. 10 minutes:
-    /// clients that are alive keep a stream open. A session of HTTP+SSE is ended if its client does not begin the handshake, or
-    /// reads nothing, for this time.
-    pub session_idle: Duration,
-    /// How many events of a session are stored for clients that reconnect.
-    pub log: EventLogLimits,
-    /// How long clients are asked to wait before they reconnect (`retry` of server-sent events).
-    pub retry: Duration,
-    /// A request of 2026-07-28 that takes longer than this gets an event stream, so that comments can keep the connection open.
-    /// Proxies close connections that are idle for 30 to 60 seconds.
-    pub stream_after: Duration,
-    /// The same before 2026-07-28, where only event streams can be resumed.
-    pub resumable_after: Duration,
-    /// How long a stream may be idle before a comment is sent on it.
-    pub keep_alive: Duration,
-    /// How long a client may take to send a body.
-    pub body_timeout: Duration,
-    /// How long a client may take to send the head of a request, and how long a connection may be idle (`serve_http` only).
-    pub head_timeout: Duration,
-    /// How many connections may be open (`serve_http` only). Further ones wait in the backlog of the listener.
-    pub connections: usize,
-    pub(crate) identify: Option<Arc<Identify>>,
+#[must_use = "options have an effect only if they are given to a server"]
+pub struct HttpServerOptions {
+    pub(crate) origin_policy: Option<OriginPolicy>,
+    pub(crate) limits: Option<Limits>,
+    pub(crate) max_sessions: usize,
+    pub(crate) session_idle_timeout: Duration,
+    pub(crate) event_log: EventLogLimits,
+    pub(crate) retry_after: Duration,
+    pub(crate) stream_after: Duration,
+    pub(crate) resumable_after: Duration,
+    pub(crate) comment_interval: Duration,
+    pub(crate) body_timeout: Duration,
+    pub(crate) head_timeout: Duration,
+    pub(crate) max_connections: usize,
+    pub(crate) identify: Option<Arc<PrincipalExtractor>>,
     /// Where HTTP+SSE is served: nowhere without the feature `legacy-sse`.
     pub(crate) legacy_sse: Option<Arc<str>>,
     /// Origins that are allowed in addition to those of the origin policy.
     pub(crate) origins: Vec<String>,
 }
 
-impl Default for HttpOptions {
+impl Default for HttpServerOptions {
     fn default() -> Self {
         Self {
             origin_policy: None,
             limits: None,
-            sessions: 10_000,
-            session_idle: Duration::from_secs(600),
-            log: EventLogLimits::default(),
-            retry: Duration::from_millis(500),
+            max_sessions: 10_000,
+            session_idle_timeout: Duration::from_secs(600),
+            event_log: EventLogLimits::default(),
+            retry_after: Duration::from_millis(500),
             stream_after: Duration::from_secs(5),
             resumable_after: Duration::from_millis(250),
-            keep_alive: Duration::from_secs(15),
+            comment_interval: Duration::from_secs(15),
             body_timeout: Duration::from_secs(30),
             head_timeout: Duration::from_secs(30),
-            connections: 10_000,
+            max_connections: 10_000,
             identify: None,
             origins: Vec::new(),
             legacy_sse: None,
@@ -74,21 +57,86 @@ impl Default for HttpOptions {
     }
 }
 
-impl HttpOptions {
+impl HttpServerOptions {
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets other limits than the server's.
+    /// The limits of connections, if they differ from the server's. The limits of requests in flight and their bytes also apply
+    /// to the whole service.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
         self
     }
 
-    /// Allows the origins and hosts of this policy, and no others.
-    pub fn with_origin_policy(mut self, origin_policy: OriginPolicy) -> Self {
+    /// Which origins may call the server from a browser, and under which host names. By default: pages of this machine, and the
+    /// host names of this machine if the server listens on the loopback interface only.
+    pub fn origin_policy(mut self, origin_policy: OriginPolicy) -> Self {
         self.origin_policy = Some(origin_policy);
+        self
+    }
+
+    /// How many sessions may be open (before 2026-07-28), of both transports together. Further ones are refused with 503.
+    pub fn max_sessions(mut self, max_sessions: usize) -> Self {
+        self.max_sessions = max_sessions;
+        self
+    }
+
+    /// How long a session may be idle, without an open HTTP response and without a request, before it is ended. 10 minutes:
+    /// clients that are alive keep a stream open. A session of HTTP+SSE is ended if its client does not begin the handshake, or
+    /// reads nothing, for this time.
+    pub fn session_idle_timeout(mut self, session_idle_timeout: Duration) -> Self {
+        self.session_idle_timeout = session_idle_timeout;
+        self
+    }
+
+    /// How many events of a session are stored for clients that reconnect.
+    pub fn event_log(mut self, event_log: EventLogLimits) -> Self {
+        self.event_log = event_log;
+        self
+    }
+
+    /// How long clients are asked to wait before they reconnect (`retry` of server-sent events).
+    pub fn retry_after(mut self, retry_after: Duration) -> Self {
+        self.retry_after = retry_after;
+        self
+    }
+
+    /// A request of 2026-07-28 that takes longer than this gets an event stream, so that comments can keep the connection open.
+    /// Proxies close connections that are idle for 30 to 60 seconds.
+    pub fn stream_after(mut self, stream_after: Duration) -> Self {
+        self.stream_after = stream_after;
+        self
+    }
+
+    /// The same before 2026-07-28, where only event streams can be resumed.
+    pub fn resumable_after(mut self, resumable_after: Duration) -> Self {
+        self.resumable_after = resumable_after;
+        self
+    }
+
+    /// How long a stream may be idle before a comment is sent on it.
+    pub fn comment_interval(mut self, comment_interval: Duration) -> Self {
+        self.comment_interval = comment_interval;
+        self
+    }
+
+    /// How long a client may take to send a body.
+    pub fn body_timeout(mut self, body_timeout: Duration) -> Self {
+        self.body_timeout = body_timeout;
+        self
+    }
+
+    /// How long a client may take to send the head of a request, and how long a connection may be idle (`serve_http` only).
+    pub fn head_timeout(mut self, head_timeout: Duration) -> Self {
+        self.head_timeout = head_timeout;
+        self
+    }
+
+    /// How many connections may be open (`serve_http` only). Further ones wait in the backlog of the listener.
+    pub fn max_connections(mut self, max_connections: usize) -> Self {
+        self.max_connections = max_connections;
         self
     }
 
@@ -105,9 +153,9 @@ impl HttpOptions {
     /// state of requests of several rounds. Handlers see the principal as [`Context::principal`](crate::Context::principal).
     ///
     /// ```
-    /// use steadfast::transport::http::HttpOptions;
+    /// use steadfast::transport::http::HttpServerOptions;
     /// // A proxy in front authenticates users, and removes this header from their requests.
-    /// let options = HttpOptions::new()
+    /// let options = HttpServerOptions::new()
     ///     .identify(|request| Some(request.headers.get("x-forwarded-user")?.to_str().ok()?.to_owned()));
     /// # drop(options);
     /// ```
@@ -129,11 +177,11 @@ impl HttpOptions {
     ///
     /// ```
     /// use steadfast::Server;
-    /// use steadfast::transport::http::{HttpOptions, HttpService};
+    /// use steadfast::transport::http::{HttpServerOptions, HttpService};
     ///
     /// let server = Server::builder("clock", "1.0.0").build();
     /// // Router::new().route_service("/mcp", service.clone()).route_service("/sse", service)
-    /// let service = HttpService::new(server, HttpOptions::new().legacy_sse("/sse"));
+    /// let service = HttpService::new(server, HttpServerOptions::new().legacy_sse("/sse"));
     /// # drop(service);
     /// ```
     #[cfg(feature = "legacy-sse")]
@@ -155,11 +203,12 @@ pub(crate) fn origin_policy_of_mounted_service() -> OriginPolicy {
     OriginPolicy::loopback().allow_any_host()
 }
 
-impl fmt::Debug for HttpOptions {
+impl fmt::Debug for HttpServerOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { origin_policy, sessions, session_idle, .. } = self;
-        let mut shown = formatter.debug_struct("HttpOptions");
-        shown.field("origin_policy", origin_policy).field("sessions", sessions).field("session_idle", session_idle);
+        let Self { origin_policy, max_sessions, session_idle_timeout, .. } = self;
+        let mut shown = formatter.debug_struct("HttpServerOptions");
+        shown.field("origin_policy", origin_policy).field("max_sessions", max_sessions);
+        shown.field("session_idle_timeout", session_idle_timeout);
         shown.finish_non_exhaustive()
     }
 }

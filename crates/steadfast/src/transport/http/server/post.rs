@@ -23,27 +23,27 @@ use super::exchange::{self, RunningExchange};
 use super::incoming::{RequestHeaders, read_body};
 use super::load::Permit;
 use super::reply;
-use super::service::Shared;
-use super::session::{PendingReply, PostReply, Session, SubmitMessageError, SubmitResult};
-use super::sessions::{SessionLimitReached, SessionSlot};
+use super::service::HttpServiceState;
+use super::session::{PendingPostReply, PostReply, Session, SubmitMessageError, SubmitMessageResult};
+use super::sessions::{AnyHttpSession, SessionLimitReached};
 use super::socket::HangupWatcher;
 use crate::runtime::Runtime;
 
 pub(crate) const TOO_MANY_REQUESTS: &str = "request limit reached: retry when another request has ended";
 
 /// How a POST is answered, once its body was read.
-enum Decision {
+enum PostAction {
     Respond(Response<HttpBody>),
     /// A request of 2026-07-28.
     Run(Box<RunningExchange>),
     /// A request of a session.
-    Wait(PendingReply),
+    Wait(PendingPostReply),
 }
 
 /// The response to a request that is not handled further.
 pub(crate) type EarlyResponse = Box<Response<HttpBody>>;
 
-impl From<Response<HttpBody>> for Decision {
+impl From<Response<HttpBody>> for PostAction {
     fn from(response: Response<HttpBody>) -> Self {
         Self::Respond(response)
     }
@@ -64,7 +64,7 @@ pub(crate) fn method_mismatch(
     Some(reply::error(StatusCode::BAD_REQUEST, id, &error))
 }
 
-impl Shared {
+impl HttpServiceState {
     /// POST: a message of the client.
     pub(crate) async fn post<B: Body>(
         self: Arc<Self>,
@@ -89,9 +89,9 @@ impl Shared {
         };
         let hangup = parts.extensions.get::<HangupWatcher>().cloned();
         match self.decide(runtime, &parts, bytes, permit) {
-            Decision::Respond(response) => response,
-            Decision::Run(running) => exchange::respond(running, hangup).await,
-            Decision::Wait(waiting) => match waiting.await {
+            PostAction::Respond(response) => response,
+            PostAction::Run(running) => exchange::respond(running, hangup).await,
+            PostAction::Wait(waiting) => match waiting.await {
                 PostReply::Message(body) => reply::json(StatusCode::OK, body),
                 PostReply::Events(stream) => reply::events(HttpBody::session(stream)),
                 PostReply::SessionEnded => {
@@ -120,7 +120,7 @@ impl Shared {
         }
     }
 
-    fn decide(self: Arc<Self>, runtime: Arc<dyn Runtime>, parts: &Parts, bytes: Bytes, permit: Permit) -> Decision {
+    fn decide(self: Arc<Self>, runtime: Arc<dyn Runtime>, parts: &Parts, bytes: Bytes, permit: Permit) -> PostAction {
         let request_headers = RequestHeaders(&parts.headers);
         let message = match envelope::read(&bytes, self.limits.depth) {
             Ok(message) => message,
@@ -149,7 +149,7 @@ impl Shared {
                     let principal = self.options.principal(parts);
                     let message = Message::Request { id, method, params };
                     let running = RunningExchange::begin(self, runtime, principal.as_ref(), message, permit);
-                    Decision::Run(Box::new(running))
+                    PostAction::Run(Box::new(running))
                 }
                 // No notification has an effect: clients cancel by closing the response.
                 Message::Notification { .. } => reply::empty(StatusCode::ACCEPTED).into(),
@@ -193,7 +193,7 @@ impl Shared {
         parts: &Parts,
         message: Message<'_>,
         permit: Permit,
-    ) -> Decision {
+    ) -> PostAction {
         let request_headers = RequestHeaders(&parts.headers);
         let id = if let Message::Request { id, .. } = &message { Some(id.clone()) } else { None };
         let id = id.as_ref();
@@ -203,7 +203,7 @@ impl Shared {
         }
         let (session, principal) = match self.session_of(parts, id) {
             Ok(found) => found,
-            Err(response) => return Decision::Respond(*response),
+            Err(response) => return PostAction::Respond(*response),
         };
         if matches!(message, Message::Batch(_)) && !session.takes_batches() {
             return reply::refuse(StatusCode::BAD_REQUEST, NO_BATCHES).into();
@@ -215,9 +215,9 @@ impl Shared {
             Message::Response { .. } => (Vec::new(), false),
         };
         match session.submit(principal.as_ref(), message, &ids, may_cancel, permit) {
-            Ok(SubmitResult::Waiting(waiting)) => Decision::Wait(waiting),
-            Ok(SubmitResult::Accepted) => reply::empty(StatusCode::ACCEPTED).into(),
-            Ok(SubmitResult::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
+            Ok(SubmitMessageResult::Waiting(waiting)) => PostAction::Wait(waiting),
+            Ok(SubmitMessageResult::Accepted) => reply::empty(StatusCode::ACCEPTED).into(),
+            Ok(SubmitMessageResult::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
             Err(SubmitMessageError::SessionEnded) => session_gone(id).into(),
             Err(SubmitMessageError::IdInUse) => {
                 // In the HTTP response to this POST it cannot be mistaken for the response to the other request.
@@ -246,7 +246,7 @@ impl Shared {
             // The handshake failed: the client gets the error, and the session is dropped.
             return reply::json(StatusCode::BAD_REQUEST, initialized);
         }
-        match self.sessions.insert(SessionSlot::Streamable(Arc::clone(&session))) {
+        match self.sessions.insert(AnyHttpSession::Streamable(Arc::clone(&session))) {
             Ok(()) => {}
             Err(SessionLimitReached) => return reply::overloaded(SESSION_LIMIT),
         }
@@ -277,7 +277,7 @@ impl Shared {
         let stream = match request_headers.single(name::LAST_EVENT_ID) {
             SingleHeader::Absent => session.listen(),
             SingleHeader::Value(id) => session.resume(id),
-            SingleHeader::Repeated | SingleHeader::Unreadable => Err(steadfast_proto::http::resume::UnknownEvent),
+            SingleHeader::Repeated | SingleHeader::Unreadable => Err(steadfast_proto::http::resume::UnknownEventId),
         };
         match stream {
             Ok(stream) => reply::events(HttpBody::session(stream)),

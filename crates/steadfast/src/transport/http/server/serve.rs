@@ -24,10 +24,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::body::HttpBody;
-use super::options::HttpOptions;
+use super::options::HttpServerOptions;
 use super::reply;
-use super::service::{HttpService, Shared};
-use super::socket::{HangupWatcher, Socket};
+use super::service::{HttpService, HttpServiceState};
+use super::socket::{HangupWatcher, WatchedTcpStream};
 use crate::error::Error;
 use crate::runtime::{Runtime, TokioRuntime, http_threads_for, io_handle};
 use crate::server::{Server, listen_for_signals, start_failed};
@@ -49,7 +49,7 @@ pub struct ServeHttpBuilder {
     server: Server,
     listener: io::Result<StdListener>,
     path: String,
-    options: HttpOptions,
+    options: HttpServerOptions,
     shutdown: Option<BoxFuture<()>>,
     end_process: bool,
 }
@@ -61,7 +61,7 @@ impl ServeHttpBuilder {
     }
 
     pub(crate) fn on_listener(server: Server, listener: io::Result<StdListener>) -> Self {
-        let options = HttpOptions::default();
+        let options = HttpServerOptions::default();
         Self { server, listener, path: DEFAULT_PATH.to_owned(), options, shutdown: None, end_process: true }
     }
 
@@ -72,7 +72,7 @@ impl ServeHttpBuilder {
     }
 
     /// Sets the options.
-    pub fn options(mut self, options: HttpOptions) -> Self {
+    pub fn options(mut self, options: HttpServerOptions) -> Self {
         self.options = options;
         self
     }
@@ -125,7 +125,7 @@ impl ServeHttpBuilder {
         }
         tracing::info!(%address, path = self.path, "serving HTTP");
         let endpoint =
-            Endpoint { path: self.path.into(), service: service.clone(), begun: Arc::default(), hangup: None };
+            EndpointService { path: self.path.into(), service: service.clone(), begun: Arc::default(), hangup: None };
         // Dropping this future shuts the server down.
         let guard = ShutdownOnDrop(service.clone());
         let end_process = on_signals && self.end_process;
@@ -169,11 +169,16 @@ fn default_origin_policy(address: SocketAddr) -> OriginPolicy {
 }
 
 /// Accepts connections until the service shuts down, and then waits until they have drained.
-async fn accept(listener: StdListener, endpoint: Endpoint, threads: Vec<Handle>, drain: Duration) -> io::Result<()> {
+async fn accept(
+    listener: StdListener,
+    endpoint: EndpointService,
+    threads: Vec<Handle>,
+    drain: Duration,
+) -> io::Result<()> {
     let mut threads = threads.iter().cycle();
     let listener = TcpListener::from_std(listener)?;
     let shared = Arc::clone(&endpoint.service.shared);
-    let connections = Arc::new(Semaphore::new(shared.options.connections.min(Semaphore::MAX_PERMITS)));
+    let connections = Arc::new(Semaphore::new(shared.options.max_connections.min(Semaphore::MAX_PERMITS)));
     // Nothing is sent on it: it closes when the last connection has dropped its sender.
     let (alive, mut gone) = mpsc::channel::<()>(1);
     let mut accept_one = async || {
@@ -181,7 +186,7 @@ async fn accept(listener: StdListener, endpoint: Endpoint, threads: Vec<Handle>,
         match listener.accept().await {
             Ok((stream, _)) => {
                 if let (Some(thread), Ok(stream)) = (threads.next(), stream.into_std()) {
-                    let endpoint = Endpoint { begun: Arc::default(), ..endpoint.clone() };
+                    let endpoint = EndpointService { begun: Arc::default(), ..endpoint.clone() };
                     return Some((thread, stream, endpoint, permit));
                 }
             }
@@ -243,7 +248,7 @@ const DRAIN_SLACK: Duration = Duration::from_millis(100);
 /// without a response.
 async fn serve_connection(
     stream: std::net::TcpStream,
-    endpoint: Endpoint,
+    endpoint: EndpointService,
     drain: Duration,
     _permit: OwnedSemaphorePermit,
     waited_for: Option<mpsc::Sender<()>>,
@@ -283,7 +288,7 @@ async fn serve_connection(
     }
 }
 
-fn builder(shared: &Shared) -> Builder<TokioExecutor> {
+fn builder(shared: &HttpServiceState) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.options.head_timeout).max_buf_size(MAX_HEAD);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS).max_header_list_size(MAX_HEADER_LIST);
@@ -295,12 +300,12 @@ fn builder(shared: &Shared) -> Builder<TokioExecutor> {
 fn serve_on(
     builder: &Builder<TokioExecutor>,
     stream: TcpStream,
-    endpoint: Endpoint,
-) -> Connection<'_, TokioIo<Socket>, TowerToHyperService<Endpoint>, TokioExecutor> {
+    endpoint: EndpointService,
+) -> Connection<'_, TokioIo<WatchedTcpStream>, TowerToHyperService<EndpointService>, TokioExecutor> {
     // An event is one write, and must not wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
-    let socket = Socket::new(stream);
-    let service = TowerToHyperService::new(Endpoint { hangup: Some(socket.hangup()), ..endpoint });
+    let socket = WatchedTcpStream::new(stream);
+    let service = TowerToHyperService::new(EndpointService { hangup: Some(socket.hangup()), ..endpoint });
     builder.serve_connection(TokioIo::new(socket), service)
 }
 
@@ -318,7 +323,7 @@ const MAX_HEADER_LIST: u32 = 64 * 1024;
 
 /// The service at its path.
 #[derive(Clone)]
-struct Endpoint {
+struct EndpointService {
     path: Arc<str>,
     service: HttpService,
     /// Whether there was a request on this connection.
@@ -327,7 +332,7 @@ struct Endpoint {
     hangup: Option<HangupWatcher>,
 }
 
-impl<B> tower_service::Service<Request<B>> for Endpoint
+impl<B> tower_service::Service<Request<B>> for EndpointService
 where
     B: Body + Send + 'static,
     B::Data: Send,

@@ -9,15 +9,15 @@ use std::task::{Context, Poll};
 use http::{Method as HttpMethod, Request, Response, StatusCode};
 use http_body::Body;
 use steadfast_model::ErrorObject;
-use steadfast_proto::connection::{Hello, Limits};
+use steadfast_proto::connection::{Limits, SelfDescription};
 use steadfast_proto::http::origin_policy::{OriginPolicy, OriginRejection};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
 use super::body::HttpBody;
 use super::incoming::RequestHeaders;
-use super::load::Load;
-use super::options::{self, HttpOptions};
+use super::load::ServerLoad;
+use super::options::{self, HttpServerOptions};
 use super::reply;
 use super::sessions::Sessions;
 use crate::runtime::{Runtime, TokioRuntime};
@@ -26,20 +26,20 @@ use crate::server::{IntoServer, Server};
 /// A server as a tower service, which serves one endpoint at any path. Cheap to clone; all clones share their sessions.
 ///
 /// It has to be called in a tokio runtime; handlers run there. A session lives until the client deletes it, it was idle for
-/// [`HttpOptions::session_idle`], or [`HttpService::shutdown`] is called.
+/// [`HttpServerOptions::session_idle_timeout`], or [`HttpService::shutdown`] is called.
 #[derive(Clone)]
 pub struct HttpService {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<HttpServiceState>,
 }
 
 /// What all requests of a service share.
-pub(crate) struct Shared {
+pub(crate) struct HttpServiceState {
     pub(crate) server: Server,
-    pub(crate) hello: Arc<Hello>,
-    pub(crate) options: HttpOptions,
+    pub(crate) hello: Arc<SelfDescription>,
+    pub(crate) options: HttpServerOptions,
     pub(crate) limits: Limits,
     pub(crate) origin_policy: OriginPolicy,
-    pub(crate) load: Arc<Load>,
+    pub(crate) load: Arc<ServerLoad>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) closing: ShutdownSignal,
     runtime: OnceLock<Arc<dyn Runtime>>,
@@ -70,7 +70,7 @@ impl ShutdownSignal {
 
 impl HttpService {
     /// The service of a server.
-    pub fn new(server: impl IntoServer, options: HttpOptions) -> Self {
+    pub fn new(server: impl IntoServer, options: HttpServerOptions) -> Self {
         let origin_policy = options.origin_policy.clone().unwrap_or_else(options::origin_policy_of_mounted_service);
         Self::with(server.into_server(), options, origin_policy, OnceLock::new())
     }
@@ -84,16 +84,16 @@ impl HttpService {
 
     pub(crate) fn with(
         server: Server,
-        options: HttpOptions,
+        options: HttpServerOptions,
         origin_policy: OriginPolicy,
         runtime: OnceLock<Arc<dyn Runtime>>,
     ) -> Self {
         let limits = options.limits.clone().unwrap_or_else(|| server.limits().clone());
         let origin_policy = options.origins.iter().fold(origin_policy, OriginPolicy::allow_origin);
-        let shared = Shared {
+        let shared = HttpServiceState {
             hello: Arc::new(server.hello()),
-            load: Load::new(&limits),
-            sessions: Arc::new(Sessions::new(options.sessions)),
+            load: ServerLoad::new(&limits),
+            sessions: Arc::new(Sessions::new(options.max_sessions)),
             closing: ShutdownSignal::default(),
             limits,
             server,
@@ -117,7 +117,7 @@ impl HttpService {
     }
 }
 
-impl Shared {
+impl HttpServiceState {
     /// The runtime of the handlers: the one in which the service was first called, unless it was given one.
     fn runtime(&self) -> Option<&Arc<dyn Runtime>> {
         if let Some(runtime) = self.runtime.get() {

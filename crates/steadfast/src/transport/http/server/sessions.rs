@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::{self, SseSession};
+use super::legacy_sse::{self, LegacySseSession};
 use super::session::{Session, SessionDriver};
 
 /// A session of either transport.
 #[derive(Clone)]
-pub(crate) enum SessionSlot {
+pub(crate) enum AnyHttpSession {
     /// Of Streamable HTTP.
     Streamable(Arc<Session>),
     /// Of HTTP+SSE.
     #[cfg(feature = "legacy-sse")]
-    Sse(Arc<SseSession>),
+    Sse(Arc<LegacySseSession>),
 }
 
-impl SessionSlot {
+impl AnyHttpSession {
     fn id(&self) -> &str {
         match self {
             Self::Streamable(session) => session.id(),
@@ -47,7 +47,7 @@ impl SessionSlot {
 /// replays the order in which they end.
 pub(crate) struct Sessions {
     limit: usize,
-    table: Mutex<BTreeMap<Box<str>, SessionSlot>>,
+    table: Mutex<BTreeMap<Box<str>, AnyHttpSession>>,
 }
 
 /// As many sessions are open as the limit allows.
@@ -69,22 +69,22 @@ impl Sessions {
 
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
         match self.lock().get(id) {
-            Some(SessionSlot::Streamable(session)) => Some(Arc::clone(session)),
+            Some(AnyHttpSession::Streamable(session)) => Some(Arc::clone(session)),
             _ => None,
         }
     }
 
     /// The same for HTTP+SSE. An id of one transport is unknown to the other.
     #[cfg(feature = "legacy-sse")]
-    pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<SseSession>> {
+    pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<LegacySseSession>> {
         match self.lock().get(id) {
-            Some(SessionSlot::Sse(session)) => Some(Arc::clone(session)),
+            Some(AnyHttpSession::Sse(session)) => Some(Arc::clone(session)),
             _ => None,
         }
     }
 
     /// Inserts a session and spawns its driver.
-    pub(crate) fn insert(self: &Arc<Self>, slot: SessionSlot) -> Result<(), SessionLimitReached> {
+    pub(crate) fn insert(self: &Arc<Self>, slot: AnyHttpSession) -> Result<(), SessionLimitReached> {
         let mut table = self.lock();
         if table.len() >= self.limit {
             return Err(SessionLimitReached);
@@ -92,9 +92,9 @@ impl Sessions {
         table.insert(slot.id().into(), slot.clone());
         drop(table);
         match slot {
-            SessionSlot::Streamable(session) => SessionDriver::spawn(session, Arc::downgrade(self)),
+            AnyHttpSession::Streamable(session) => SessionDriver::spawn(session, Arc::downgrade(self)),
             #[cfg(feature = "legacy-sse")]
-            SessionSlot::Sse(session) => legacy_sse::SseDriver::spawn(session, Arc::downgrade(self)),
+            AnyHttpSession::Sse(session) => legacy_sse::LegacySseDriver::spawn(session, Arc::downgrade(self)),
         }
         Ok(())
     }
@@ -110,11 +110,11 @@ impl Sessions {
         }
     }
 
-    fn all(&self) -> Vec<SessionSlot> {
+    fn all(&self) -> Vec<AnyHttpSession> {
         self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<str>, SessionSlot>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<str>, AnyHttpSession>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,12 +14,12 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 /// A TCP stream whose end can be watched while it is used.
-pub(crate) struct Socket {
+pub(crate) struct WatchedTcpStream {
     input: Arc<OwnedReadHalf>,
     output: OwnedWriteHalf,
 }
 
-impl Socket {
+impl WatchedTcpStream {
     pub(crate) fn new(stream: TcpStream) -> Self {
         let (input, output) = stream.into_split();
         Self { input: Arc::new(input), output }
@@ -65,7 +65,7 @@ impl HangupWatcher {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for WatchedTcpStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let stream: &TcpStream = (*self.input).as_ref();
         loop {
@@ -79,7 +79,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for WatchedTcpStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.output).poll_write(cx, bytes)
     }

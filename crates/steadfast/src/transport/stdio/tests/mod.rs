@@ -31,9 +31,9 @@ fn flags(descriptor: &impl std::os::fd::AsFd) -> OFlags {
 #[tokio::test]
 async fn pipes_and_sockets_need_no_threads() {
     let (pipes, _to, _from) = piped();
-    assert!(matches!((pipes.input, pipes.output), (Input::Watched(_), Output::Watched(_))));
+    assert!(matches!((pipes.input, pipes.output), (TransportReadHalf::Watched(_), TransportWriteHalf::Watched(_))));
     let (sockets, _to, _from) = socketed();
-    assert!(matches!((sockets.input, sockets.output), (Input::Watched(_), Output::Watched(_))));
+    assert!(matches!((sockets.input, sockets.output), (TransportReadHalf::Watched(_), TransportWriteHalf::Watched(_))));
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_pipe_that_hangs_up_is_noticed_despite_unread_bytes() {
     to.write_all(b"unread").unwrap();
     no_hangup(&mut transport).await;
     drop(to);
-    assert_eq!(hangup(&mut transport).await, Hangup::Input);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Input);
     no_hangup(&mut transport).await;
     assert_eq!(read_to_end(&mut transport).await, b"unread");
 }
@@ -102,7 +102,7 @@ async fn a_pipe_that_hangs_up_is_noticed_although_it_is_full() {
     }
     no_hangup(&mut transport).await;
     drop(to);
-    assert_eq!(hangup(&mut transport).await, Hangup::Input);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Input);
     assert_eq!(read_to_end(&mut transport).await.len(), sent);
 }
 
@@ -139,7 +139,7 @@ async fn a_pipe_without_a_reader_is_noticed_while_nothing_is_written() {
     let (mut transport, _to, from) = piped();
     no_hangup(&mut transport).await;
     drop(from);
-    assert_eq!(hangup(&mut transport).await, Hangup::Output);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Output);
     no_hangup(&mut transport).await;
     let error = write_all(&mut transport, b"x").await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
@@ -151,7 +151,7 @@ async fn a_pipe_without_a_reader_is_noticed_although_it_is_full() {
     assert!(fill(&mut transport).await > 0);
     no_hangup(&mut transport).await;
     drop(from);
-    assert_eq!(hangup(&mut transport).await, Hangup::Output);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Output);
     let error = write_all(&mut transport, b"x").await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
 }
@@ -219,7 +219,7 @@ async fn a_socket_pair_that_hangs_up_is_noticed_despite_unread_bytes() {
     to.write_all(b"unread").unwrap();
     no_hangup(&mut transport).await;
     drop(to);
-    assert_eq!(hangup(&mut transport).await, Hangup::Input);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Input);
     assert_eq!(read_to_end(&mut transport).await, b"unread");
 }
 
@@ -229,7 +229,7 @@ async fn a_socket_pair_that_is_closed_in_one_direction_is_noticed() {
     to.write_all(b"unread").unwrap();
     no_hangup(&mut transport).await;
     to.shutdown(std::net::Shutdown::Write).unwrap();
-    assert_eq!(hangup(&mut transport).await, Hangup::Input);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Input);
     assert_eq!(read_to_end(&mut transport).await, b"unread");
 }
 
@@ -238,13 +238,13 @@ async fn a_socket_pair_without_a_reader_is_noticed_idle_and_full() {
     let (mut transport, _to, from) = socketed();
     no_hangup(&mut transport).await;
     drop(from);
-    assert_eq!(hangup(&mut transport).await, Hangup::Output);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Output);
 
     let (mut transport, _to, from) = socketed();
     assert!(fill(&mut transport).await > 0);
     no_hangup(&mut transport).await;
     drop(from);
-    assert_eq!(hangup(&mut transport).await, Hangup::Output);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Output);
     assert_eq!(write_all(&mut transport, b"x").await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
@@ -261,7 +261,7 @@ async fn one_socket_can_be_both_input_and_output() {
     far.read_to_end(&mut all).unwrap();
     assert_eq!(all, b"pong");
     drop(far);
-    assert_eq!(hangup(&mut transport).await, Hangup::Input);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Input);
     no_hangup(&mut transport).await;
 }
 
@@ -296,7 +296,7 @@ async fn a_pipe_that_lost_its_reader_before_it_was_opened_is_reported() {
     drop(from);
     let (input, _to) = io::pipe().unwrap();
     let mut transport = Stdio::from_descriptors(input.into(), output.into()).unwrap();
-    assert_eq!(hangup(&mut transport).await, Hangup::Output);
+    assert_eq!(hangup(&mut transport).await, HangupDirection::Output);
     assert_eq!(write_all(&mut transport, b"x").await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
@@ -309,7 +309,7 @@ fn the_runtime_that_polls_is_the_one_that_watches() {
         let feeding = std::thread::spawn(move || to.write_all(b"hello").unwrap());
         assert_eq!(read_exactly(&mut transport, 5).await, b"hello");
         feeding.join().unwrap();
-        assert_eq!(hangup(&mut transport).await, Hangup::Input);
+        assert_eq!(hangup(&mut transport).await, HangupDirection::Input);
     });
 }
 

@@ -42,7 +42,7 @@ fn strays_go_to_standard_error_and_children_eat_nothing() {
             assert_eq!(read_exactly(&mut transport, 8).await, b"request\n");
             write_all(&mut transport, b"answer\n").await.unwrap();
             assert_eq!(read_to_end(&mut transport).await, b"last");
-            assert_eq!(hangup(&mut transport).await, Hangup::Input);
+            assert_eq!(hangup(&mut transport).await, HangupDirection::Input);
         });
     }
     let mut process = again("strays_go_to_standard_error_and_children_eat_nothing").spawn().unwrap();

@@ -1,14 +1,14 @@
 //! Changes invalidate cached results, in whatever order messages arrive.
 
 use steadfast::SubscriptionFilter;
-use steadfast::client::{Change, Changes};
+use steadfast::client::{Change, ChangeStream};
 
 use crate::client::manual_server::*;
 
 const HOUR: u64 = 3_600_000;
 
 /// A stream of changes, and the id under which the server tells of them.
-async fn listening(client: &Client, server: &mut ManualServer) -> (Changes, Value) {
+async fn listening(client: &Client, server: &mut ManualServer) -> (ChangeStream, Value) {
     let filter = SubscriptionFilter::new()
         .with_tools_list_changed(true)
         .with_resource_subscriptions(vec!["a:1".to_owned(), "a:2".to_owned()]);

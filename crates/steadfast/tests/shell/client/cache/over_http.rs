@@ -3,7 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use steadfast::ErrorKind;
-use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
 
 use crate::client::manual_server::*;
 use crate::http::client::{connect, json_answer, modern, raw};
@@ -15,12 +15,12 @@ const HOUR: u64 = 3_600_000;
 struct Token(Arc<Mutex<&'static str>>);
 
 impl Authorize for Token {
-    fn attempt(&self, _: &http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(self.clone())
     }
 }
 
-impl Attempt for Token {
+impl AuthorizationAttempt for Token {
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
         headers.insert(AUTHORIZATION, HeaderValue::from_static(*self.0.lock().unwrap()));
         Box::pin(async { Ok(()) })

@@ -6,7 +6,7 @@ use std::task::{Context as Polling, Poll};
 use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
-use steadfast::transport::{Hangup, Transport};
+use steadfast::transport::{HangupDirection, Transport};
 use steadfast::{ErrorKind, Outcome};
 
 use crate::soon;
@@ -86,12 +86,12 @@ impl Transport for Dying {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_hangup(&mut self, _: &mut Polling<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, _: &mut Polling<'_>) -> Poll<HangupDirection> {
         if self.last_words.is_empty() || self.dead || self.learned == LossNoticedBy::ByWriting {
             return Poll::Pending;
         }
         self.dead = true;
-        Poll::Ready(Hangup::Output)
+        Poll::Ready(HangupDirection::Output)
     }
 
     fn poll_close(&mut self, _: &mut Polling<'_>) -> Poll<io::Result<()>> {
@@ -133,6 +133,6 @@ async fn a_failed_write_does_not_lose_a_response() {
 async fn a_result_that_is_not_an_object_is_an_error() {
     use steadfast::CallToolResult;
     for text in ["[]", "[[]]", " []", "7", "null"] {
-        assert!(steadfast_model::AnyResult::<CallToolResult>::from_json(text).is_err(), "{text}");
+        assert!(steadfast_model::DeferrableResult::<CallToolResult>::from_json(text).is_err(), "{text}");
     }
 }

@@ -2,7 +2,7 @@
 
 use steadfast::CallToolResult;
 #[cfg(feature = "schema-validation")]
-use steadfast::{ErrorKind, Fault, Outcome};
+use steadfast::{ErrorKind, FaultParty, Outcome};
 
 use crate::client::manual_server::*;
 
@@ -44,7 +44,7 @@ async fn a_result_that_does_not_match_the_schema_is_an_error_with_its_position()
         let answer = json!({"structuredContent": {"parts": [1, "two"]}});
         let error = call(&client, &mut server, answer).await.unwrap_err();
         assert_eq!((error.kind(), error.outcome()), (ErrorKind::InvalidOutput, Outcome::Answered));
-        assert_eq!(error.fault(), Fault::Peer);
+        assert_eq!(error.fault(), FaultParty::Peer);
         assert!(error.to_string().contains("`sum`") && error.to_string().contains("`parts[1]`"), "{error}");
     }
 }
@@ -86,7 +86,7 @@ async fn a_tool_with_an_invalid_output_schema_is_not_called_and_the_error_says_w
             for _ in 0..2 {
                 let error = soon(client.call_tool("sum", json!({})).into_future()).await.unwrap_err();
                 assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unsupported, Outcome::NotSent));
-                assert_eq!(error.fault(), Fault::Peer);
+                assert_eq!(error.fault(), FaultParty::Peer);
                 assert!(error.to_string().contains("`sum`") && error.to_string().contains(why), "{error}");
             }
             // What comes next shows that nothing was sent before.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use steadfast::client::{CallOutcome, NegotiationMode};
 use steadfast::prelude::*;
 use steadfast::{
-    CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, Fault,
+    CallToolResult, ClientCapabilities, Content, CreateMessageResult, ElicitResult, Error, ErrorKind, FaultParty,
     ListRootsResult, Outcome, Revision, Root,
 };
 
@@ -131,7 +131,7 @@ async fn the_number_of_concurrent_input_handlers_is_bounded() {
         if let Err(error) = ended {
             assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
             assert!(error.to_string().contains("65 input requests at once"), "{error}");
-            assert_eq!(error.fault(), Fault::Peer);
+            assert_eq!(error.fault(), FaultParty::Peer);
         }
     }
 }
@@ -289,7 +289,7 @@ async fn the_number_of_rounds_of_a_call_is_bounded() {
         connecting.capabilities(everything()).on_roots(|_| async { Ok(ListRootsResult::default()) }).await.unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unanswered, Outcome::Unknown));
-    assert_eq!(error.fault(), Fault::Peer);
+    assert_eq!(error.fault(), FaultParty::Peer);
     // All of its hundred questions were answered, and not the one after them.
     assert_eq!(error.to_string(), "the server asked for input more than 100 times");
     assert_eq!(requests.lock().unwrap().len(), 101);
@@ -300,7 +300,7 @@ async fn an_input_result_without_requests_is_a_protocol_error_and_a_failing_hand
     let nothing = |_: usize, _: &Value| json!({"resultType": "input_required"});
     let something =
         |_: usize, _: &Value| json!({"resultType": "input_required", "inputRequests": {"r": {"method": "roots/list"}}});
-    for ((connecting, _), fault) in [(scripted(nothing), Fault::Peer), (scripted(something), Fault::Local)] {
+    for ((connecting, _), fault) in [(scripted(nothing), FaultParty::Peer), (scripted(something), FaultParty::Local)] {
         let roots = |_| async { Err::<ListRootsResult, _>(Error::internal("not today")) };
         let client = connecting.on_roots(roots).await.unwrap();
         let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();

@@ -1,7 +1,7 @@
 //! Change streams.
 
 use serde_json::json;
-use steadfast::client::{Change, Changes, NegotiationMode};
+use steadfast::client::{Change, ChangeStream, NegotiationMode};
 use steadfast::prelude::*;
 use steadfast::server::ServerResource;
 use steadfast::transport::memory;
@@ -20,7 +20,7 @@ fn wanted() -> SubscriptionFilter {
     SubscriptionFilter::new().with_tools_list_changed(true).with_resource_subscriptions(vec!["a:1".to_owned()])
 }
 
-async fn next(changes: &mut Changes) -> Change {
+async fn next(changes: &mut ChangeStream) -> Change {
     soon(changes.next()).await.expect("it goes on").expect("it is no error")
 }
 

@@ -1,6 +1,6 @@
 //! Log messages of a server.
 
-use steadfast::client::Logs;
+use steadfast::client::LogStream;
 use steadfast::{ErrorKind, LoggingLevel};
 
 use crate::client::manual_server::*;
@@ -11,7 +11,7 @@ async fn log(server: &mut ManualServer, level: &str, data: Value) {
     server.notify("notifications/message", json!({"level": level, "data": data})).await;
 }
 
-async fn next(logs: &mut Logs) -> Value {
+async fn next(logs: &mut LogStream) -> Value {
     soon(logs.next()).await.unwrap().unwrap().data
 }
 

@@ -3,7 +3,7 @@
 use std::task::{Context as Polling, Poll};
 
 use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
-use steadfast::transport::{Hangup, Transport};
+use steadfast::transport::{HangupDirection, Transport};
 use steadfast::{ErrorKind, Moment, Outcome};
 
 use super::*;
@@ -294,7 +294,7 @@ impl Transport for Lingering {
         self.stream.poll_flush(cx)
     }
 
-    fn poll_hangup(&mut self, cx: &mut Polling<'_>) -> Poll<Hangup> {
+    fn poll_hangup(&mut self, cx: &mut Polling<'_>) -> Poll<HangupDirection> {
         self.stream.poll_hangup(cx)
     }
 

@@ -1,6 +1,6 @@
 //! Change streams over the loss of their connection.
 
-use steadfast::client::{Change, Changes};
+use steadfast::client::{Change, ChangeStream};
 use steadfast::server::ServerResource;
 use steadfast::{Revision, SubscriptionFilter};
 use tokio::task::AbortHandle;
@@ -46,7 +46,7 @@ fn wanted() -> SubscriptionFilter {
     SubscriptionFilter::new().with_tools_list_changed(true).with_resource_subscriptions(vec!["a:1".to_owned()])
 }
 
-async fn next(changes: &mut Changes) -> Change {
+async fn next(changes: &mut ChangeStream) -> Change {
     soon(changes.next()).await.expect("it goes on").expect("it is no error")
 }
 

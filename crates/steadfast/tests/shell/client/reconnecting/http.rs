@@ -1,6 +1,6 @@
 //! HTTP clients, which reconnect by default.
 
-use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use super::*;
@@ -99,12 +99,12 @@ async fn a_call_that_refreshes_the_tool_list_is_cancelled_at_once() {
 struct Once(Arc<AtomicUsize>);
 
 impl Authorize for Once {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(self.clone())
     }
 }
 
-impl Attempt for Once {
+impl AuthorizationAttempt for Once {
     fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         let asked = self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { if asked == 0 { Ok(()) } else { Err("the user has left".into()) } })

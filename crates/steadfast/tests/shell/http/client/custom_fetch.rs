@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use steadfast::transport::http::{
-    Attempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse,
+    AuthorizationAttempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest,
+    FetchResponse,
 };
 use steadfast::{Outcome, SubscriptionFilter};
 
@@ -122,14 +123,14 @@ impl Troubled {
 }
 
 impl Authorize for Troubled {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         self.passed.fetch_add(1, Ordering::SeqCst);
         self.is_at(Place::Attempt);
         Box::new(self.clone())
     }
 }
 
-impl Attempt for Troubled {
+impl AuthorizationAttempt for Troubled {
     fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         self.is_at(Sign);
         Box::pin(async {
@@ -232,12 +233,12 @@ struct Asking {
 }
 
 impl Authorize for Stubborn {
-    fn attempt(&self, method: &::http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, method: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(Asking { stubborn: self.clone(), reads: method == ::http::Method::GET })
     }
 }
 
-impl Attempt for Asking {
+impl AuthorizationAttempt for Asking {
     fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         if self.reads {
             self.stubborn.reading.set();
@@ -327,12 +328,12 @@ async fn dropping_a_call_drops_the_rest_of_its_body() {
 struct Panics(Arc<AtomicUsize>);
 
 impl Authorize for Panics {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(self.clone())
     }
 }
 
-impl Attempt for Panics {
+impl AuthorizationAttempt for Panics {
     fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "no token");

@@ -4,7 +4,7 @@ use std::net::TcpListener as StdListener;
 
 use serde_json::json;
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::HttpOptions;
+use steadfast::transport::http::HttpServerOptions;
 use steadfast::{ClientCapabilities, ElicitResult, ErrorKind, Outcome, Revision};
 use tokio::sync::oneshot;
 
@@ -18,10 +18,10 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) fn new(tools: impl IntoIterator<Item = ServerTool>) -> Self {
-        Self::with(tools, HttpOptions::new())
+        Self::with(tools, HttpServerOptions::new())
     }
 
-    pub(super) fn with(tools: impl IntoIterator<Item = ServerTool>, options: HttpOptions) -> Self {
+    pub(super) fn with(tools: impl IntoIterator<Item = ServerTool>, options: HttpServerOptions) -> Self {
         let listener = StdListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
 use steadfast::{ErrorKind, Outcome, Revision};
 
 use super::*;
@@ -205,12 +205,12 @@ struct Numbered {
 }
 
 impl Authorize for Numbered {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(self.clone())
     }
 }
 
-impl Attempt for Numbered {
+impl AuthorizationAttempt for Numbered {
     fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             let token = format!("Bearer {}", self.refused.load(Ordering::SeqCst));

@@ -5,9 +5,10 @@ use std::task::Poll;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::HttpOptions;
+use steadfast::transport::http::HttpServerOptions;
 use steadfast::transport::http::{
-    Attempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, HttpTarget,
+    AuthorizationAttempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest,
+    HttpTarget,
 };
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};
 use tokio::sync::mpsc;
@@ -502,13 +503,13 @@ struct Signs;
 struct Signature(String);
 
 impl Authorize for Signs {
-    fn attempt(&self, method: &::http::Method, url: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, method: &::http::Method, url: &str) -> Box<dyn AuthorizationAttempt> {
         let path = url.splitn(4, '/').nth(3).unwrap_or_default();
         Box::new(Signature(format!("{method} /{path}")))
     }
 }
 
-impl Attempt for Signature {
+impl AuthorizationAttempt for Signature {
     fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             headers.insert("x-signed", self.0.parse()?);
@@ -539,7 +540,7 @@ async fn client_and_server_of_the_library_work_over_legacy_sse() {
         Ok::<_, ToolError>(format!("hello {name}"))
     });
     let tools = [echo(), talk, forever(&begun, &dropped)];
-    let served = Served::with(tools, HttpOptions::new().legacy_sse("/sse"));
+    let served = Served::with(tools, HttpServerOptions::new().legacy_sse("/sse"));
     let target = HttpTarget::new(served.url.replace("/mcp", "/sse"));
     for era in [NegotiationMode::Auto, NegotiationMode::Handshake(Revision::V2025_06_18), OLDER] {
         let client = soon(
@@ -576,7 +577,7 @@ async fn client_and_server_of_the_library_work_over_legacy_sse() {
 #[tokio::test]
 async fn calls_end_when_a_legacy_sse_server_stops() {
     let (begun, dropped) = (Signal::default(), Signal::default());
-    let served = Served::with([forever(&begun, &dropped)], HttpOptions::new().legacy_sse("/sse"));
+    let served = Served::with([forever(&begun, &dropped)], HttpServerOptions::new().legacy_sse("/sse"));
     let client = connect_once(HttpTarget::new(served.url.replace("/mcp", "/sse")), NegotiationMode::Auto).await;
     let mut call = Box::pin(client.call_tool("forever", json!({})).start());
     tokio::select! {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
 use steadfast::{ErrorKind, Limits, Outcome};
 
 use super::*;
@@ -249,14 +249,14 @@ async fn a_redirect_within_the_origin_is_followed_with_headers_and_body() {
 struct Prover;
 
 impl Authorize for Prover {
-    fn attempt(&self, _: &::http::Method, url: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &::http::Method, url: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(Proof(url.to_owned()))
     }
 }
 
 struct Proof(String);
 
-impl Attempt for Proof {
+impl AuthorizationAttempt for Proof {
     fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async move {
             headers.insert("x-proof", self.0.parse()?);

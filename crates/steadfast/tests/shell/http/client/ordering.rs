@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use serde_json::{Value, json};
 use steadfast::client::Change;
 use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
-use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, FetchRequest};
+use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, FetchRequest};
 use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 
@@ -276,13 +276,13 @@ async fn an_unaccepted_initialized_notification_does_not_delay_later_calls() {
 struct Hesitant(Signal);
 
 impl Authorize for Hesitant {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         self.0.set();
         Box::new(Self(self.0.clone()))
     }
 }
 
-impl Attempt for Hesitant {
+impl AuthorizationAttempt for Hesitant {
     fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         let hesitates = self.0.count() == 4;
         Box::pin(async move { if hesitates { std::future::pending().await } else { Ok(()) } })
@@ -454,12 +454,12 @@ struct Slowly {
 }
 
 impl Authorize for Slowly {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(self.clone())
     }
 }
 
-impl Attempt for Slowly {
+impl AuthorizationAttempt for Slowly {
     fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::Value;
-use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture};
+use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture};
 use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, SubscriptionFilter, model::TASKS_EXTENSION};
 
 use super::*;
@@ -317,12 +317,12 @@ async fn the_body_of_a_400_is_read_before_falling_back() {
 struct Token;
 
 impl Authorize for Token {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(self.clone())
     }
 }
 
-impl Attempt for Token {
+impl AuthorizationAttempt for Token {
     fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         headers.insert(::http::header::AUTHORIZATION, ::http::HeaderValue::from_static("Bearer t"));
         Box::pin(async { Ok(()) })

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use serde_json::json;
 use steadfast::client::Reconnect;
-use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use crate::http::client::{OLDER, ReceivedRequest, older, raw, response};
@@ -57,7 +57,7 @@ struct One {
 }
 
 impl Authorize for Never {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn Attempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
         Box::new(One { number: self.attempts.fetch_add(1, Ordering::SeqCst), never: self.clone() })
     }
 }
@@ -65,7 +65,7 @@ impl Authorize for Never {
 /// The handshake takes so many: `initialize`, `notifications/initialized` and the stream.
 const PASS: usize = 3;
 
-impl Attempt for One {
+impl AuthorizationAttempt for One {
     fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
         Box::pin(async {
             if self.never.place == Stuck::Sign && self.number >= PASS {

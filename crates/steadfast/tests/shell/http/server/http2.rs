@@ -62,7 +62,7 @@ fn watched(id: i64) -> Sent {
 #[tokio::test]
 async fn a_stream_of_events_and_other_calls_share_a_connection() {
     let gate = Signal::default();
-    let running = serve([gated(&gate), echo()], HttpOptions::new());
+    let running = serve([gated(&gate), echo()], HttpServerOptions::new());
     let mut client = Client::connect(running.address).await;
     let mut events = client.send(watched(1)).await;
     assert_eq!(events.headers()["content-type"], "text/event-stream");
@@ -81,7 +81,7 @@ async fn a_stream_of_events_and_other_calls_share_a_connection() {
 }
 
 /// Resets a call before it has a response, or while it is read.
-async fn reset(options: HttpOptions, responded: bool) {
+async fn reset(options: HttpServerOptions, responded: bool) {
     let (begun, dropped, gate) = (Signal::default(), Signal::default(), Signal::default());
     let running = serve([forever(&begun, &dropped), gated(&gate)], options);
     let mut client = Client::connect(running.address).await;
@@ -99,9 +99,9 @@ async fn reset(options: HttpOptions, responded: bool) {
 
 #[tokio::test]
 async fn a_reset_request_of_2026_is_cancelled_and_others_continue() {
-    reset(HttpOptions::new(), false).await;
-    let mut options = HttpOptions::new();
-    options.stream_after = Duration::ZERO;
+    reset(HttpServerOptions::new(), false).await;
+    let mut options = HttpServerOptions::new();
+    options = options.stream_after(Duration::ZERO);
     reset(options, true).await;
 }
 
@@ -118,7 +118,7 @@ async fn a_reset_request_of_a_session_continues() {
             finished.set();
         }
     });
-    let running = serve([tool], HttpOptions::new());
+    let running = serve([tool], HttpServerOptions::new());
     let mut client = Client::connect(running.address).await;
     let params =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
@@ -141,7 +141,7 @@ async fn a_reset_request_of_a_session_continues() {
 
 #[tokio::test]
 async fn a_foreign_host_header_is_refused() {
-    let running = serve([echo()], HttpOptions::new());
+    let running = serve([echo()], HttpServerOptions::new());
     let mut client = Client::connect(running.address).await;
     client.address = "192.0.2.1:80".parse().unwrap();
     assert_eq!(client.send(Sent::modern(1, "tools/list", json!({}))).await.status(), 403);
@@ -153,8 +153,8 @@ async fn a_foreign_host_header_is_refused() {
 async fn a_connection_without_a_request_times_out() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    let mut options = HttpOptions::new();
-    options.head_timeout = Duration::from_millis(50);
+    let mut options = HttpServerOptions::new();
+    options = options.head_timeout(Duration::from_millis(50));
     let running = serve([echo()], options);
     // Nothing at all; what both begin with; and HTTP/2 without a request.
     for beginning in ["", "P", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"] {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn options() -> HttpOptions {
-    HttpOptions::new().legacy_sse("/sse")
+fn options() -> HttpServerOptions {
+    HttpServerOptions::new().legacy_sse("/sse")
 }
 
 fn legacy(tools: impl IntoIterator<Item = ServerTool>) -> HttpService {
@@ -234,17 +234,15 @@ async fn a_call_that_waits_for_its_client_ends_when_the_stream_closes() {
 
 #[tokio::test]
 async fn the_legacy_stream_is_off_by_default() {
-    let service = HttpService::new(server([]), HttpOptions::new());
+    let service = HttpService::new(server([]), HttpServerOptions::new());
     assert_eq!(status(&get().to(&service).await), 400);
     assert_eq!(service.sessions(), 0);
 }
 
 #[tokio::test]
 async fn a_wrong_origin_or_host_is_refused_at_both_ends() {
-    let service = HttpService::new(
-        server([]),
-        options().with_origin_policy(steadfast::transport::http::OriginPolicy::loopback()),
-    );
+    let service =
+        HttpService::new(server([]), options().origin_policy(steadfast::transport::http::OriginPolicy::loopback()));
     assert_eq!(status(&get().with("origin", "https://evil.example.com").to(&service).await), 403);
     let elsewhere = get().without("host").with("host", "evil.example.com");
     assert_eq!(status(&elsewhere.to(&service).await), 403);
@@ -333,7 +331,7 @@ async fn an_unread_stream_buffers_a_bounded_amount() {
 #[tokio::test]
 async fn past_the_limit_of_sessions_a_stream_is_refused() {
     let mut options = options();
-    options.sessions = 1;
+    options = options.max_sessions(1);
     let service = HttpService::new(server([]), options);
     let client = Client::connect(&service).await;
     assert_eq!(status(&get().to(&service).await), 503);
@@ -346,7 +344,7 @@ async fn past_the_limit_of_sessions_a_stream_is_refused() {
 #[tokio::test]
 async fn a_stream_without_a_handshake_is_closed() {
     let mut options = options();
-    options.session_idle = Duration::from_millis(20);
+    options = options.session_idle_timeout(Duration::from_millis(20));
     let service = HttpService::new(server([]), options);
     let mut client = Client::connect(&service).await;
     assert!(client.events.next().await.is_none());
@@ -356,7 +354,7 @@ async fn a_stream_without_a_handshake_is_closed() {
 #[tokio::test]
 async fn an_unread_stream_is_closed() {
     let mut options = options();
-    (options.keep_alive, options.session_idle) = (Duration::from_millis(1), Duration::from_millis(20));
+    options = options.comment_interval(Duration::from_millis(1)).session_idle_timeout(Duration::from_millis(20));
     let service = HttpService::new(server([]), options);
     let client = Client::connect(&service).await;
     let params =
@@ -375,7 +373,7 @@ async fn an_unread_stream_is_closed() {
 #[tokio::test]
 async fn a_silent_stream_is_kept_alive_with_comments() {
     let mut options = options();
-    options.keep_alive = Duration::from_millis(1);
+    options = options.comment_interval(Duration::from_millis(1));
     let service = HttpService::new(server([]), options);
     let mut client = Client::open(&service, "2024-11-05").await;
     for _ in 0..3 {
@@ -399,7 +397,7 @@ async fn a_shutdown_lets_handlers_answer_and_ends_the_stream() {
 
 #[tokio::test]
 async fn the_endpoint_has_the_prefix_that_a_router_strips() {
-    let service = HttpService::new(server([]), HttpOptions::new().legacy_sse("/tools/sse"));
+    let service = HttpService::new(server([]), HttpServerOptions::new().legacy_sse("/tools/sse"));
     let mut client = Client::connect(&service).await;
     let rest = client.endpoint.strip_prefix("/tools").unwrap().to_owned();
     assert!(rest.starts_with("/sse?session_id="), "{rest}");
@@ -455,7 +453,7 @@ async fn legacy_requests_count_towards_the_request_limit() {
         begun.set();
         async { std::future::pending::<()>().await }
     });
-    let options = HttpOptions::new().legacy_sse("/sse").limits(limits);
+    let options = HttpServerOptions::new().legacy_sse("/sse").limits(limits);
     let service = HttpService::new(server([tool]), options);
     let (mut taken, mut streams) = (0, Vec::new());
     for _ in 0..6 {

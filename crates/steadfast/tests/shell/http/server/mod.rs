@@ -20,8 +20,8 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::transport::http::{HttpBody, HttpOptions, HttpService};
-use steadfast_proto::frame::sse::{Message, SseDecoder, SseFrame};
+use steadfast::transport::http::{HttpBody, HttpServerOptions, HttpService};
+use steadfast_proto::frame::sse::{SseDecoder, SseFrame, SseMessageEvent};
 use tower_service::Service;
 
 use crate::*;
@@ -118,7 +118,7 @@ impl Sent {
 }
 
 fn service(tools: impl IntoIterator<Item = ServerTool>) -> HttpService {
-    HttpService::new(server(tools), HttpOptions::new())
+    HttpService::new(server(tools), HttpServerOptions::new())
 }
 
 fn status(response: &Response<HttpBody>) -> u16 {
@@ -148,7 +148,7 @@ impl Events {
         Self { body: response.into_body(), decoder: SseDecoder::new(1 << 20), rest: Bytes::new() }
     }
 
-    async fn next(&mut self) -> Option<Message> {
+    async fn next(&mut self) -> Option<SseMessageEvent> {
         loop {
             let mut input = &*self.rest;
             let found = self.decoder.next(&mut input);

@@ -4,7 +4,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use steadfast::prelude::*;
 use steadfast::server::tasks::TaskMode;
-use steadfast::transport::http::{HttpOptions, HttpService};
+use steadfast::transport::http::{HttpServerOptions, HttpService};
 use steadfast::{
     Principal,
     model::{TASKS_EXTENSION, code},
@@ -38,7 +38,7 @@ async fn post(service: &HttpService, who: &str, method: &str, name: &str, more: 
 
 fn identified(tool: ServerTool) -> HttpService {
     let who = |parts: &http::request::Parts| Some(parts.headers.get("x-who")?.to_str().ok()?.to_owned());
-    HttpService::new(server([tool]), HttpOptions::default().identify(who))
+    HttpService::new(server([tool]), HttpServerOptions::default().identify(who))
 }
 
 fn name(ctx: &Context) -> String {

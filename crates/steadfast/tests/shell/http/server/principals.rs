@@ -6,7 +6,7 @@ use super::*;
 
 fn identified(tool: ServerTool) -> HttpService {
     let who = |parts: &::http::request::Parts| Some(parts.headers.get("x-who")?.to_str().ok()?.to_owned());
-    HttpService::new(server([tool]), HttpOptions::new().identify(who))
+    HttpService::new(server([tool]), HttpServerOptions::new().identify(who))
 }
 
 fn knows_tasks(sent: Sent) -> Sent {
@@ -88,7 +88,7 @@ async fn completions_may_depend_on_the_principal() {
         .handler(|| async { "" });
     let who = |parts: &::http::request::Parts| Some(parts.headers.get("x-who")?.to_str().ok()?.to_owned());
     let server = Server::builder("test", "1").prompt(prompt).build();
-    let service = HttpService::new(server, HttpOptions::new().identify(who));
+    let service = HttpService::new(server, HttpServerOptions::new().identify(who));
     let params = json!({"ref": {"type": "ref/prompt", "name": "letter"}, "argument": {"name": "to", "value": ""}});
     for (who, offered) in [("ann", json!(["ann's friend"])), ("bob", json!([]))] {
         let sent = Sent::modern(1, "completion/complete", params.clone()).with("x-who", who);

@@ -77,7 +77,7 @@ async fn a_mirrored_argument_is_accepted_in_plain_text_and_in_base64() {
 async fn a_foreign_origin_or_host_is_forbidden() {
     let service = HttpService::new(
         server([]),
-        HttpOptions::new().with_origin_policy(steadfast::transport::http::OriginPolicy::loopback()),
+        HttpServerOptions::new().origin_policy(steadfast::transport::http::OriginPolicy::loopback()),
     );
     let list = || Sent::modern(1, "tools/list", json!({}));
     assert_eq!(status(&list().with("origin", "http://evil.example.com").to(&service).await), 403);
@@ -118,7 +118,7 @@ async fn a_body_past_the_limit_is_refused() {
     let mut limits = steadfast::Limits::default();
     limits.message_bytes = 300;
     let server = Server::builder("test", "1").limits(limits).build();
-    let service = HttpService::new(server, HttpOptions::new());
+    let service = HttpService::new(server, HttpServerOptions::new());
     let long = Sent::modern(1, "tools/list", json!({"x": "y".repeat(300)}));
     assert_eq!(status(&long.to(&service).await), 413);
     assert_eq!(status(&Sent::modern(1, "tools/list", json!({})).to(&service).await), 200);
@@ -130,7 +130,7 @@ async fn past_the_request_limit_the_status_is_503() {
     let mut limits = steadfast::Limits::default();
     limits.in_flight = 1;
     let server = Server::builder("test", "1").tool(forever(&begun, &dropped)).limits(limits).build();
-    let service = HttpService::new(server, HttpOptions::new());
+    let service = HttpService::new(server, HttpServerOptions::new());
     let first = tokio::spawn(Sent::modern(1, "tools/call", json!({"name": "forever"})).begin(&service));
     soon(begun.wait()).await;
     assert_eq!(status(&Sent::modern(2, "tools/list", json!({})).to(&service).await), 503);

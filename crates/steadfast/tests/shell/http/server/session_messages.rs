@@ -60,7 +60,7 @@ async fn notifications_and_responses_that_are_refused_have_an_error_status() {
 async fn each_stream_has_messages_of_its_request_and_the_get_stream_has_the_rest() {
     let gate = Signal::default();
     let server = server([talker(&gate)]);
-    let service = HttpService::new(server.clone(), HttpOptions::new());
+    let service = HttpService::new(server.clone(), HttpServerOptions::new());
     let session = open(&service, "2025-11-25").await;
     let mut listening = Events::of(get(&session).to(&service).await);
     let mut streams = Vec::new();

@@ -168,7 +168,7 @@ async fn older_revisions_get_no_event_id_before_the_response() {
 async fn resuming_sends_only_later_events_of_the_same_stream() {
     let gate = Signal::default();
     let server = server([gated(&gate)]);
-    let service = HttpService::new(server.clone(), HttpOptions::new());
+    let service = HttpService::new(server.clone(), HttpServerOptions::new());
     let session = open(&service, "2025-11-25").await;
     let mut params = call(1, "gated", json!({}));
     params["params"]["_meta"]["progressToken"] = json!("p");
@@ -217,7 +217,7 @@ async fn the_request_limit_covers_all_sessions_and_a_cancellation_frees_a_slot()
     let (begun, dropped) = (Signal::default(), Signal::default());
     let mut limits = steadfast::Limits::default();
     limits.in_flight = 2;
-    let service = HttpService::new(server([forever(&begun, &dropped)]), HttpOptions::new().limits(limits));
+    let service = HttpService::new(server([forever(&begun, &dropped)]), HttpServerOptions::new().limits(limits));
     let (one, two) = (open(&service, "2025-11-25").await, open(&service, "2025-11-25").await);
     for session in [&one, &two] {
         // Their clients do not wait for them, and they go on.
@@ -236,7 +236,7 @@ async fn the_request_limit_covers_all_sessions_and_a_cancellation_frees_a_slot()
 #[tokio::test]
 async fn messages_of_no_request_are_sent_on_the_get_stream_once() {
     let server = server([]);
-    let service = HttpService::new(server.clone(), HttpOptions::new());
+    let service = HttpService::new(server.clone(), HttpServerOptions::new());
     let session = open(&service, "2025-11-25").await;
     server.add_tool(echo());
     let mut first = Events::of(get(&session).to(&service).await);
@@ -379,9 +379,9 @@ async fn concurrent_large_responses_do_not_evict_each_other() {
 #[tokio::test]
 async fn abandoned_sessions_are_removed_with_their_handlers() {
     let (begun, dropped) = (Signal::default(), Signal::default());
-    let mut options = HttpOptions::new();
+    let mut options = HttpServerOptions::new();
     // Longer than a busy machine takes between two requests of the same client.
-    options.session_idle = Duration::from_secs(2);
+    options = options.session_idle_timeout(Duration::from_secs(2));
     let service = HttpService::new(server([forever(&begun, &dropped)]), options);
     for _ in 0..100 {
         open(&service, "2025-11-25").await;
@@ -402,9 +402,9 @@ async fn abandoned_sessions_are_removed_with_their_handlers() {
 #[tokio::test]
 async fn an_open_stream_keeps_its_session_alive() {
     let gate = Signal::default();
-    let mut options = HttpOptions::new();
-    options.session_idle = Duration::from_millis(1);
-    options.keep_alive = Duration::from_millis(5);
+    let mut options = HttpServerOptions::new();
+    options = options.session_idle_timeout(Duration::from_millis(1));
+    options = options.comment_interval(Duration::from_millis(5));
     let service = HttpService::new(server([gated(&gate)]), options);
     let params =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
@@ -426,8 +426,8 @@ async fn an_open_stream_keeps_its_session_alive() {
 
 #[tokio::test]
 async fn past_the_session_limit_the_status_is_503() {
-    let mut options = HttpOptions::new();
-    options.sessions = 1;
+    let mut options = HttpServerOptions::new();
+    options = options.max_sessions(1);
     let service = HttpService::new(server([]), options);
     let session = open(&service, "2025-11-25").await;
     let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}});
@@ -441,7 +441,7 @@ async fn a_session_is_unknown_to_another_principal() {
     let identify = |parts: &::http::request::Parts| {
         parts.headers.get("x-user").and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
-    let service = HttpService::new(server([]), HttpOptions::new().identify(identify));
+    let service = HttpService::new(server([]), HttpServerOptions::new().identify(identify));
     let params =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
@@ -467,10 +467,10 @@ async fn a_shutdown_lets_handlers_answer_and_ends_every_stream() {
 }
 
 /// Limits with which a drain takes as long as it has to.
-fn patient() -> HttpOptions {
+fn patient() -> HttpServerOptions {
     let mut limits = steadfast::Limits::default();
     (limits.drain_window, limits.drain_deadline) = (Duration::from_secs(600), Duration::from_secs(601));
-    HttpOptions::new().limits(limits)
+    HttpServerOptions::new().limits(limits)
 }
 
 /// What a handler waits for in the drain window, it can only get if it is taken.
@@ -505,8 +505,8 @@ async fn unread_messages_of_a_cancelled_request_are_dropped() {
         ctx.log(LoggingLevel::Error, "so far");
         std::future::pending::<()>().await;
     });
-    let mut options = HttpOptions::new();
-    options.resumable_after = Duration::from_secs(60);
+    let mut options = HttpServerOptions::new();
+    options = options.resumable_after(Duration::from_secs(60));
     let service = HttpService::new(server([tool]), options);
     let session = open(&service, "2025-06-18").await;
     let unread = Sent::in_session(&session, &call(1, "chatty", json!({}))).to(&service).await;

@@ -15,7 +15,7 @@ pub(super) struct Running {
     served: JoinHandle<Result<(), steadfast::Error>>,
 }
 
-pub(super) fn serve(tools: impl IntoIterator<Item = ServerTool>, options: HttpOptions) -> Running {
+pub(super) fn serve(tools: impl IntoIterator<Item = ServerTool>, options: HttpServerOptions) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
@@ -76,7 +76,7 @@ fn add(id: i64) -> Sent {
 
 #[tokio::test]
 async fn one_connection_serves_many_requests_at_its_path() {
-    let running = serve([echo()], HttpOptions::new());
+    let running = serve([echo()], HttpServerOptions::new());
     let mut stream = TcpStream::connect(running.address).await.unwrap();
     for id in 0..3 {
         let answer = exchange(&mut stream, running.address, add(id)).await;
@@ -89,7 +89,7 @@ async fn one_connection_serves_many_requests_at_its_path() {
 
 #[tokio::test]
 async fn a_foreign_host_header_is_refused_by_default() {
-    let running = serve([echo()], HttpOptions::new());
+    let running = serve([echo()], HttpServerOptions::new());
     let mut stream = TcpStream::connect(running.address).await.unwrap();
     let request = b"POST /mcp HTTP/1.1\r\nhost: evil.example.com\r\ncontent-length: 0\r\n\r\n";
     stream.write_all(request).await.unwrap();
@@ -100,7 +100,7 @@ async fn a_foreign_host_header_is_refused_by_default() {
 #[tokio::test]
 async fn a_client_that_closes_its_connection_has_cancelled() {
     let (begun, dropped) = (Signal::default(), Signal::default());
-    let running = serve([forever(&begun, &dropped)], HttpOptions::new());
+    let running = serve([forever(&begun, &dropped)], HttpServerOptions::new());
     let mut stream = TcpStream::connect(running.address).await.unwrap();
     let sent = Sent::modern(1, "tools/call", json!({"name": "forever"}));
     let body = sent.body.clone();
@@ -116,9 +116,9 @@ async fn a_client_that_closes_its_connection_has_cancelled() {
 
 #[tokio::test]
 async fn a_slow_head_and_a_slow_body_time_out() {
-    let mut options = HttpOptions::new();
-    options.head_timeout = Duration::from_millis(50);
-    options.body_timeout = Duration::from_millis(50);
+    let mut options = HttpServerOptions::new();
+    options = options.head_timeout(Duration::from_millis(50));
+    options = options.body_timeout(Duration::from_millis(50));
     let running = serve([echo()], options);
     let mut slow_head = TcpStream::connect(running.address).await.unwrap();
     slow_head.write_all(b"POST /mcp HTT").await.unwrap();
@@ -187,7 +187,7 @@ async fn a_shutdown_waits_for_the_cleanup_of_a_call_whose_client_left() {
             std::future::pending::<()>().await;
         }
     });
-    let running = serve([tool], HttpOptions::new());
+    let running = serve([tool], HttpServerOptions::new());
     let address = running.address;
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "t", "version": "1"}});
@@ -210,7 +210,7 @@ async fn a_shutdown_waits_for_the_cleanup_of_a_call_whose_client_left() {
 #[tokio::test]
 async fn a_shutdown_waits_for_responses_and_accepts_no_connections() {
     let gate = Signal::default();
-    let running = serve([gated(&gate)], HttpOptions::new());
+    let running = serve([gated(&gate)], HttpServerOptions::new());
     let address = running.address;
     let mut stream = TcpStream::connect(address).await.unwrap();
     let mut sent = Sent::modern(1, "tools/call", json!({"name": "gated", "_meta": {"progressToken": 1}}));
@@ -246,7 +246,7 @@ async fn a_connection_without_a_request_yet_is_answered_while_the_server_drains(
     let gate = Signal::default();
     let mut limits = steadfast::Limits::default();
     (limits.drain_window, limits.drain_deadline) = (Duration::from_secs(600), Duration::from_secs(601));
-    let running = serve([gated(&gate), echo()], HttpOptions::new().limits(limits));
+    let running = serve([gated(&gate), echo()], HttpServerOptions::new().limits(limits));
     let address = running.address;
     let params = json!({"name": "gated", "_meta": {"progressToken": 1}});
     let mut busy = send(address, Sent::modern(1, "tools/call", params)).await;
@@ -279,7 +279,7 @@ async fn a_response_is_accepted_on_a_new_connection_while_the_server_drains() {
     });
     let mut limits = steadfast::Limits::default();
     (limits.drain_window, limits.drain_deadline) = (Duration::from_secs(600), Duration::from_secs(601));
-    let running = serve([asks], HttpOptions::new().limits(limits));
+    let running = serve([asks], HttpServerOptions::new().limits(limits));
     let address = running.address;
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
         "clientInfo": {"name": "t", "version": "1"}});
@@ -332,9 +332,9 @@ async fn a_hang_up_with_unread_bytes_in_the_socket_cancels() {
             drop(guard);
         }
     });
-    let mut options = HttpOptions::new();
+    let mut options = HttpServerOptions::new();
     // Nothing is written, so that a failed write cannot reveal the hang-up.
-    options.keep_alive = Duration::from_secs(3600);
+    options = options.comment_interval(Duration::from_secs(3600));
     let running = serve([tool], options);
     let call = Sent::modern(1, "tools/call", json!({"name": "streams", "_meta": {"progressToken": 1}}));
     let mut stream = send(running.address, call).await;

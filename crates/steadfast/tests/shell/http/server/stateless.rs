@@ -65,9 +65,9 @@ async fn hanging_up_in_the_middle_of_a_stream_cancels() {
 #[tokio::test]
 async fn a_slow_response_is_kept_alive_with_comments() {
     let gate = Signal::default();
-    let mut options = HttpOptions::new();
-    options.stream_after = Duration::from_millis(1);
-    options.keep_alive = Duration::from_millis(1);
+    let mut options = HttpServerOptions::new();
+    options = options.stream_after(Duration::from_millis(1));
+    options = options.comment_interval(Duration::from_millis(1));
     let service = HttpService::new(server([gated(&gate)]), options);
     let mut response = Sent::modern(1, "tools/call", json!({"name": "gated"})).to(&service).await;
     let comment = soon(response.body_mut().frame()).await.unwrap().unwrap().into_data().unwrap();
@@ -98,7 +98,7 @@ async fn a_shutdown_sends_an_error_for_a_handler_that_does_not_end() {
     let mut limits = steadfast::Limits::default();
     limits.drain_window = Duration::from_millis(1);
     let server = Server::builder("test", "1").tool(forever(&begun, &dropped)).limits(limits).build();
-    let service = HttpService::new(server, HttpOptions::new());
+    let service = HttpService::new(server, HttpServerOptions::new());
     let response = tokio::spawn(Sent::modern(1, "tools/call", json!({"name": "forever"})).begin(&service));
     soon(begun.wait()).await;
     service.shutdown();
@@ -117,7 +117,7 @@ async fn a_session_id_is_ignored() {
 #[tokio::test]
 async fn a_subscription_is_a_stream_that_ends_with_its_result() {
     let server = server([echo()]);
-    let service = HttpService::new(server.clone(), HttpOptions::new());
+    let service = HttpService::new(server.clone(), HttpServerOptions::new());
     let params = json!({"notifications": {"toolsListChanged": true}});
     let mut events = Events::of(Sent::modern(7, "subscriptions/listen", params).to(&service).await);
     let first = events.message().await.unwrap();
@@ -145,7 +145,7 @@ async fn the_handler_deadline_holds_although_the_client_does_not_read() {
     });
     let mut limits = Limits::default();
     limits.handler_deadline = Some(Duration::from_millis(50));
-    let service = HttpService::new(server([tool]), HttpOptions::new().limits(limits));
+    let service = HttpService::new(server([tool]), HttpServerOptions::new().limits(limits));
     let params = json!({"name": "stuck", "_meta": {"progressToken": "p"}});
     let unread = Sent::modern(1, "tools/call", params).to(&service).await;
     soon(dropped.wait()).await;

@@ -69,7 +69,7 @@ async fn a_notification_that_is_refused_has_an_error_status() {
 async fn a_stream_has_only_messages_of_its_own_request() {
     let gate = Signal::default();
     let server = server([talker(&gate)]);
-    let service = HttpService::new(server, HttpOptions::new());
+    let service = HttpService::new(server, HttpServerOptions::new());
     let listen = json!({"notifications": {"toolsListChanged": true}});
     let mut listening = Events::of(Sent::modern(9, "subscriptions/listen", listen).to(&service).await);
     listening.message().await.unwrap();
@@ -142,7 +142,8 @@ async fn no_message_of_a_request_is_sent_after_its_stream_closes() {
 
 #[tokio::test]
 async fn a_request_without_a_required_member_is_a_bad_request() {
-    let needy = ServerTool::new("needy").needs(steadfast::server::Need::Sampling).handler(|| async { "ran" });
+    let needy =
+        ServerTool::new("needy").needs(steadfast::server::RequiredCapability::Sampling).handler(|| async { "ran" });
     let service = service([needy]);
     let asked = |sent: Sent| async {
         let response = sent.to(&service).await;

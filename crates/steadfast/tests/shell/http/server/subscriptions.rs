@@ -36,7 +36,7 @@ fn with_note() -> Server {
 
 #[tokio::test]
 async fn a_subscription_is_acknowledged_first_with_its_granted_filter() {
-    let service = HttpService::new(with_note(), HttpOptions::new());
+    let service = HttpService::new(with_note(), HttpServerOptions::new());
     let wanted = json!({"toolsListChanged": true, "promptsListChanged": false, "resourceSubscriptions": ["note://1"],
         "taskIds": ["a"], "other": 1});
     let (_events, params) = open(&service, listen(7, wanted)).await;
@@ -47,7 +47,7 @@ async fn a_subscription_is_acknowledged_first_with_its_granted_filter() {
 #[tokio::test]
 async fn several_subscriptions_are_each_notified_under_their_own_id() {
     let server = with_note();
-    let service = HttpService::new(server.clone(), HttpOptions::new());
+    let service = HttpService::new(server.clone(), HttpServerOptions::new());
     let (mut tools, _) = open(&service, listen(1, json!({"toolsListChanged": true}))).await;
     let (mut note, _) = open(&service, listen(2, json!({"resourceSubscriptions": ["note://1"]}))).await;
     // Two of one id are two streams: here each POST stands alone.
@@ -72,7 +72,7 @@ async fn several_subscriptions_are_each_notified_under_their_own_id() {
 
 #[tokio::test]
 async fn a_shutdown_ends_every_stream_with_its_result() {
-    let service = HttpService::new(with_note(), HttpOptions::new());
+    let service = HttpService::new(with_note(), HttpServerOptions::new());
     let (one, _) = open(&service, listen(1, json!({"toolsListChanged": true}))).await;
     let (two, _) = open(&service, listen(2, json!({}))).await;
     service.shutdown();
@@ -99,7 +99,7 @@ async fn a_subscription_to_tasks_is_limited_to_its_principal() {
     };
     let server = server([waiting, echo()]);
     let who = |parts: &::http::request::Parts| Some(parts.headers.get("x-who")?.to_str().ok()?.to_owned());
-    let service = HttpService::new(server.clone(), HttpOptions::new().identify(who));
+    let service = HttpService::new(server.clone(), HttpServerOptions::new().identify(who));
     let call = knowing_tasks(1, "tools/call", json!({"name": "waiting"})).with("x-who", "ann");
     let task = body(call.to(&service).await).await["result"]["taskId"].clone();
     let wanted = json!({"taskIds": [task], "toolsListChanged": true});

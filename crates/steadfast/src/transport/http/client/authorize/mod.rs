@@ -7,7 +7,7 @@ use std::pin::Pin;
 
 use http::{HeaderMap, Method, StatusCode};
 
-/// The future of one step of an [`Attempt`].
+/// The future of one step of an [`AuthorizationAttempt`].
 pub type AuthorizeFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
 /// Adds credentials to requests, and reacts when a server refuses them: OAuth (`steadfast-auth`), or any other scheme. It runs on the
@@ -16,19 +16,19 @@ pub type AuthorizeFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn 
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, Method, header::AUTHORIZATION};
-/// use steadfast::transport::http::{Attempt, Authorize, AuthorizeFuture};
+/// use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture};
 ///
 /// /// A fixed token.
 /// #[derive(Clone)]
 /// struct Token(HeaderValue);
 ///
 /// impl Authorize for Token {
-///     fn attempt(&self, _: &Method, _: &str) -> Box<dyn Attempt> {
+///     fn attempt(&self, _: &Method, _: &str) -> Box<dyn AuthorizationAttempt> {
 ///         Box::new(self.clone())
 ///     }
 /// }
 ///
-/// impl Attempt for Token {
+/// impl AuthorizationAttempt for Token {
 ///     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
 ///         headers.insert(AUTHORIZATION, self.0.clone());
 ///         Box::pin(async { Ok(()) })
@@ -37,11 +37,11 @@ pub type AuthorizeFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn 
 /// ```
 pub trait Authorize: Send + Sync + 'static {
     /// Begins a request to this URL.
-    fn attempt(&self, method: &Method, url: &str) -> Box<dyn Attempt>;
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn AuthorizationAttempt>;
 }
 
 /// One request, which may be sent more than once before the server accepts it.
-pub trait Attempt: Send {
+pub trait AuthorizationAttempt: Send {
     /// Adds the credentials to the headers. Mark secret values as sensitive.
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()>;
 

@@ -8,59 +8,59 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method, StatusCode};
 
-use super::{Attempt, Authorize};
+use super::{AuthorizationAttempt, Authorize};
 use crate::runtime::{Runtime, on_workers};
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// Authorizes one request.
-pub(crate) struct RequestSigner {
+pub(crate) struct RequestAuthorizer {
     runtime: Arc<dyn Runtime>,
-    stage: Stage,
+    stage: SigningStage,
 }
 
 /// Where the attempt is: moved to a worker while a step runs, and lost if a step panics.
-enum Stage {
+enum SigningStage {
     NotBegun { authorize: Arc<dyn Authorize>, method: Method, url: String },
-    Begun(Box<dyn Attempt>),
+    Begun(Box<dyn AuthorizationAttempt>),
     OnWorker,
 }
 
-impl RequestSigner {
+impl RequestAuthorizer {
     pub(crate) fn new(authorize: &Arc<dyn Authorize>, method: &Method, url: &str, runtime: &Arc<dyn Runtime>) -> Self {
         let (authorize, method, url) = (Arc::clone(authorize), method.clone(), url.to_owned());
-        Self { runtime: Arc::clone(runtime), stage: Stage::NotBegun { authorize, method, url } }
+        Self { runtime: Arc::clone(runtime), stage: SigningStage::NotBegun { authorize, method, url } }
     }
 
     /// Adds the credentials to these headers.
     pub(crate) async fn sign(&mut self, mut headers: HeaderMap) -> Result<HeaderMap, BoxError> {
-        let stage = std::mem::replace(&mut self.stage, Stage::OnWorker);
+        let stage = std::mem::replace(&mut self.stage, SigningStage::OnWorker);
         let signed = on_workers(&self.runtime, async move {
             let mut attempt = stage.begin()?;
             attempt.sign(&mut headers).await?;
             Ok((attempt, headers))
         });
         let (attempt, headers) = signed.await.unwrap_or_else(panicked)?;
-        self.stage = Stage::Begun(attempt);
+        self.stage = SigningStage::Begun(attempt);
         Ok(headers)
     }
 
     /// Whether to send the request again.
     pub(crate) async fn answered(&mut self, status: StatusCode, headers: HeaderMap) -> Result<bool, BoxError> {
-        let stage = std::mem::replace(&mut self.stage, Stage::OnWorker);
+        let stage = std::mem::replace(&mut self.stage, SigningStage::OnWorker);
         let answered = on_workers(&self.runtime, async move {
             let mut attempt = stage.begin()?;
             let again = attempt.answered(status, &headers).await?;
             Ok((attempt, again))
         });
         let (attempt, again) = answered.await.unwrap_or_else(panicked)?;
-        self.stage = Stage::Begun(attempt);
+        self.stage = SigningStage::Begun(attempt);
         Ok(again)
     }
 }
 
-impl Stage {
-    fn begin(self) -> Result<Box<dyn Attempt>, BoxError> {
+impl SigningStage {
+    fn begin(self) -> Result<Box<dyn AuthorizationAttempt>, BoxError> {
         match self {
             Self::NotBegun { authorize, method, url } => Ok(authorize.attempt(&method, &url)),
             Self::Begun(attempt) => Ok(attempt),

@@ -13,7 +13,7 @@ use super::{DriverEvent, MessagePost};
 use crate::transport::http::client::fetch::{FetchResponse, read_body};
 use crate::transport::http::client::legacy_sse::{OpenStreamError, is_legacy_refusal, open};
 use crate::transport::http::client::request::HttpRequest;
-use crate::transport::http::client::stream::events::Events;
+use crate::transport::http::client::stream::events::SseEventReader;
 
 /// How much is read of the body with which a server accepts a message. The content does not matter, but a response that was read
 /// to its end leaves its connection reusable.
@@ -64,7 +64,7 @@ impl MessagePost {
         }
     }
 
-    async fn stream_opened(&mut self, events: Events, body: Bytes) -> Result<(), CallEnd> {
+    async fn stream_opened(&mut self, events: SseEventReader, body: Bytes) -> Result<(), CallEnd> {
         self.report(DriverEvent::LegacyStreamOpened(Box::new(events))).await;
         let shared = Arc::clone(&self.shared);
         match shared.legacy.endpoint() {

@@ -21,11 +21,11 @@ use tracing::Level;
 
 use super::fetch::{BodyError, FetchResponse, read_body};
 use super::in_flight::delivery::{DeliveryState, SentRequest};
-use super::request::{HttpRequest, RequestError};
-use super::shared::Shared;
+use super::request::{HttpRequest, HttpRequestError};
+use super::shared::SharedHttpConnection;
 use super::stream::backoff::StreamBackoff;
-use super::stream::events::{Events, StreamEvent, is_events};
-use super::task::RequestTask;
+use super::stream::events::{SseEventReader, StreamEvent, is_events};
+use super::task::HttpTaskHandle;
 use crate::runtime::RuntimeTask;
 use crate::runtime::timeout::{sleep, timeout_at};
 use refusal::{lost, request_failed};
@@ -40,12 +40,12 @@ pub(crate) enum DriverEvent {
     SessionLost,
     /// The stream of HTTP+SSE is open.
     #[cfg(feature = "legacy-sse")]
-    LegacyStreamOpened(Box<Events>),
+    LegacyStreamOpened(Box<SseEventReader>),
     /// The stream of HTTP+SSE has ended, and with it the connection.
     #[cfg(feature = "legacy-sse")]
     LegacyStreamEnded,
     /// This task reads the rest of an HTTP response whose message has come.
-    ResponseTail(RequestTask),
+    ResponseTail(HttpTaskHandle),
 }
 
 /// How long a server may take to accept a message that is not a request.
@@ -57,7 +57,7 @@ const TAIL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Sends one message and reads the HTTP response. Dropping it closes the response.
 pub(crate) struct MessagePost {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedHttpConnection>,
     /// What the message is, as the connection queued it.
     pub(crate) kind: TransmitKind,
     /// The headers that mirror the body, if it is a request of 2026-07-28.
@@ -127,7 +127,7 @@ impl MessagePost {
         }
         let in_session = self.mirrored.is_none() && self.shared.session().id.is_some();
         let mut sent = self.shared.send(self.request(body.clone())).await;
-        if mutant!(ResendInterrupted) && matches!(&sent, Err(RequestError::Failed(error)) if error.may_be_sent()) {
+        if mutant!(ResendInterrupted) && matches!(&sent, Err(HttpRequestError::Failed(error)) if error.may_be_sent()) {
             sent = self.shared.send(self.request(body.clone())).await;
         }
         let response = sent.map_err(request_failed)?;
@@ -188,12 +188,12 @@ impl MessagePost {
         }
         let message = self.shared.parse(body);
         let relation = self.relation_of(&message);
-        if let Relation::ErrorResponse(end) = relation {
+        if let ServerMessageKind::ErrorResponse(end) = relation {
             return Err(end);
         }
         self.report(DriverEvent::Message(message)).await;
         match relation {
-            Relation::Other if is_call => {
+            ServerMessageKind::Other if is_call => {
                 // The driver handles the message first: if it ends the call after all, this has no effect.
                 Err(CallEnd::Unreadable("the HTTP response holds no response to the request".to_owned()))
             }
@@ -204,21 +204,21 @@ impl MessagePost {
     /// Reads events until the response to the request has come. A stream that breaks off before is resumed, in revisions that can.
     async fn read_events(&mut self, response: FetchResponse) -> Result<(), CallEnd> {
         let max_bytes = self.shared.max_message_bytes;
-        let mut events = Events::new(response, max_bytes);
+        let mut events = SseEventReader::new(response, max_bytes);
         let mut backoff = StreamBackoff::for_response();
         loop {
             match events.next().await {
                 StreamEvent::Message(message) => {
                     let message = self.shared.parse(message);
                     match self.relation_of(&message) {
-                        Relation::ErrorResponse(end) => return Err(end),
-                        Relation::Response => {
+                        ServerMessageKind::ErrorResponse(end) => return Err(end),
+                        ServerMessageKind::Response => {
                             // First: when the message has ended the call, the driver aborts this task.
                             self.leave_tail(events).await;
                             self.report(DriverEvent::Message(message)).await;
                             return Ok(());
                         }
-                        Relation::Other => {
+                        ServerMessageKind::Other => {
                             backoff.note_message();
                             self.report(DriverEvent::Message(message)).await;
                         }
@@ -262,32 +262,32 @@ impl MessagePost {
     }
 
     /// Hands the rest of a response to a task of its own, which the driver owns.
-    async fn leave_tail(&self, events: Events) {
+    async fn leave_tail(&self, events: SseEventReader) {
         let mut tail: RuntimeTask = Box::pin(events.finish());
         let ended = std::future::poll_fn(|cx| Poll::Ready(tail.as_mut().poll(cx).is_ready())).await;
         if !ended {
             let runtime = Arc::clone(&self.shared.runtime);
             let deadline = runtime.now() + TAIL_TIMEOUT;
             let reading = async move { timeout_at(&*runtime, Some(deadline), tail).await.unwrap_or_default() };
-            let task = RequestTask::spawn(&*self.shared.runtime, reading, || ());
+            let task = HttpTaskHandle::spawn(&*self.shared.runtime, reading, || ());
             self.report(DriverEvent::ResponseTail(task)).await;
         }
     }
 
     /// What a message of the server is to the message that was sent. What cannot be read is for the connection to judge.
-    fn relation_of(&self, message: &Envelope) -> Relation {
-        let TransmitKind::Request { id: request_id, .. } = &self.kind else { return Relation::Other };
+    fn relation_of(&self, message: &Envelope) -> ServerMessageKind {
+        let TransmitKind::Request { id: request_id, .. } = &self.kind else { return ServerMessageKind::Other };
         match message.message() {
-            Ok(Message::Response { id: Some(id), .. }) if id == *request_id => Relation::Response,
+            Ok(Message::Response { id: Some(id), .. }) if id == *request_id => ServerMessageKind::Response,
             Ok(Message::Response { id: None, body: ResultOrError::Error(error) }) => serde_json::from_str(error)
-                .map_or(Relation::Other, |error| Relation::ErrorResponse(CallEnd::Refused(error))),
-            _ => Relation::Other,
+                .map_or(ServerMessageKind::Other, |error| ServerMessageKind::ErrorResponse(CallEnd::Refused(error))),
+            _ => ServerMessageKind::Other,
         }
     }
 }
 
 /// What a message of the server is to the message that was sent.
-enum Relation {
+enum ServerMessageKind {
     /// The response to it.
     Response,
     /// An error without an id: in the HTTP response to a request, it ends that request.

@@ -11,10 +11,10 @@ use steadfast_proto::mutant;
 use super::{DriverEvent, MessagePost};
 use crate::error::HTTP_STATUS;
 use crate::transport::http::client::fetch::{FetchResponse, read_body};
-use crate::transport::http::client::request::RequestError;
+use crate::transport::http::client::request::HttpRequestError;
 
 /// An HTTP response that is not a success, read to its end.
-pub(crate) struct ErrorResponse {
+pub(crate) struct HttpErrorResponse {
     pub(crate) status: StatusCode,
     message: Box<Envelope>,
     /// Whether the body is a JSON-RPC error with the id of the request.
@@ -32,7 +32,7 @@ impl MessagePost {
         self.end_refused(refusal).await
     }
 
-    pub(crate) async fn read_refusal(&self, response: FetchResponse) -> ErrorResponse {
+    pub(crate) async fn read_refusal(&self, response: FetchResponse) -> HttpErrorResponse {
         let status = response.status();
         let other_origin = self.other_origin(&response);
         // A body that is too long or breaks off counts as empty: the status is known all the same.
@@ -45,11 +45,11 @@ impl MessagePost {
             }
             _ => (false, None),
         };
-        ErrorResponse { status, message, has_request_id, error, other_origin }
+        HttpErrorResponse { status, message, has_request_id, error, other_origin }
     }
 
-    pub(crate) async fn end_refused(&self, refusal: ErrorResponse) -> Result<(), CallEnd> {
-        let ErrorResponse { status, message, has_request_id, error, other_origin } = refusal;
+    pub(crate) async fn end_refused(&self, refusal: HttpErrorResponse) -> Result<(), CallEnd> {
+        let HttpErrorResponse { status, message, has_request_id, error, other_origin } = refusal;
         if has_request_id {
             self.report(DriverEvent::Message(message)).await;
             return Ok(());
@@ -96,12 +96,12 @@ impl MessagePost {
 }
 
 /// How a call ends whose HTTP request got no response.
-pub(crate) fn request_failed(why: RequestError) -> CallEnd {
+pub(crate) fn request_failed(why: HttpRequestError) -> CallEnd {
     match why {
         // The authorizer has tried what it could: a retry changes nothing.
-        RequestError::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
-        RequestError::Failed(error) if error.is_invalid_request() => CallEnd::Unsendable(error.to_string()),
-        RequestError::Failed(error) => {
+        HttpRequestError::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
+        HttpRequestError::Failed(error) if error.is_invalid_request() => CallEnd::Unsendable(error.to_string()),
+        HttpRequestError::Failed(error) => {
             CallEnd::Lost { sent: error.may_be_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
         }
     }

@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The settings of a target for connections to its server.
 #[derive(Clone, Default)]
-pub(crate) struct Network {
+pub(crate) struct NetworkSettings {
     /// Certificates that are trusted in addition to the system's.
     certificates: Vec<CertificateDer<'static>>,
     proxy: Proxy,
@@ -37,7 +37,7 @@ enum Proxy {
     Through(Url),
 }
 
-impl Network {
+impl NetworkSettings {
     /// Trusts one certificate in DER, or any number in PEM.
     pub(crate) fn trust(&mut self, certificate: &[u8]) -> Result<(), String> {
         let in_pem = CertificateDer::pem_slice_iter(certificate).collect::<Result<Vec<_>, _>>();
@@ -78,7 +78,7 @@ impl Network {
     pub(crate) fn client(&self, server: &Url) -> io::Result<reqwest::Client> {
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(self.tls(server)?)
-            // `Shared` follows redirects, because each URL is authorized anew.
+            // `SharedHttpConnection` follows redirects, because each URL is authorized anew.
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
@@ -172,14 +172,14 @@ mod tests {
     fn a_malformed_certificate_is_refused() {
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         for text in ["", "hello", "-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----\n", broken] {
-            assert!(Network::default().trust(text.as_bytes()).is_err(), "{text}");
+            assert!(NetworkSettings::default().trust(text.as_bytes()).is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_malformed_proxy_url_is_refused_without_showing_its_secrets() {
         for url in ["me:s3cret@nowhere", "ftp://me:s3cret@nowhere", "http://me:s3cret@:x"] {
-            let refused = Network::default().through(url).unwrap_err();
+            let refused = NetworkSettings::default().through(url).unwrap_err();
             assert!(!refused.contains("s3cret"), "{refused}");
         }
     }

@@ -42,12 +42,12 @@ enum BodyOnWorkers {
         /// A piece was requested and has not come.
         requested: bool,
         /// The end of the body is sent too: a closed channel means that the reader failed.
-        pieces: mpsc::Receiver<Option<Piece>>,
+        pieces: mpsc::Receiver<Option<BodyChunkResult>>,
     },
     Ended,
 }
 
-type Piece = Result<Bytes, FetchError>;
+type BodyChunkResult = Result<Bytes, FetchError>;
 
 impl BodyOnWorkers {
     fn read(runtime: &Arc<dyn Runtime>, mut body: Box<dyn FetchBody>) -> Self {
@@ -69,7 +69,7 @@ impl BodyOnWorkers {
 }
 
 impl FetchBody for BodyOnWorkers {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<BodyChunkResult>> {
         let Self::Reading { requests, requested, pieces } = self else { return Poll::Ready(None) };
         if !std::mem::replace(requested, true) {
             // The channel has room for one; a reader that is gone is noticed below.

@@ -11,17 +11,17 @@ use tokio::sync::watch;
 
 use crate::runtime::Runtime;
 use crate::runtime::timeout::{timeout_at, unless_stopped};
-use crate::transport::http::client::task::RequestTask;
+use crate::transport::http::client::task::HttpTaskHandle;
 
 /// How long the cancellation of a request waits for the request to be delivered. A server that responds with JSON sends no head
 /// before its response, so its cancellations wait this long; a server that sends the head of an event stream gets them at once.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How far the delivery of one message has come.
-pub(crate) struct DeliveryState(watch::Sender<Stage>);
+pub(crate) struct DeliveryState(watch::Sender<DeliveryStage>);
 
 #[derive(Clone, Copy, PartialEq)]
-enum Stage {
+enum DeliveryStage {
     /// The server cannot have seen the message, or refused to accept it before it read it.
     NotDelivered,
     /// The message was handed to the HTTP client at this time.
@@ -32,44 +32,44 @@ enum Stage {
 
 impl DeliveryState {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(watch::Sender::new(Stage::NotDelivered)))
+        Arc::new(Self(watch::Sender::new(DeliveryStage::NotDelivered)))
     }
 
     /// Whether the server may have seen the message.
     pub(crate) fn may_be_delivered(&self) -> bool {
-        *self.0.borrow() != Stage::NotDelivered
+        *self.0.borrow() != DeliveryStage::NotDelivered
     }
 
     pub(crate) fn note_sending(&self, now: Moment) {
-        self.0.send_replace(Stage::Sending(now));
+        self.0.send_replace(DeliveryStage::Sending(now));
     }
 
     pub(crate) fn note_settled(&self) {
-        self.0.send_replace(Stage::Settled);
+        self.0.send_replace(DeliveryStage::Settled);
     }
 
     /// The message was not sent after all, or the server refused to accept it (401, 403, a redirect).
     pub(crate) fn note_not_delivered(&self) {
-        self.0.send_replace(Stage::NotDelivered);
+        self.0.send_replace(DeliveryStage::NotDelivered);
     }
 
     fn sending_since(&self) -> Option<Moment> {
         match *self.0.borrow() {
-            Stage::Sending(since) => Some(since),
-            Stage::NotDelivered | Stage::Settled => None,
+            DeliveryStage::Sending(since) => Some(since),
+            DeliveryStage::NotDelivered | DeliveryStage::Settled => None,
         }
     }
 
     /// Waits until the message is not being sent any more.
     async fn sending_ends(&self) {
         // The sender is in `self`, so the channel does not close.
-        let _ = self.0.subscribe().wait_for(|stage| !matches!(stage, Stage::Sending(_))).await;
+        let _ = self.0.subscribe().wait_for(|stage| !matches!(stage, DeliveryStage::Sending(_))).await;
     }
 }
 
 /// A request in flight, and how far its delivery has come. Dropping it aborts the request.
 pub(crate) struct SentRequest {
-    pub(crate) task: RequestTask,
+    pub(crate) task: HttpTaskHandle,
     pub(crate) delivery: Arc<DeliveryState>,
 }
 

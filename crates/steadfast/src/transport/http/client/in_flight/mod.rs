@@ -7,7 +7,7 @@ use std::task::Context;
 
 use steadfast_proto::connection::CallKey;
 
-use super::task::RequestTask;
+use super::task::HttpTaskHandle;
 use delivery::SentRequest;
 
 /// How many notifications and responses are in flight at once. More of them wait in the connection.
@@ -26,11 +26,11 @@ pub(crate) struct InFlight {
     /// Those of `calls` that have ended for their callers, and could not be dropped so far.
     ended: Vec<CallKey>,
     /// Notifications, responses, and the DELETE of the session. They end by themselves.
-    messages: Vec<RequestTask>,
+    messages: Vec<HttpTaskHandle>,
     /// Cancellations, each sent after the request that it cancels. Nothing waits for them.
-    cancellations: VecDeque<RequestTask>,
+    cancellations: VecDeque<HttpTaskHandle>,
     /// The rest of HTTP responses whose message has come.
-    tails: VecDeque<RequestTask>,
+    tails: VecDeque<HttpTaskHandle>,
 }
 
 impl InFlight {
@@ -38,15 +38,15 @@ impl InFlight {
         self.calls.insert(key, request);
     }
 
-    pub(crate) fn insert_message(&mut self, task: RequestTask) {
+    pub(crate) fn insert_message(&mut self, task: HttpTaskHandle) {
         self.messages.push(task);
     }
 
-    pub(crate) fn insert_cancellation(&mut self, task: RequestTask) {
+    pub(crate) fn insert_cancellation(&mut self, task: HttpTaskHandle) {
         push_bounded(&mut self.cancellations, task, MAX_CANCELLATIONS);
     }
 
-    pub(crate) fn insert_tail(&mut self, task: RequestTask) {
+    pub(crate) fn insert_tail(&mut self, task: HttpTaskHandle) {
         push_bounded(&mut self.tails, task, MAX_TAILS);
     }
 
@@ -90,7 +90,7 @@ impl InFlight {
 
     /// Removes the tasks that have ended, and registers the waker with the others. Calls report their ends themselves.
     pub(crate) fn reap(&mut self, cx: &mut Context<'_>) {
-        let mut is_running = |task: &RequestTask| task.poll_over(cx).is_pending();
+        let mut is_running = |task: &HttpTaskHandle| task.poll_over(cx).is_pending();
         self.messages.retain(&mut is_running);
         self.cancellations.retain(&mut is_running);
         self.tails.retain(&mut is_running);
@@ -98,7 +98,7 @@ impl InFlight {
 }
 
 /// Aborts the oldest task if there are `most` already.
-fn push_bounded(tasks: &mut VecDeque<RequestTask>, task: RequestTask, most: usize) {
+fn push_bounded(tasks: &mut VecDeque<HttpTaskHandle>, task: HttpTaskHandle, most: usize) {
     if tasks.len() >= most {
         tasks.pop_front();
     }
@@ -113,8 +113,8 @@ mod tests {
     use crate::runtime::TokioRuntime;
     use crate::transport::http::client::in_flight::delivery::DeliveryState;
 
-    fn pending_task() -> RequestTask {
-        RequestTask::spawn(&TokioRuntime::current().unwrap(), std::future::pending(), || ())
+    fn pending_task() -> HttpTaskHandle {
+        HttpTaskHandle::spawn(&TokioRuntime::current().unwrap(), std::future::pending(), || ())
     }
 
     fn in_flight(calls: u64) -> InFlight {

@@ -16,7 +16,7 @@ pub(crate) fn is_events(response: &FetchResponse) -> bool {
 }
 
 /// The events of a response, and of the responses that resume it.
-pub(crate) struct Events {
+pub(crate) struct SseEventReader {
     response: FetchResponse,
     decoder: SseDecoder,
     piece: Bytes,
@@ -33,7 +33,7 @@ pub(crate) enum StreamEvent {
     End(String),
 }
 
-impl Events {
+impl SseEventReader {
     pub(crate) fn new(response: FetchResponse, max_bytes: usize) -> Self {
         let decoder = SseDecoder::new(max_bytes);
         Self { response, decoder, piece: Bytes::new(), reported_too_long: false }
@@ -146,7 +146,7 @@ mod tests {
     /// The messages of a stream, and the id to resume it after.
     fn read(pieces: VecDeque<Bytes>, breaks_off: bool) -> (Vec<String>, Option<String>) {
         let body: Box<dyn FetchBody> = Box::new(Pieces { pieces, breaks_off });
-        let mut events = Events::new(http::Response::new(body), 1024);
+        let mut events = SseEventReader::new(http::Response::new(body), 1024);
         let mut messages = Vec::new();
         loop {
             let mut cx = Context::from_waker(Waker::noop());
@@ -227,7 +227,7 @@ mod tests {
         let long = vec![b'x'; 2000];
         let pieces = [&b"data: "[..], &long, &long, b"\n\ndata: a\n\n"].map(Bytes::copy_from_slice);
         let body: Box<dyn FetchBody> = Box::new(Pieces { pieces: pieces.into(), breaks_off: false });
-        let mut events = Events::new(http::Response::new(body), 1024);
+        let mut events = SseEventReader::new(http::Response::new(body), 1024);
         let mut cx = Context::from_waker(Waker::noop());
         let mut next = || match std::pin::pin!(events.next()).poll(&mut cx) {
             Poll::Ready(StreamEvent::TooLong) => "too long".to_owned(),

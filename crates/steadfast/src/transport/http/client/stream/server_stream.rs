@@ -7,25 +7,25 @@ use tokio::sync::mpsc;
 use tracing::Level;
 
 use super::backoff::StreamBackoff;
-use super::events::{Events, StreamEvent, is_events};
+use super::events::{SseEventReader, StreamEvent, is_events};
 use crate::runtime::timeout::sleep;
 use crate::transport::http::client::exchange::DriverEvent;
 use crate::transport::http::client::fetch::FetchResponse;
 use crate::transport::http::client::request::HttpRequest;
-use crate::transport::http::client::shared::Shared;
+use crate::transport::http::client::shared::SharedHttpConnection;
 
 /// Reads the stream, and reopens it when it ends, until the server does not have it, does not know the session, or could not be
 /// reached after all retries.
-pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<DriverEvent>) {
+pub(crate) async fn listen(shared: Arc<SharedHttpConnection>, driver: mpsc::Sender<DriverEvent>) {
     let mut backoff = StreamBackoff::for_server_stream();
-    let mut events: Option<Events> = None;
+    let mut events: Option<SseEventReader> = None;
     loop {
-        match open(&shared, events.as_ref().and_then(Events::last_event_id)).await {
+        match open(&shared, events.as_ref().and_then(SseEventReader::last_event_id)).await {
             OpenStreamResult::Stream(response) => {
                 shared.note_receives_notifications();
                 backoff.note_opened(shared.runtime.now());
                 let stream = continue_with(events.take(), response, shared.max_message_bytes);
-                if read(&shared, events.insert(stream), &mut backoff, &driver).await == ReadEnd::DriverGone {
+                if read(&shared, events.insert(stream), &mut backoff, &driver).await == ReadEndCause::DriverGone {
                     break;
                 }
             }
@@ -37,7 +37,7 @@ pub(crate) async fn listen(shared: Arc<Shared>, driver: mpsc::Sender<DriverEvent
             OpenStreamResult::Unsupported => break,
             OpenStreamResult::Failed => {}
         }
-        let retry = events.as_ref().and_then(Events::retry);
+        let retry = events.as_ref().and_then(SseEventReader::retry);
         let Some(pause) = backoff.pause(retry, &*shared.runtime) else {
             let what = "notifications and requests of the server are no longer received";
             shared.log(Level::WARN, what, "the GET stream could not be reopened");
@@ -60,7 +60,7 @@ enum OpenStreamResult {
     Failed,
 }
 
-async fn open(shared: &Shared, last_event_id: Option<&str>) -> OpenStreamResult {
+async fn open(shared: &SharedHttpConnection, last_event_id: Option<&str>) -> OpenStreamResult {
     let request = HttpRequest { last_event_id, ..HttpRequest::default() };
     let response = match shared.send(request).await {
         Ok(response) => response,
@@ -76,42 +76,42 @@ async fn open(shared: &Shared, last_event_id: Option<&str>) -> OpenStreamResult 
 }
 
 /// The events of a response, continuing those of the response before.
-fn continue_with(before: Option<Events>, response: FetchResponse, max_bytes: usize) -> Events {
+fn continue_with(before: Option<SseEventReader>, response: FetchResponse, max_bytes: usize) -> SseEventReader {
     match before {
         Some(mut events) => {
             events.resume_with(response, max_bytes);
             events
         }
-        None => Events::new(response, max_bytes),
+        None => SseEventReader::new(response, max_bytes),
     }
 }
 
 /// Why reading a stream ended.
 #[derive(PartialEq)]
-enum ReadEnd {
+enum ReadEndCause {
     StreamEnd,
     DriverGone,
 }
 
 async fn read(
-    shared: &Shared,
-    events: &mut Events,
+    shared: &SharedHttpConnection,
+    events: &mut SseEventReader,
     backoff: &mut StreamBackoff,
     driver: &mpsc::Sender<DriverEvent>,
-) -> ReadEnd {
+) -> ReadEndCause {
     loop {
         match events.next().await {
             StreamEvent::Message(message) => {
                 backoff.note_message();
                 if driver.send(DriverEvent::Message(shared.parse(message))).await.is_err() {
-                    return ReadEnd::DriverGone;
+                    return ReadEndCause::DriverGone;
                 }
             }
             StreamEvent::TooLong => {
                 let why = format!("longer than {} bytes", shared.max_message_bytes);
                 shared.log(Level::WARN, "a message of the server was dropped", &why);
             }
-            StreamEvent::End(_) => return ReadEnd::StreamEnd,
+            StreamEvent::End(_) => return ReadEndCause::StreamEnd,
         }
     }
 }

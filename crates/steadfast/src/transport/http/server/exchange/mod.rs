@@ -19,10 +19,10 @@ pub(crate) use stream::ExchangeStream;
 use super::body::HttpBody;
 use super::load::Permit;
 use super::reply;
-use super::service::Shared;
+use super::service::HttpServiceState;
 use super::socket::HangupWatcher;
-use crate::runtime::{Engine, Exchange, Mailbox, Runtime, Timer};
-use crate::server::ServerService;
+use crate::runtime::{ConnectionEngine, DriverMailbox, Exchange, Runtime, Timer};
+use crate::server::ServerInboundService;
 
 /// Responds with JSON if the response is the only message, and with an event stream otherwise or if it takes long. While events are
 /// streamed, `hangup` reports that the client has disconnected.
@@ -59,10 +59,10 @@ pub(crate) async fn respond(mut running: Box<RunningExchange>, hangup: Option<Ha
 
 /// An exchange while it runs. Dropping it cancels the request.
 pub(crate) struct RunningExchange {
-    shared: Arc<Shared>,
+    shared: Arc<HttpServiceState>,
     runtime: Arc<dyn Runtime>,
     /// Holds its permit until its handler and all cleanups have ended.
-    exchange: Exchange<ServerService, Permit>,
+    exchange: Exchange<ServerInboundService, Permit>,
     timer: Option<Box<dyn Timer>>,
     /// Completes when the HTTP service shuts down. Created when the exchange is first polled and has no message.
     closing: Option<Pin<Box<OwnedNotified>>>,
@@ -73,19 +73,19 @@ pub(crate) struct RunningExchange {
 impl RunningExchange {
     /// Begins a request in an engine of its own.
     pub(crate) fn begin(
-        shared: Arc<Shared>,
+        shared: Arc<HttpServiceState>,
         runtime: Arc<dyn Runtime>,
         principal: Option<&Principal>,
         message: Message<'_>,
         permit: Permit,
     ) -> Self {
         let server = shared.server.clone();
-        let service = |mailbox: &Arc<Mailbox>| {
+        let service = |mailbox: &Arc<DriverMailbox>| {
             mailbox.identify(principal);
-            ServerService::for_exchange(server)
+            ServerInboundService::for_exchange(server)
         };
         let limits = shared.limits.clone();
-        let engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
+        let engine = ConnectionEngine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
         let exchange = Exchange::begin_decoded(engine, message, permit);
         Self { shared, runtime, exchange, timer: None, closing: None, shut_down: false }
     }

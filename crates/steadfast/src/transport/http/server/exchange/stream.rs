@@ -62,7 +62,7 @@ impl ExchangeStream {
         ready: VecDeque<Vec<u8>>,
         hangup: Option<HangupWatcher>,
     ) -> Self {
-        let (runtime, keep_alive_interval) = (Arc::clone(&running.runtime), running.shared.options.keep_alive);
+        let (runtime, keep_alive_interval) = (Arc::clone(&running.runtime), running.shared.options.comment_interval);
         let state = ExchangeState { running: Some(running), message: None, reader: None, writer: None };
         let shared = Arc::new(SharedExchange(Mutex::new(state)));
         let hangup = hangup.map(|hangup| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(hangup.wait()) });
@@ -76,7 +76,7 @@ impl ExchangeStream {
             self.keep_alive.reset();
             return Poll::Ready(message.map(|message| {
                 let mut out = Vec::new();
-                sse::Event { data: Some(&message), ..sse::Event::default() }.write(&mut out);
+                sse::SseEvent { data: Some(&message), ..sse::SseEvent::default() }.write(&mut out);
                 out.into()
             }));
         }

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-use super::session::SseSession;
+use super::session::LegacySseSession;
 use crate::runtime::{Timer, spawn_off_workers};
 use crate::transport::http::server::load::LoadGuard;
 use crate::transport::http::server::sessions::Sessions;
@@ -13,8 +13,8 @@ use crate::transport::http::server::sessions::Sessions;
 const TURNS: usize = 32;
 
 /// Drives one session to its end.
-pub(crate) struct SseDriver {
-    session: Arc<SseSession>,
+pub(crate) struct LegacySseDriver {
+    session: Arc<LegacySseSession>,
     sessions: Weak<Sessions>,
     /// For the idle timeout.
     timer: Box<dyn Timer>,
@@ -22,9 +22,9 @@ pub(crate) struct SseDriver {
     load: LoadGuard,
 }
 
-impl SseDriver {
+impl LegacySseDriver {
     /// Spawns the driver on a thread that handlers cannot block.
-    pub(crate) fn spawn(session: Arc<SseSession>, sessions: Weak<Sessions>) {
+    pub(crate) fn spawn(session: Arc<LegacySseSession>, sessions: Weak<Sessions>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), load: session.load.guard(), session, sessions };
         spawn_off_workers(&*runtime, driver);
@@ -37,7 +37,7 @@ impl SseDriver {
     }
 }
 
-impl Future for SseDriver {
+impl Future for LegacySseDriver {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

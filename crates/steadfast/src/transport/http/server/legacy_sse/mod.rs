@@ -1,5 +1,5 @@
 //! HTTP+SSE, the transport of 2024-11-05, for clients that know no other. Off unless
-//! [`HttpOptions::legacy_sse`](super::HttpOptions::legacy_sse) sets its path.
+//! [`HttpServerOptions::legacy_sse`](super::HttpServerOptions::legacy_sse) sets its path.
 //!
 //! ```text
 //!   GET  /sse                 --> 200, a stream of events:  endpoint: /sse?session_id=...
@@ -24,16 +24,16 @@ use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::HttpMode;
 use steadfast_proto::http::media::{self, Accepts};
 
-pub(crate) use driver::SseDriver;
-pub(crate) use session::SseSession;
+pub(crate) use driver::LegacySseDriver;
+pub(crate) use session::LegacySseSession;
 pub(crate) use stream::LegacySseStream;
 
 use super::body::HttpBody;
 use super::incoming::RequestHeaders;
 use super::post::{EarlyResponse, NO_RANDOM, SESSION_LIMIT, TOO_MANY_REQUESTS, ids_of, method_mismatch};
 use super::reply;
-use super::service::Shared;
-use super::sessions::{SessionLimitReached, SessionSlot};
+use super::service::HttpServiceState;
+use super::sessions::{AnyHttpSession, SessionLimitReached};
 use crate::runtime::Runtime;
 use session::SubmitMessageError;
 
@@ -43,7 +43,7 @@ const SESSION: &str = "session_id";
 /// The methods of the endpoint.
 const METHODS: &str = "GET, POST";
 
-impl Shared {
+impl HttpServiceState {
     /// Whether a request for this path is for HTTP+SSE. A router that strips a prefix leaves only the end of the path.
     pub(crate) fn is_legacy_sse(&self, path: &str) -> bool {
         path.starts_with('/') && self.options.legacy_sse.as_deref().is_some_and(|known| known.ends_with(path))
@@ -77,11 +77,11 @@ impl Shared {
         if self.sessions.is_full() {
             return reply::overloaded(SESSION_LIMIT);
         }
-        let Ok(session) = SseSession::new(self, runtime, self.options.principal(parts)) else {
+        let Ok(session) = LegacySseSession::new(self, runtime, self.options.principal(parts)) else {
             let error = ErrorObject::internal(NO_RANDOM);
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error);
         };
-        if let Err(SessionLimitReached) = self.sessions.insert(SessionSlot::Sse(Arc::clone(&session))) {
+        if let Err(SessionLimitReached) = self.sessions.insert(AnyHttpSession::Sse(Arc::clone(&session))) {
             return reply::overloaded(SESSION_LIMIT);
         }
         if self.closing.is_closing() {

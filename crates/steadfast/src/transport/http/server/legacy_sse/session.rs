@@ -9,25 +9,25 @@ use steadfast_proto::Moment;
 use steadfast_proto::connection::RequestKey;
 use steadfast_proto::envelope::Message;
 
-use crate::runtime::{Engine, Mailbox, Runtime};
-use crate::server::ServerService;
-use crate::transport::http::server::load::{Load, Permit};
-use crate::transport::http::server::service::Shared;
+use crate::runtime::{ConnectionEngine, DriverMailbox, Runtime};
+use crate::server::ServerInboundService;
+use crate::transport::http::server::load::{Permit, ServerLoad};
+use crate::transport::http::server::service::HttpServiceState;
 
 /// One session.
-pub(crate) struct SseSession {
+pub(crate) struct LegacySseSession {
     id: Box<str>,
     /// The identity of the principal that opened it.
     owner: Option<String>,
     pub(crate) runtime: Arc<dyn Runtime>,
-    pub(crate) load: Arc<Load>,
+    pub(crate) load: Arc<ServerLoad>,
     idle: Duration,
     pub(crate) keep_alive: Duration,
-    state: Mutex<State>,
+    state: Mutex<LegacySseSessionState>,
 }
 
-pub(crate) struct State {
-    pub(crate) engine: Engine<ServerService>,
+pub(crate) struct LegacySseSessionState {
+    pub(crate) engine: ConnectionEngine<ServerInboundService>,
     /// Wakes the stream.
     pub(crate) reader: Option<Waker>,
     pub(crate) driver: Option<Waker>,
@@ -50,23 +50,24 @@ pub(crate) enum SubmitMessageError {
     IdInUse,
 }
 
-impl SseSession {
+impl LegacySseSession {
     /// A session with a random id.
     pub(crate) fn new(
-        shared: &Shared,
+        shared: &HttpServiceState,
         runtime: Arc<dyn Runtime>,
         principal: Option<Principal>,
     ) -> Result<Arc<Self>, getrandom::Error> {
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random)?;
         let server = shared.server.clone();
-        let service = |mailbox: &Arc<Mailbox>| {
+        let service = |mailbox: &Arc<DriverMailbox>| {
             mailbox.identify(principal.as_ref());
-            ServerService::new(server, mailbox)
+            ServerInboundService::new(server, mailbox)
         };
-        let engine = Engine::new(service, Arc::clone(&shared.hello), shared.limits.clone(), Arc::clone(&runtime));
+        let engine =
+            ConnectionEngine::new(service, Arc::clone(&shared.hello), shared.limits.clone(), Arc::clone(&runtime));
         let now = runtime.now();
-        let state = State {
+        let state = LegacySseSessionState {
             engine,
             reader: None,
             driver: None,
@@ -75,7 +76,7 @@ impl SseSession {
             ended: false,
             permits: Vec::new(),
         };
-        let (idle, keep_alive) = (shared.options.session_idle, shared.options.keep_alive);
+        let (idle, keep_alive) = (shared.options.session_idle_timeout, shared.options.comment_interval);
         let id = format!("{:032x}", u128::from_be_bytes(random)).into_boxed_str();
         let owner = principal.map(|principal| principal.identity());
         let load = Arc::clone(&shared.load);
@@ -144,19 +145,19 @@ impl SseSession {
 
     /// When the session ends if the client does nothing. A client that reads gets a comment at every keep-alive interval; one that
     /// does not begin its handshake must not hold a session.
-    pub(crate) fn idle_deadline(&self, state: &State) -> Moment {
+    pub(crate) fn idle_deadline(&self, state: &LegacySseSessionState) -> Moment {
         match state.engine.connection.peer() {
             Some(_) => state.last_used + self.idle.max(self.keep_alive * 2),
             None => state.opened + self.idle,
         }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, LegacySseSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl LegacySseSessionState {
     pub(crate) fn end(&mut self, now: Moment) {
         if self.ended {
             return;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
-use super::session::SseSession;
+use super::session::LegacySseSession;
 use crate::transport::http::server::keep_alive::KeepAlive;
 use crate::transport::http::server::sessions::Sessions;
 
@@ -15,7 +15,7 @@ const CHUNK: usize = 16 * 1024;
 
 /// The events of one session. Dropping it ends the session.
 pub(crate) struct LegacySseStream {
-    session: Arc<SseSession>,
+    session: Arc<LegacySseSession>,
     sessions: Weak<Sessions>,
     /// The first event.
     endpoint: Option<Bytes>,
@@ -24,10 +24,10 @@ pub(crate) struct LegacySseStream {
 
 impl LegacySseStream {
     /// A stream that begins with the endpoint event, which names the URL to POST to.
-    pub(crate) fn new(session: Arc<SseSession>, sessions: Weak<Sessions>, endpoint: &str) -> Self {
+    pub(crate) fn new(session: Arc<LegacySseSession>, sessions: Weak<Sessions>, endpoint: &str) -> Self {
         let mut out = Vec::new();
         let data = Some(endpoint.as_bytes());
-        sse::Event { name: Some("endpoint"), data, ..sse::Event::default() }.write(&mut out);
+        sse::SseEvent { name: Some("endpoint"), data, ..sse::SseEvent::default() }.write(&mut out);
         Self { session, sessions, endpoint: Some(out.into()), keep_alive: KeepAlive::default() }
     }
 
@@ -44,7 +44,7 @@ impl LegacySseStream {
                 state.engine.connection.handle_call_sent(call);
             }
             let data = Some(&*transmit.body);
-            sse::Event { name: Some("message"), data, ..sse::Event::default() }.write(&mut out);
+            sse::SseEvent { name: Some("message"), data, ..sse::SseEvent::default() }.write(&mut out);
         }
         if !out.is_empty() {
             state.last_used = self.session.runtime.now();

@@ -8,14 +8,14 @@ use steadfast_proto::frame::sse;
 use steadfast_proto::http::resume::StreamKey;
 use steadfast_proto::mutant;
 
-use super::State;
+use super::HttpSessionState;
 use super::posts::{Destination, Post, PostNumber};
 
 /// How many unread messages a stream may hold before droppable ones (progress, log messages, other notifications) are dropped, so
 /// that they do not push responses out of the log.
 const MAX_UNREAD: usize = 256;
 
-impl State {
+impl HttpSessionState {
     /// Moves the messages that the connection has queued to where they belong. `direct` is the POST whose message was just
     /// handled: messages that belong to no request are its response.
     pub(super) fn deliver(&mut self, now: Moment, direct: Option<PostNumber>) {
@@ -69,7 +69,7 @@ impl State {
         self.log.append(now, stream, |id| {
             let mut out = Vec::new();
             let id = format!("{prefix:x}-{id}");
-            sse::Event { id: Some(&id), data: Some(message), ..sse::Event::default() }.write(&mut out);
+            sse::SseEvent { id: Some(&id), data: Some(message), ..sse::SseEvent::default() }.write(&mut out);
             out.into()
         });
         self.wake_reader(stream);
@@ -84,7 +84,7 @@ impl State {
         self.log.append(now, stream, |id| {
             let mut out = Vec::new();
             let id = format!("{prefix:x}-{id}");
-            sse::Event { id: Some(&id), retry: Some(retry), data: Some(b""), name: None }.write(&mut out);
+            sse::SseEvent { id: Some(&id), retry: Some(retry), data: Some(b""), name: None }.write(&mut out);
             out.into()
         });
     }

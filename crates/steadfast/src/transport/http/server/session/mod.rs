@@ -24,16 +24,16 @@ use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::RequestKey;
 use steadfast_proto::envelope::Message;
-use steadfast_proto::http::resume::{EventLog, StreamKey, UnknownEvent};
+use steadfast_proto::http::resume::{EventLog, StreamKey, UnknownEventId};
 use steadfast_proto::mutant;
 
 pub(crate) use driver::SessionDriver;
-pub(crate) use stream::{PendingReply, PostReply, SessionStream};
+pub(crate) use stream::{PendingPostReply, PostReply, SessionStream};
 
-use super::load::{Load, Permit};
-use super::service::Shared;
-use crate::runtime::{Engine, Mailbox, Runtime};
-use crate::server::ServerService;
+use super::load::{Permit, ServerLoad};
+use super::service::HttpServiceState;
+use crate::runtime::{ConnectionEngine, DriverMailbox, Runtime};
+use crate::server::ServerInboundService;
 use posts::{Post, PostNumber};
 
 /// One session.
@@ -42,19 +42,19 @@ pub(crate) struct Session {
     /// The identity of the principal that opened it.
     owner: Option<String>,
     runtime: Arc<dyn Runtime>,
-    timing: Timing,
-    load: Arc<Load>,
-    state: Mutex<State>,
+    timing: SessionTiming,
+    load: Arc<ServerLoad>,
+    state: Mutex<HttpSessionState>,
 }
 
 /// What became of a message that was accepted.
-pub(crate) enum SubmitResult {
+pub(crate) enum SubmitMessageResult {
     /// It holds no request, so there is no response.
     Accepted,
     /// It holds no request and is malformed. This is the error response.
     Refused(Vec<u8>),
     /// It holds requests.
-    Waiting(PendingReply),
+    Waiting(PendingPostReply),
 }
 
 /// Why a message was not accepted: nothing was begun.
@@ -66,15 +66,15 @@ pub(crate) enum SubmitMessageError {
 }
 
 /// The durations of the options that a session needs.
-struct Timing {
+struct SessionTiming {
     idle: Duration,
     retry: Duration,
     keep_alive: Duration,
     resumable_after: Duration,
 }
 
-struct State {
-    engine: Engine<ServerService>,
+struct HttpSessionState {
+    engine: ConnectionEngine<ServerInboundService>,
     log: EventLog<Bytes>,
     /// Random prefix of the event ids of this session. A client that has opened a new session may still send an event id of its
     /// old one, which is unknown here.
@@ -100,7 +100,7 @@ struct State {
 impl Session {
     /// A session with a random id.
     pub(crate) fn new(
-        shared: &Shared,
+        shared: &HttpServiceState,
         runtime: Arc<dyn Runtime>,
         principal: Option<Principal>,
     ) -> Result<Arc<Self>, std::io::Error> {
@@ -109,15 +109,15 @@ impl Session {
         runtime.fill_random(&mut prefix)?;
         let server = shared.server.clone();
         let limits = shared.limits.clone();
-        let service = |mailbox: &Arc<Mailbox>| {
+        let service = |mailbox: &Arc<DriverMailbox>| {
             mailbox.identify(principal.as_ref());
-            ServerService::new(server, mailbox)
+            ServerInboundService::new(server, mailbox)
         };
-        let mut engine = Engine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
+        let mut engine = ConnectionEngine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
         engine.track_released_streams();
-        let mut log = EventLog::new(shared.options.log.clone());
+        let mut log = EventLog::new(shared.options.event_log.clone());
         let standalone = log.open();
-        let state = State {
+        let state = HttpSessionState {
             engine,
             log,
             event_id_prefix: u32::from_be_bytes(prefix),
@@ -132,10 +132,10 @@ impl Session {
             ended: false,
         };
         let options = &shared.options;
-        let timing = Timing {
-            idle: options.session_idle,
-            retry: options.retry,
-            keep_alive: options.keep_alive,
+        let timing = SessionTiming {
+            idle: options.session_idle_timeout,
+            retry: options.retry_after,
+            keep_alive: options.comment_interval,
             resumable_after: options.resumable_after,
         };
         let id = format!("{:032x}", u128::from_be_bytes(id)).into_boxed_str();
@@ -187,7 +187,7 @@ impl Session {
         ids: &[RequestId],
         may_cancel: bool,
         permit: Permit,
-    ) -> Result<SubmitResult, SubmitMessageError> {
+    ) -> Result<SubmitMessageResult, SubmitMessageError> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if state.ended {
@@ -228,18 +228,18 @@ impl Session {
         state.wake_driver();
         if !ids.is_empty() {
             drop(guard);
-            return Ok(SubmitResult::Waiting(PendingReply::new(Arc::clone(self), post)));
+            return Ok(SubmitMessageResult::Waiting(PendingPostReply::new(Arc::clone(self), post)));
         }
         let refusal = state.posts.remove(&post).and_then(Post::into_first_message);
-        Ok(refusal.map_or(SubmitResult::Accepted, SubmitResult::Refused))
+        Ok(refusal.map_or(SubmitMessageResult::Accepted, SubmitMessageResult::Refused))
     }
 
     /// Opens the stream of messages that belong to no request.
-    pub(crate) fn listen(self: &Arc<Self>) -> Result<SessionStream, UnknownEvent> {
+    pub(crate) fn listen(self: &Arc<Self>) -> Result<SessionStream, UnknownEventId> {
         let mut state = self.lock();
         let now = self.runtime.now();
         let stream = state.standalone;
-        let cursor = state.log.attach(stream).ok_or(UnknownEvent)?;
+        let cursor = state.log.attach(stream).ok_or(UnknownEventId)?;
         if state.log.unread(stream) == 0 {
             state.prime(now, stream, self.timing.retry);
         }
@@ -247,11 +247,11 @@ impl Session {
     }
 
     /// Opens the rest of a stream, after the last event that the client has read.
-    pub(crate) fn resume(self: &Arc<Self>, last_event_id: &str) -> Result<SessionStream, UnknownEvent> {
+    pub(crate) fn resume(self: &Arc<Self>, last_event_id: &str) -> Result<SessionStream, UnknownEventId> {
         let mut state = self.lock();
-        let (prefix, position) = last_event_id.split_once('-').ok_or(UnknownEvent)?;
+        let (prefix, position) = last_event_id.split_once('-').ok_or(UnknownEventId)?;
         if prefix != format!("{:x}", state.event_id_prefix) {
-            return Err(UnknownEvent);
+            return Err(UnknownEventId);
         }
         let cursor = state.log.resume(position)?;
         Ok(SessionStream::attached(Arc::clone(self), &mut state, cursor))
@@ -280,12 +280,12 @@ impl Session {
         state.end(now);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HttpSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl HttpSessionState {
     fn wake_reader(&mut self, stream: StreamKey) {
         if let Some(reader) = self.readers.remove(&stream) {
             reader.wake();

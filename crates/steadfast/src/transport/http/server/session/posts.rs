@@ -5,7 +5,7 @@ use std::task::Waker;
 use steadfast_proto::connection::RequestKey;
 use steadfast_proto::http::resume::StreamKey;
 
-use super::State;
+use super::HttpSessionState;
 use crate::transport::http::server::load::Permit;
 
 /// Identifies a POST within its session.
@@ -52,7 +52,7 @@ impl Post {
     }
 }
 
-impl State {
+impl HttpSessionState {
     pub(super) fn open_post(&mut self, permit: Permit) -> PostNumber {
         let number = self.next_post;
         self.next_post += 1;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use steadfast_proto::http::resume::{Cursor, CursorRead};
+use steadfast_proto::http::resume::{EventCursor, EventLogRead};
 use steadfast_proto::mutant;
 
 use super::posts::{Destination, Post, PostNumber};
-use super::{Session, State};
+use super::{HttpSessionState, Session};
 use crate::runtime::Timer;
 use crate::transport::http::server::keep_alive::KeepAlive;
 
@@ -24,20 +24,20 @@ pub(crate) enum PostReply {
 }
 
 /// Resolves when it is decided whether the response to a POST is JSON or an event stream. Dropping it cancels nothing.
-pub(crate) struct PendingReply {
+pub(crate) struct PendingPostReply {
     session: Arc<Session>,
     post: PostNumber,
     timer: Option<Box<dyn Timer>>,
 }
 
-impl PendingReply {
+impl PendingPostReply {
     pub(crate) fn new(session: Arc<Session>, post: PostNumber) -> Self {
         session.lock().open_responses += 1;
         Self { session, post, timer: None }
     }
 }
 
-impl Future for PendingReply {
+impl Future for PendingPostReply {
     type Output = PostReply;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<PostReply> {
@@ -73,7 +73,7 @@ impl Future for PendingReply {
     }
 }
 
-impl Drop for PendingReply {
+impl Drop for PendingPostReply {
     fn drop(&mut self) {
         let mut state = self.session.lock();
         if let Some(Post { destination: destination @ Destination::Buffer(_), done, .. }) =
@@ -89,7 +89,7 @@ impl Drop for PendingReply {
     }
 }
 
-impl State {
+impl HttpSessionState {
     /// Turns the messages of a POST into events, those that are buffered and those that follow.
     fn stream_post(&mut self, session: &Arc<Session>, number: PostNumber) -> Option<SessionStream> {
         let now = session.runtime.now();
@@ -117,13 +117,13 @@ impl State {
 /// The events of one stream. Dropping it cancels nothing.
 pub(crate) struct SessionStream {
     session: Arc<Session>,
-    cursor: Cursor,
+    cursor: EventCursor,
     keep_alive: KeepAlive,
 }
 
 impl SessionStream {
     /// Reads with a new cursor. The previous reader of the stream is woken to notice that it was superseded.
-    pub(super) fn attached(session: Arc<Session>, state: &mut State, cursor: Cursor) -> Self {
+    pub(super) fn attached(session: Arc<Session>, state: &mut HttpSessionState, cursor: EventCursor) -> Self {
         state.wake_reader(cursor.stream());
         state.open_responses += 1;
         Self { session, cursor, keep_alive: KeepAlive::default() }
@@ -132,13 +132,13 @@ impl SessionStream {
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.session.lock();
         match state.log.read(&mut self.cursor) {
-            CursorRead::Event(event) => {
+            EventLogRead::Event(event) => {
                 self.keep_alive.reset();
                 return Poll::Ready(Some(event));
             }
-            CursorRead::Ended | CursorRead::Superseded | CursorRead::Lost => return Poll::Ready(None),
-            CursorRead::Waiting if state.ended => return Poll::Ready(None),
-            CursorRead::Waiting => {}
+            EventLogRead::Ended | EventLogRead::Superseded | EventLogRead::Lost => return Poll::Ready(None),
+            EventLogRead::Waiting if state.ended => return Poll::Ready(None),
+            EventLogRead::Waiting => {}
         }
         state.readers.insert(self.cursor.stream(), cx.waker().clone());
         drop(state);

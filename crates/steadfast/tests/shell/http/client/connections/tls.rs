@@ -9,7 +9,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use serde_json::json;
 use steadfast::client::NegotiationMode;
 use steadfast::transport::http::HttpTarget;
-use steadfast::transport::http::{HttpOptions, HttpService};
+use steadfast::transport::http::{HttpServerOptions, HttpService};
 use steadfast::{ErrorKind, Outcome};
 use tokio::sync::Barrier;
 use tokio_rustls::TlsAcceptor;
@@ -71,7 +71,7 @@ impl Secure {
         let address = listener.local_addr().unwrap();
         let (seen, connections) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
         let (all, count) = (Arc::clone(&seen), Arc::clone(&connections));
-        let service = HttpService::new(server(tools), HttpOptions::new());
+        let service = HttpService::new(server(tools), HttpServerOptions::new());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let number = count.fetch_add(1, Ordering::SeqCst);
