@@ -7,6 +7,7 @@ use crate::runtime::connection::call_result::{CallLoss, LossScope};
 
 /// The retries of one call.
 pub(crate) struct CallRetries {
+    max_retries: u32,
     retries_left: u32,
     /// The call may run twice without harm.
     idempotent: bool,
@@ -18,7 +19,7 @@ pub(crate) struct CallRetries {
 
 impl CallRetries {
     pub(crate) fn new(max_retries: u32, idempotent: bool) -> Self {
-        Self { retries_left: max_retries, idempotent, maybe_sent: false, session_lost: false }
+        Self { max_retries, retries_left: max_retries, idempotent, maybe_sent: false, session_lost: false }
     }
 
     /// Whether to send a call again that was lost like this. If so, this uses up one retry.
@@ -31,6 +32,11 @@ impl CallRetries {
             self.retries_left -= 1;
         }
         allowed
+    }
+
+    /// Whether the retry that was allowed last is the first one of the call.
+    pub(crate) fn is_first_retry(&self) -> bool {
+        self.retries_left + 1 == self.max_retries
     }
 
     /// What is known of the call between two attempts.

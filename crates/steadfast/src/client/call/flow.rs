@@ -184,7 +184,8 @@ impl<R: Request> CallFlow<R> {
         if let Some(loss) = loss
             && self.attempts.allow_retry(loss)
         {
-            let lost = LostConnection { live: Arc::clone(&self.live), call_sent_at: self.sent_at, kind: loss.kind };
+            let (live, first) = (Arc::clone(&self.live), self.attempts.is_first_retry());
+            let lost = LostConnection { live, call_sent_at: self.sent_at, kind: loss.kind, first };
             return CallDecision::Continue(CallStep::Reconnect(lost));
         }
         match text_of(end, R::METHOD.name()) {

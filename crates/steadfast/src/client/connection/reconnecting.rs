@@ -54,6 +54,8 @@ pub(crate) struct LostConnection {
     pub(crate) live: Arc<NegotiatedConnection>,
     pub(crate) call_sent_at: Moment,
     pub(crate) kind: LossScope,
+    /// The call was lost for the first time.
+    pub(crate) first: bool,
 }
 
 impl ReconnectingConnection {
@@ -114,7 +116,9 @@ impl ReconnectingConnection {
         // Another call may have reconnected, or found the connection to work, since this one was sent.
         let works_again =
             lost.kind == LossScope::Call && state.working_since.is_some_and(|since| since > lost.call_sent_at);
-        if !Arc::ptr_eq(&state.live, &lost.live) || works_again {
+        // The first time it is sent again without delay: servers close idle connections, and restart.
+        let at_once = lost.kind == LossScope::Call && lost.first && state.working_since.is_some();
+        if !Arc::ptr_eq(&state.live, &lost.live) || works_again || at_once {
             return Ok(Ok(Arc::clone(&state.live)));
         }
         // The loss counts once, however many calls report it.

@@ -249,7 +249,7 @@ impl<S: InboundService> ConnectionEngine<S> {
                 }
                 ConnectionEvent::Opened(peer) => self.service.on_initialized(&peer),
                 ConnectionEvent::Warning(warning) => {
-                    self.log.write(self.runtime.now(), PeerLogRecord::Protocol(warning))
+                    self.log.write(self.runtime.now(), PeerLogRecord::Protocol(warning));
                 }
                 ConnectionEvent::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;

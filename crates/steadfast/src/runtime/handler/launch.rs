@@ -40,7 +40,7 @@ pub(super) fn launch<E: OutputEncoder>(
         // A plain function needs no worker, unless it has to wait for something.
         HandlerJob::Blocking(function) => launch_blocking(execution, function, encoder),
         HandlerJob::Future(_) => {
-            HandlerTask::new(execution, HandlerStage::WaitingForBudget(job), encoder, grace).spawn()
+            HandlerTask::new(execution, HandlerStage::WaitingForBudget(job), encoder, grace).spawn();
         }
     }
 }

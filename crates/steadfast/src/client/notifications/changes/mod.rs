@@ -205,7 +205,8 @@ impl ChangeStream {
         } else {
             now
         };
-        let lost = LostConnection { live: Arc::clone(&self.live), call_sent_at: self.started_at, kind: loss.kind };
+        let live = Arc::clone(&self.live);
+        let lost = LostConnection { live, call_sent_at: self.started_at, kind: loss.kind, first: false };
         Some(ChangeSource::Reconnecting(Box::pin(async move {
             // If the client is closed, `replace` fails at once.
             unless_stopped(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;

@@ -1,4 +1,4 @@
-//! The driver: one future that owns the engine and the tasks that send its messages.
+//! The driver: one future that owns the engine, and polls the requests that send its messages.
 
 use std::io;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ use super::shared::SharedHttpConnection;
 #[cfg(feature = "legacy-sse")]
 use super::stream::events::SseEventReader;
 use super::stream::server_stream::listen;
-use super::task::HttpTaskHandle;
+use super::task::{HttpTaskHandle, HttpTasks};
 use super::tool_headers::ToolHeaders;
 use crate::runtime::{ConnectionEnd, ConnectionEngine, DriverMailbox, InboundService, Runtime, Timer};
 
@@ -45,10 +45,6 @@ pub(crate) struct HttpDriver<S> {
     events: mpsc::Receiver<DriverEvent>,
     /// For the tasks.
     event_sender: mpsc::Sender<DriverEvent>,
-    /// Reports of tasks that panicked or were dropped by their runtime. Unbounded, because they are sent from destructors; each
-    /// task sends at most one.
-    failures: mpsc::UnboundedReceiver<DriverEvent>,
-    failure_sender: mpsc::UnboundedSender<DriverEvent>,
     in_flight: InFlight,
     /// While this is set, nothing is sent: the server has to have `notifications/initialized` before any other message. Resolves
     /// when that was delivered, or never will be.
@@ -57,6 +53,8 @@ pub(crate) struct HttpDriver<S> {
     server_stream: Option<HttpTaskHandle>,
     /// Set while the driver closes: how the connection ended, and when to stop waiting for the server.
     closing: Option<(ConnectionEnd, Box<dyn Timer>)>,
+    /// The requests, and the stream of the server. After their handles, which abort them.
+    tasks: HttpTasks<DriverEvent>,
 }
 
 impl<S: InboundService> HttpDriver<S> {
@@ -70,7 +68,6 @@ impl<S: InboundService> HttpDriver<S> {
     ) -> io::Result<Self> {
         let shared = Arc::new(target.resolve(tool_headers, &limits, Arc::clone(&runtime))?);
         let (event_sender, events) = mpsc::channel(EVENT_QUEUE);
-        let (failure_sender, failures) = mpsc::unbounded_channel();
         let mut engine = ConnectionEngine::new(service, hello, limits, runtime);
         engine.track_ended_calls();
         Ok(Self {
@@ -78,12 +75,11 @@ impl<S: InboundService> HttpDriver<S> {
             shared,
             events,
             event_sender,
-            failures,
-            failure_sender,
             in_flight: InFlight::default(),
             barrier: None,
             server_stream: None,
             closing: None,
+            tasks: HttpTasks::new(),
         })
     }
 
@@ -107,53 +103,56 @@ impl<S: InboundService> HttpDriver<S> {
     fn handle_events(&mut self, cx: &mut Context<'_>) -> bool {
         let mut handled = false;
         while self.wants_input() {
-            let Some(event) = self.next_event(cx) else { break };
+            let Poll::Ready(Some(event)) = self.events.poll_recv(cx) else { break };
             handled = true;
-            let now = self.engine.runtime.now();
-            match event {
-                DriverEvent::Message(message) if mutant!(LoseWhatWasRead) && message.len() % 8 == 0 => {}
-                DriverEvent::Message(message) => self.engine.connection.handle_envelope(now, &message),
-                DriverEvent::CallEnded(call, end) => self.engine.connection.handle_call_ended(call, end),
-                DriverEvent::SessionLost if mutant!(KeepLostSession) => {}
-                DriverEvent::SessionLost => self.engine.connection.handle_peer_gone(now),
-                #[cfg(feature = "legacy-sse")]
-                DriverEvent::LegacyStreamOpened(events) => self.read_legacy_stream(*events),
-                #[cfg(feature = "legacy-sse")]
-                DriverEvent::LegacyStreamEnded => self.engine.connection.handle_end_of_input(now),
-                DriverEvent::ResponseTail(tail) => self.in_flight.insert_tail(tail),
-            }
-            self.engine.process_events();
+            self.handle_event(event);
         }
         handled
     }
 
-    /// The next event of a task; when there is none, the next report of a task that failed.
-    fn next_event(&mut self, cx: &mut Context<'_>) -> Option<DriverEvent> {
-        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
-            return Some(event);
+    fn handle_event(&mut self, event: DriverEvent) {
+        let now = self.engine.runtime.now();
+        match event {
+            DriverEvent::Message(message) if mutant!(LoseWhatWasRead) && message.len() % 8 == 0 => {}
+            DriverEvent::Message(message) => self.engine.connection.handle_envelope(now, &message),
+            DriverEvent::CallEnded(call, end) => self.engine.connection.handle_call_ended(call, end),
+            DriverEvent::SessionLost if mutant!(KeepLostSession) => {}
+            DriverEvent::SessionLost => self.engine.connection.handle_peer_gone(now),
+            #[cfg(feature = "legacy-sse")]
+            DriverEvent::LegacyStreamOpened(events) => self.read_legacy_stream(*events),
+            #[cfg(feature = "legacy-sse")]
+            DriverEvent::LegacyStreamEnded => self.engine.connection.handle_end_of_input(now),
+            DriverEvent::ResponseTail(tail) => {
+                let task = self.tasks.push(tail, || None);
+                self.in_flight.insert_tail(task);
+            }
         }
-        match self.failures.poll_recv(cx) {
-            Poll::Ready(failure) => failure,
-            Poll::Pending => None,
-        }
+        self.engine.process_events();
     }
 
-    /// Spawns a task. If it panics or its runtime drops it, the driver handles `failure` in its place.
-    fn spawn(
+    /// Polls the requests. Returns whether one has ended.
+    fn poll_tasks(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut ended = false;
+        while let Poll::Ready(replacement) = self.tasks.poll(cx) {
+            ended = true;
+            if let Some(event) = replacement {
+                self.handle_event(event);
+            }
+        }
+        ended
+    }
+
+    /// Starts a task. If it panics, the driver handles `failure` in its place.
+    fn start(
         &self,
         task: impl Future<Output = ()> + Send + 'static,
         failure: impl FnOnce() -> Option<DriverEvent> + Send + 'static,
     ) -> HttpTaskHandle {
-        let (failures, shared) = (self.failure_sender.clone(), Arc::clone(&self.shared));
-        let on_failure = move || {
-            let why = "the HTTP client panicked, or its runtime shut down";
-            shared.log(Level::ERROR, "a request to the server did not finish", why);
-            if let Some(event) = failure() {
-                // Fails only if the driver is gone, and then no caller waits.
-                let _ = failures.send(event);
-            }
-        };
-        HttpTaskHandle::spawn(&*self.engine.runtime, task, on_failure)
+        let shared = Arc::clone(&self.shared);
+        self.tasks.push(task, move || {
+            shared.log(Level::ERROR, "a request to the server did not finish", "the HTTP client panicked");
+            failure()
+        })
     }
 
     /// A connection that drains has nothing to wait for: it handles or ignores whatever still comes.
@@ -191,7 +190,7 @@ impl<S: InboundService> HttpDriver<S> {
         sent
     }
 
-    /// Spawns the task that sends a message.
+    /// Starts to send a message.
     fn post(&mut self, transmit: Transmit, mirrored: Option<HeaderMap>) {
         let Transmit { body, kind, .. } = transmit;
         let mut delivered = None;
@@ -221,7 +220,7 @@ impl<S: InboundService> HttpDriver<S> {
             driver: self.event_sender.clone(),
         };
         let failure = post.failure();
-        let task = self.spawn(post.run(body, cancelled), failure);
+        let task = self.start(post.run(body, cancelled), failure);
         match call {
             Some(call) => self.in_flight.insert_call(call, SentRequest { task, delivery }),
             None if follows_request => self.in_flight.insert_cancellation(task),
@@ -251,7 +250,7 @@ impl<S: InboundService> HttpDriver<S> {
                 shared.note_receives_notifications();
                 None
             };
-            self.server_stream = Some(self.spawn(listening, failure));
+            self.server_stream = Some(self.start(listening, failure));
         }
     }
 
@@ -260,7 +259,7 @@ impl<S: InboundService> HttpDriver<S> {
     fn read_legacy_stream(&mut self, events: SseEventReader) {
         let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.event_sender.clone());
         self.shared.note_receives_notifications();
-        self.server_stream = Some(self.spawn(reading, || Some(DriverEvent::LegacyStreamEnded)));
+        self.server_stream = Some(self.start(reading, || Some(DriverEvent::LegacyStreamEnded)));
     }
 
     /// Aborts the calls that have ended, because nothing awaits their responses. While cancellations wait in the connection, calls
@@ -288,7 +287,7 @@ impl<S: InboundService> HttpDriver<S> {
             let delete = HttpRequest { method: http::Method::DELETE, ..HttpRequest::default() };
             // The response does not matter: servers may refuse to end sessions, and the server may be gone.
             let deleting = async move { drop(shared.send(delete).await) };
-            let task = self.spawn(deleting, || None);
+            let task = self.start(deleting, || None);
             self.in_flight.insert_message(task);
         }
         let runtime = &self.engine.runtime;
@@ -300,7 +299,8 @@ impl<S: InboundService> HttpDriver<S> {
     /// Ready when the last messages were delivered, or have had the time to be.
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         // Events have no effect any more; they are taken so that the tasks that send them can end.
-        while self.next_event(cx).is_some() {}
+        self.poll_tasks(cx);
+        while let Poll::Ready(Some(_)) = self.events.poll_recv(cx) {}
         self.in_flight.reap(cx);
         let delivered = self.in_flight.is_delivered();
         let Some((ended, timer)) = &mut self.closing else { return Poll::Pending };
@@ -321,11 +321,12 @@ impl<S: InboundService> Future for HttpDriver<S> {
         }
         for _ in 0..TURNS {
             let mut progressed = driver.engine.run_commands_and_timer(cx);
+            progressed |= driver.poll_tasks(cx);
             driver.in_flight.reap(cx);
             progressed |= driver.handle_events(cx);
             driver.engine.process_events();
             progressed |= driver.poll_barrier(cx);
-            // New tasks have to be reaped too, and sending may have made room for more messages: progress means another turn.
+            // New tasks have to be polled and reaped too, and sending may have made room for more messages: progress means another turn.
             progressed |= driver.send_queued();
             driver.engine.process_events();
             driver.abort_ended_calls();

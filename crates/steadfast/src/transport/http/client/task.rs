@@ -1,12 +1,22 @@
-//! Tasks that are aborted by dropping their handles, on any runtime, and that report when they end without finishing.
+//! The HTTP requests of a connection: futures that its driver polls, each aborted by dropping its handle.
+//!
+//! They are part of the driver, and not tasks of a runtime: a response costs no switch from one task to another, and nothing of
+//! a connection outlives its driver.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use futures_core::Stream;
+use futures_util::stream::FuturesUnordered;
 use steadfast_proto::mutant;
 
-use crate::runtime::{Runtime, RuntimeTask, drop_catching_panics, poll_catching_panics};
+use crate::runtime::{RuntimeTask, drop_catching_panics, poll_catching_panics};
+
+/// The tasks of one driver. Only those that were woken are polled. `T` is what a task that panicked is replaced by.
+pub(crate) struct HttpTasks<T> {
+    futures: FuturesUnordered<HttpTaskFuture<T>>,
+}
 
 /// The handle of a task. Dropping it aborts the task.
 pub(crate) struct HttpTaskHandle(Arc<SharedHttpTask>);
@@ -27,23 +37,36 @@ struct HttpTaskState {
     owner: Option<Waker>,
 }
 
-impl HttpTaskHandle {
-    /// Spawns a task. `on_failure` is called if it ends without finishing, because it panics or its runtime shuts down; not if
-    /// it was aborted.
-    pub(crate) fn spawn(
-        runtime: &dyn Runtime,
-        task: impl Future<Output = ()> + Send + 'static,
-        on_failure: impl FnOnce() + Send + 'static,
-    ) -> Self {
-        let link = Arc::new(SharedHttpTask::default());
-        runtime.spawn_io(Box::pin(HttpTaskFuture {
-            task: Some(Box::pin(task)),
-            on_failure: Some(on_failure),
-            link: Arc::clone(&link),
-        }));
-        Self(link)
+impl<T> HttpTasks<T> {
+    pub(crate) fn new() -> Self {
+        Self { futures: FuturesUnordered::new() }
     }
 
+    /// Adds a task. If it panics, [`poll`](Self::poll) returns what `on_panic` returns.
+    pub(crate) fn push(
+        &self,
+        task: impl Future<Output = ()> + Send + 'static,
+        on_panic: impl FnOnce() -> Option<T> + Send + 'static,
+    ) -> HttpTaskHandle {
+        let link = Arc::new(SharedHttpTask::default());
+        self.futures.push(HttpTaskFuture {
+            task: Some(Box::pin(task)),
+            on_panic: Some(Box::new(on_panic)),
+            link: Arc::clone(&link),
+        });
+        HttpTaskHandle(link)
+    }
+
+    /// Polls the tasks. Ready when one has ended: with what replaces it, if it panicked.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        match Pin::new(&mut self.futures).poll_next(cx) {
+            Poll::Ready(Some(replacement)) => Poll::Ready(replacement),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl HttpTaskHandle {
     /// Whether the task has ended, in whatever way.
     pub(crate) fn is_over(&self) -> bool {
         self.0.lock().over
@@ -78,50 +101,43 @@ impl SharedHttpTask {
     }
 }
 
-/// The future that the runtime polls.
-struct HttpTaskFuture<F: FnOnce()> {
+struct HttpTaskFuture<T> {
     task: Option<RuntimeTask>,
-    on_failure: Option<F>,
+    on_panic: Option<Box<dyn FnOnce() -> Option<T> + Send>>,
     link: Arc<SharedHttpTask>,
 }
 
 // No field is pinned.
-impl<F: FnOnce()> Unpin for HttpTaskFuture<F> {}
+impl<T> Unpin for HttpTaskFuture<T> {}
 
-impl<F: FnOnce()> Future for HttpTaskFuture<F> {
-    type Output = ();
+impl<T> Future for HttpTaskFuture<T> {
+    type Output = Option<T>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let this = &mut *self;
         let mut state = this.link.lock();
         if state.aborted {
-            return Poll::Ready(());
+            return Poll::Ready(None);
         }
         state.task = Some(cx.waker().clone());
         drop(state);
-        let Some(task) = &mut this.task else { return Poll::Ready(()) };
+        let Some(task) = &mut this.task else { return Poll::Ready(None) };
         match poll_catching_panics(task.as_mut(), cx) {
             Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(())) => {
-                this.on_failure = None;
-                Poll::Ready(())
-            }
-            Err(_) => Poll::Ready(()),
+            Ok(Poll::Ready(())) => Poll::Ready(None),
+            Err(_) => Poll::Ready(this.on_panic.take().and_then(|on_panic| on_panic())),
         }
     }
 }
 
-/// Marks the end of the task here, so that a task that panics, or that its runtime drops, has ended too.
-impl<F: FnOnce()> Drop for HttpTaskFuture<F> {
+/// Marks the end of the task here, so that one that panics has ended too.
+impl<T> Drop for HttpTaskFuture<T> {
     fn drop(&mut self) {
         drop_catching_panics(self.task.take());
         let mut state = self.link.lock();
         state.over = true;
-        let (owner, aborted) = (state.owner.take(), state.aborted);
+        let owner = state.owner.take();
         drop(state);
-        if let Some(on_failure) = self.on_failure.take().filter(|_| !aborted) {
-            on_failure();
-        }
         if let Some(owner) = owner {
             owner.wake();
         }
@@ -130,49 +146,49 @@ impl<F: FnOnce()> Drop for HttpTaskFuture<F> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, poll_fn};
+
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::runtime::TokioRuntime;
 
-    /// Spawns a task, with a channel that is sent to when it fails.
-    fn spawn(task: impl Future<Output = ()> + Send + 'static) -> (HttpTaskHandle, oneshot::Receiver<()>) {
-        let (sender, failed) = oneshot::channel();
-        let runtime = TokioRuntime::current().unwrap();
-        let on_failure = move || {
-            // The test may not look at it.
-            let _ = sender.send(());
-        };
-        (HttpTaskHandle::spawn(&runtime, task, on_failure), failed)
-    }
-
-    async fn over(task: &HttpTaskHandle) {
-        std::future::poll_fn(|cx| task.poll_over(cx)).await;
+    /// Polls the tasks until one has ended.
+    async fn ended(tasks: &mut HttpTasks<&'static str>) -> Option<&'static str> {
+        poll_fn(|cx| tasks.poll(cx)).await
     }
 
     #[tokio::test]
-    async fn a_task_that_panics_is_over_and_has_failed() {
-        let (task, failed) = spawn(async { panic!("on purpose") });
-        over(&task).await;
-        assert_eq!(failed.await, Ok(()));
+    async fn a_task_that_panics_is_over_and_replaced() {
+        let mut tasks = HttpTasks::new();
+        let task = tasks.push(async { panic!("on purpose") }, || Some("panicked"));
+        assert_eq!(ended(&mut tasks).await, Some("panicked"));
+        assert!(task.is_over());
     }
 
     #[tokio::test]
-    async fn a_task_that_finishes_has_not_failed() {
-        let (task, failed) = spawn(async {});
-        over(&task).await;
-        assert!(failed.await.is_err());
+    async fn a_task_that_finishes_is_over() {
+        let mut tasks = HttpTasks::new();
+        let task = tasks.push(async {}, || Some("panicked"));
+        assert!(!task.is_over());
+        assert_eq!(ended(&mut tasks).await, None);
+        assert!(task.is_over());
     }
 
     #[tokio::test]
-    async fn a_task_that_is_aborted_is_dropped_and_has_not_failed() {
+    async fn a_task_that_is_aborted_is_dropped_and_not_replaced() {
         let (held, dropped) = oneshot::channel::<()>();
-        let (task, failed) = spawn(async move {
-            std::future::pending::<()>().await;
-            drop(held);
-        });
+        let mut tasks = HttpTasks::new();
+        let task = tasks.push(
+            async move {
+                pending::<()>().await;
+                drop(held);
+            },
+            || Some("panicked"),
+        );
+        assert!(poll_fn(|cx| Poll::Ready(tasks.poll(cx).is_pending())).await);
         drop(task);
-        assert!(dropped.await.is_err() && failed.await.is_err());
+        assert_eq!(ended(&mut tasks).await, None);
+        assert!(dropped.await.is_err());
     }
 
     #[tokio::test]
@@ -184,10 +200,15 @@ mod tests {
             }
         }
         let rest = Panics;
-        let (task, _) = spawn(async move {
-            tokio::task::yield_now().await;
-            drop(rest);
-        });
-        over(&task).await;
+        let mut tasks = HttpTasks::new();
+        let task = tasks.push(
+            async move {
+                tokio::task::yield_now().await;
+                drop(rest);
+            },
+            || Some("panicked"),
+        );
+        ended(&mut tasks).await;
+        assert!(task.is_over());
     }
 }

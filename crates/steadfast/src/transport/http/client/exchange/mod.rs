@@ -25,7 +25,6 @@ use super::request::{HttpRequest, HttpRequestError};
 use super::shared::SharedHttpConnection;
 use super::stream::backoff::StreamBackoff;
 use super::stream::events::{SseEventReader, StreamEvent, is_events};
-use super::task::HttpTaskHandle;
 use crate::runtime::RuntimeTask;
 use crate::runtime::timeout::{sleep, timeout_at};
 use refusal::{lost, request_failed};
@@ -44,8 +43,8 @@ pub(crate) enum DriverEvent {
     /// The stream of HTTP+SSE has ended, and with it the connection.
     #[cfg(feature = "legacy-sse")]
     LegacyStreamEnded,
-    /// This task reads the rest of an HTTP response whose message has come.
-    ResponseTail(HttpTaskHandle),
+    /// Reads the rest of an HTTP response whose message has come.
+    ResponseTail(RuntimeTask),
 }
 
 /// How long a server may take to accept a message that is not a request.
@@ -93,11 +92,11 @@ impl MessagePost {
         }
     }
 
-    /// What to report if the task fails.
+    /// What to report if the task panics.
     pub(crate) fn failure(&self) -> impl FnOnce() -> Option<DriverEvent> + Send + use<> {
         let (call, delivery) = (self.kind.call(), Arc::clone(&self.delivery));
         move || {
-            let why = "the HTTP client panicked, or its runtime shut down".to_owned();
+            let why = "the HTTP client panicked".to_owned();
             Some(DriverEvent::CallEnded(call?, CallEnd::Lost { sent: delivery.may_be_delivered(), why }))
         }
     }
@@ -261,7 +260,7 @@ impl MessagePost {
         }
     }
 
-    /// Hands the rest of a response to a task of its own, which the driver owns.
+    /// Hands the rest of a response to the driver, as a task of its own.
     async fn leave_tail(&self, events: SseEventReader) {
         let mut tail: RuntimeTask = Box::pin(events.finish());
         let ended = std::future::poll_fn(|cx| Poll::Ready(tail.as_mut().poll(cx).is_ready())).await;
@@ -269,8 +268,7 @@ impl MessagePost {
             let runtime = Arc::clone(&self.shared.runtime);
             let deadline = runtime.now() + TAIL_TIMEOUT;
             let reading = async move { timeout_at(&*runtime, Some(deadline), tail).await.unwrap_or_default() };
-            let task = HttpTaskHandle::spawn(&*self.shared.runtime, reading, || ());
-            self.report(DriverEvent::ResponseTail(task)).await;
+            self.report(DriverEvent::ResponseTail(Box::pin(reading))).await;
         }
     }
 

@@ -110,11 +110,11 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::runtime::TokioRuntime;
     use crate::transport::http::client::in_flight::delivery::DeliveryState;
+    use crate::transport::http::client::task::HttpTasks;
 
     fn pending_task() -> HttpTaskHandle {
-        HttpTaskHandle::spawn(&TokioRuntime::current().unwrap(), std::future::pending(), || ())
+        HttpTasks::<()>::new().push(std::future::pending(), || None)
     }
 
     fn in_flight(calls: u64) -> InFlight {
