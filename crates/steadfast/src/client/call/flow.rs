@@ -14,10 +14,9 @@ use steadfast_model::{DeferrableResult, InputRequiredResult, JsonObject, Progres
 use steadfast_proto::connection::CallEnd;
 use steadfast_proto::{Moment, mutant};
 
-use super::attempts::CallRetries;
 use super::canceller::Canceller;
-use super::header_lookup::{HeaderMismatchRetry, list_tools};
-use super::request::InFlightRequest;
+use super::pending::InFlightRequest;
+use super::retries::{CallRetries, HeaderMismatchRetry, list_tools};
 use super::rounds::CallRounds;
 use super::{Call, CallSettings};
 use crate::client::Client;

@@ -27,9 +27,9 @@
 //! | `Continuing` | the future of one `flow::CallStep` | that step is done |
 //! | `Ended` | nothing | never |
 //!
-//! `Continuing` does one of these: wait for another connection and send the request again (`Reconnect`, as `attempts`
+//! `Continuing` does one of these: wait for another connection and send the request again (`Reconnect`, as `retries`
 //! allows); answer the server's input requests and send the next round (`AnswerInput`, see `rounds`); list the tools
-//! because the server misses a header (`ListTools`, see `header_lookup`); follow the task that the server made of the
+//! because the server misses a header (`ListTools`, see `retries`); follow the task that the server made of the
 //! call (`FollowTask`, see `client::tasks`); wait for the exit reason of a server that has died (`AwaitExitReason`).
 //!
 //! The state goes together with a `flow::CallFlow`, which has the data that outlive a request (parameters, settings,
@@ -43,14 +43,12 @@
 //!
 //! Dropping a `PendingResult` cancels the call in every state: the request that is in flight, or the task that is followed.
 
-pub(crate) mod attempts;
 pub(crate) mod canceller;
 pub(crate) mod flow;
-pub(crate) mod header_lookup;
 pub(crate) mod outcome;
 pub(crate) mod pending;
 pub(crate) mod progress;
-pub(crate) mod request;
+pub(crate) mod retries;
 pub(crate) mod rounds;
 
 use std::time::Duration;

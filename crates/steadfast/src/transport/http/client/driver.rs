@@ -16,9 +16,10 @@ use tracing::Level;
 use super::HttpTarget;
 use super::exchange::{DriverEvent, MessagePost};
 use super::in_flight::InFlight;
-use super::in_flight::delivery::{DeliveryState, SentRequest};
+use super::in_flight::{DeliveryState, SentRequest};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse;
+use super::mirrored_headers::ToolHeaders;
 use super::mirrored_headers::mirrored_headers;
 use super::request::HttpRequest;
 use super::shared::SharedHttpConnection;
@@ -26,7 +27,6 @@ use super::shared::SharedHttpConnection;
 use super::stream::events::SseEventReader;
 use super::stream::server_stream::listen;
 use super::task::{HttpTaskHandle, HttpTasks};
-use super::tool_headers::ToolHeaders;
 use crate::runtime::{ConnectionEnd, ConnectionEngine, DriverMailbox, InboundService, Runtime, Timer};
 
 /// How many events of tasks the driver queues. Messages beyond that stay in their sockets.

@@ -7,10 +7,18 @@ use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{encode, named_by, protocol_version};
 use steadfast_proto::http::name;
 
-use super::tool_headers::ToolHeaders;
-
 /// A request that is nested deeper than this cannot be mirrored, and is not sent.
 const MAX_DEPTH: usize = 1_024;
+
+/// Implemented by the client, which knows the tools of the server.
+pub(crate) trait ToolHeaders: Send + Sync + 'static {
+    /// Calls `header` with the name and value of each header that mirrors one of these arguments (JSON text). None if the tool
+    /// is unknown.
+    fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str));
+
+    /// A request is about to be sent with these credentials. Cached results belong to them.
+    fn identify(&self, credentials: &mut dyn Iterator<Item = &[u8]>);
+}
 
 /// The headers that mirror a request; `None` if its body does not name a protocol version, as before 2026-07-28.
 ///

@@ -29,16 +29,13 @@ mod in_flight;
 mod legacy_sse;
 mod mirrored_headers;
 mod request;
-mod reserved;
-mod session;
 mod shared;
 pub(crate) mod stream;
 mod target;
 mod task;
-mod tool_headers;
 
 pub use authorize::{AuthorizationAttempt, Authorize, AuthorizeFuture};
 pub(crate) use driver::HttpDriver;
 pub use fetch::{Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse};
+pub(crate) use mirrored_headers::ToolHeaders;
 pub use target::HttpTarget;
-pub(crate) use tool_headers::ToolHeaders;

@@ -1,14 +1,15 @@
-//! An HTTP request to the server, before the URL and the headers of the target are added.
+//! An HTTP request to the server, before the URL and the headers of the target are added, and the session that it belongs to.
 
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use reqwest::Url;
+use steadfast_model::Revision;
 use steadfast_proto::http::name;
 
 use super::fetch::FetchError;
-use super::in_flight::delivery::DeliveryState;
+use super::in_flight::DeliveryState;
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON_OR_EVENT_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -62,5 +63,26 @@ impl HttpRequestError {
             Self::Unauthorized(_) => true,
             Self::Failed(error) => error.is_invalid_request(),
         }
+    }
+}
+
+/// The session that a handshake of an older revision has opened, as headers of every request. Empty before the handshake. There are no sessions since 2026-07-28.
+#[derive(Clone, Default)]
+pub(crate) struct HttpSession {
+    pub(crate) id: Option<HeaderValue>,
+    pub(crate) revision: Option<Revision>,
+}
+
+impl HttpSession {
+    pub(crate) fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(id) = &self.id {
+            headers.insert(name::SESSION_ID, id.clone());
+        }
+        if let Some(revision) = self.revision {
+            // Revision 2025-03-26 does not have this header; its servers ignore it.
+            headers.insert(name::PROTOCOL_VERSION, HeaderValue::from_static(revision.as_str()));
+        }
+        headers
     }
 }

@@ -14,12 +14,11 @@ use super::authorize::Authorize;
 use super::authorize::signing::RequestAuthorizer;
 use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
-use super::in_flight::delivery::DeliveryState;
+use super::in_flight::DeliveryState;
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::LegacySseState;
-use super::request::{HttpRequest, HttpRequestError};
-use super::session::Session;
-use super::tool_headers::ToolHeaders;
+use super::mirrored_headers::ToolHeaders;
+use super::request::{HttpRequest, HttpRequestError, HttpSession};
 use crate::runtime::{PeerLogRecord, RateLimitedLog, Runtime};
 
 /// How often one request is sent again after the server refused it with 401 or 403.
@@ -39,7 +38,7 @@ pub(crate) struct SharedHttpConnection {
     pub(crate) max_depth: usize,
     pub(crate) tool_headers: Arc<dyn ToolHeaders>,
     pub(crate) runtime: Arc<dyn Runtime>,
-    pub(crate) session: Mutex<Session>,
+    pub(crate) session: Mutex<HttpSession>,
     #[cfg(feature = "legacy-sse")]
     pub(crate) legacy: LegacySseState,
     /// True when the stream of messages that the server sends by itself is open, or will not be opened.
@@ -57,7 +56,7 @@ impl SharedHttpConnection {
         return false;
     }
 
-    pub(crate) fn session(&self) -> MutexGuard<'_, Session> {
+    pub(crate) fn session(&self) -> MutexGuard<'_, HttpSession> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -13,9 +13,8 @@ use super::fetch::network::NetworkSettings;
 use super::fetch::{Fetch, FetchOnWorkers, ReqwestFetch};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::{LegacySseFlag, LegacySseState};
-use super::reserved::is_reserved;
+use super::mirrored_headers::ToolHeaders;
 use super::shared::SharedHttpConnection;
-use super::tool_headers::ToolHeaders;
 use crate::runtime::Runtime;
 
 /// A server at a URL.
@@ -209,6 +208,36 @@ impl HttpTarget {
         let conflict = self.fetch.is_some() && self.network.is_customized();
         conflict.then_some("`proxy`, `no_proxy` and `trust_certificate` have no effect beside `fetch`")
     }
+}
+
+/// Headers of the protocol begin with this.
+const PROTOCOL: &str = "mcp-";
+
+/// Other headers that this client or the HTTP library sets.
+const RESERVED: &[&str] = &[
+    "accept",
+    // Compressed responses are refused.
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "last-event-id",
+    // The server would see it. Credentials of a proxy belong into the URL of the proxy.
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Whether programs may not set this header.
+fn is_reserved(name: &HeaderName) -> bool {
+    name.as_str().starts_with(PROTOCOL) || RESERVED.contains(&name.as_str())
 }
 
 /// Shows no header, and only the origin of the URL: the rest may hold secrets.

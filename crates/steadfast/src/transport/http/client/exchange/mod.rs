@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Level;
 
 use super::fetch::{BodyError, FetchResponse, read_body};
-use super::in_flight::delivery::{DeliveryState, SentRequest};
+use super::in_flight::{DeliveryState, SentRequest};
 use super::request::{HttpRequest, HttpRequestError};
 use super::shared::SharedHttpConnection;
 use super::stream::backoff::StreamBackoff;

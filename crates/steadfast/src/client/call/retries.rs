@@ -1,8 +1,14 @@
-//! Which lost calls are sent again (law L10): those that were not sent, and those that may run twice without harm.
+//! Which calls are sent again.
+//!
+//! Lost calls that were not sent, and those that may run twice without harm (law L10). And, since 2026-07-28, those that the server
+//! refused because it misses a header: it has changed its tool since that was listed. The client lists the tools and sends the
+//! call again: once, and only before the server has asked for input.
 
+use steadfast_model::{Method, code};
 use steadfast_proto::mutant;
 
-use crate::error::Outcome;
+use crate::client::Client;
+use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossScope};
 
 /// The retries of one call.
@@ -43,6 +49,28 @@ impl CallRetries {
     pub(crate) fn outcome(&self) -> Outcome {
         if self.maybe_sent { Outcome::Unknown } else { Outcome::NotSent }
     }
+}
+
+/// Whether a call has listed the tools because of a header mismatch.
+#[derive(Default)]
+pub(crate) struct HeaderMismatchRetry {
+    done: bool,
+}
+
+impl HeaderMismatchRetry {
+    /// Whether to list the tools and send a call again that ended with this error. True once.
+    pub(crate) fn should_retry(&mut self, client: &Client, method: Method, error: &Error) -> bool {
+        let mismatch = error.refusal().is_some_and(|refusal| refusal.code == code::HEADER_MISMATCH);
+        let retry = mismatch && !self.done && client.inner.over_http && method == Method::CallTool;
+        self.done |= retry;
+        retry
+    }
+}
+
+/// Lists the tools of the server, which updates the client's tool cache.
+pub(crate) async fn list_tools(client: Client) {
+    // If the list cannot be had, the second attempt of the call ends with the same refusal as the first.
+    drop(client.tools().fresh().all().await);
 }
 
 #[cfg(test)]
