@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Request, Response, Uri};
 
 /// The future of a response, returned by [`HttpClient::send`].
-pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpPayload>, HttpError>> + Send + 'a>>;
+pub type HttpClientFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpPayload>, HttpError>> + Send + 'a>>;
 
 /// Sends a request and returns the whole response.
 ///
@@ -17,11 +17,11 @@ pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpPa
 /// names itself, it must not connect to a more private network than that of the [`MetadataSourceHost`] in the request's extensions.
 pub trait HttpClient: Send + Sync + 'static {
     /// Sends the request.
-    fn send(&self, request: Request<HttpPayload>, limit: usize) -> ResponseFuture<'_>;
+    fn send(&self, request: Request<HttpPayload>, limit: usize) -> HttpClientFuture<'_>;
 }
 
 impl<C: HttpClient + ?Sized> HttpClient for std::sync::Arc<C> {
-    fn send(&self, request: Request<HttpPayload>, limit: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, limit: usize) -> HttpClientFuture<'_> {
         (**self).send(request, limit)
     }
 }

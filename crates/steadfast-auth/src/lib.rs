@@ -16,7 +16,7 @@
 //! let metadata = ResourceMetadata::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?
 //!     .scopes("files:read".parse()?);
 //!
-//! // Verifies tokens: here a closure; use JwtVerifier or Introspection for real ones.
+//! // Verifies tokens: here a closure; use JwtVerifier or IntrospectionVerifier for real ones.
 //! let verifier = verify_with(async |token: AccessToken| match token.expose() {
 //!     "good" => Ok(Principal::new("alice").with_scopes("files:read".parse().unwrap_or_default())),
 //!     _ => Err(TokenRejection::Invalid("unknown token")),
@@ -101,7 +101,7 @@ pub mod resource_server;
 mod scope;
 
 pub use crate::http_client::{
-    HttpClient, HttpError, HttpPayload, InsecureEndpoint, MetadataSourceHost, ResponseFuture,
+    HttpClient, HttpClientFuture, HttpError, HttpPayload, InsecureEndpoint, MetadataSourceHost,
 };
 #[cfg(feature = "reqwest")]
 pub use crate::reqwest_client::ReqwestClient;

@@ -9,7 +9,7 @@ use http::{Request, Response};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::resolver::{PinnedHost, PinningResolver};
-use crate::{HttpClient, HttpError, HttpPayload, ResponseFuture};
+use crate::{HttpClient, HttpClientFuture, HttpError, HttpPayload};
 
 /// An [`HttpClient`] with reqwest: certificates are verified with the trust store of the operating system, and redirects are not
 /// followed. A host that a server refers to is not contacted if it resolves to a more private network than the server's.
@@ -75,7 +75,7 @@ fn tls() -> Result<rustls::ClientConfig, HttpError> {
 }
 
 impl HttpClient for ReqwestClient {
-    fn send(&self, request: Request<HttpPayload>, limit: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, limit: usize) -> HttpClientFuture<'_> {
         Box::pin(async move {
             let client = self.client(&request).await?;
             let request = reqwest::Request::try_from(request.map(HttpPayload::into_bytes)).map_err(describe)?;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
 use steadfast_auth::resource_server::{
-    AccessToken, BearerLayer, HttpClient, HttpError, HttpPayload, Introspection, JwtVerifier, KeySet, Principal,
-    RemoteKeySet, ResourceMetadata, ResponseFuture, TokenRejection, Verifier, verify_with,
+    AccessToken, BearerLayer, HttpClient, HttpClientFuture, HttpError, HttpPayload, IntrospectionVerifier, JwtVerifier,
+    KeySet, Principal, RemoteKeySet, ResourceMetadata, TokenRejection, TokenVerifier, verify_with,
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tracing_subscriber::fmt::MakeWriter;
@@ -57,7 +57,7 @@ impl<'a> MakeWriter<'a> for LogBuffer {
 struct Echo(LogBuffer);
 
 impl HttpClient for Echo {
-    fn send(&self, request: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
         self.0.debug(&request);
         Box::pin(async move {
             let response = Response::builder().status(500).body(request.into_body()).map_err(|_| HttpError::new("no"));
@@ -67,17 +67,20 @@ impl HttpClient for Echo {
     }
 }
 
-fn verifiers(heard: &LogBuffer) -> Vec<Arc<dyn Verifier>> {
+fn verifiers(heard: &LogBuffer) -> Vec<Arc<dyn TokenVerifier>> {
     let keys = KeySet::from_json(br#"{"keys":[{"kty":"EC","crv":"P-256","kid":"k","x":"AA","y":"AA"}]}"#).unwrap();
     let jwt = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", keys);
     let fetched = RemoteKeySet::new(Echo(heard.clone()), "https://auth.example.com/jwks").unwrap();
     heard.debug(&fetched);
     let fetching = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", fetched);
-    let introspection =
-        Introspection::new(Echo(heard.clone()), "https://auth.example.com/introspect", "https://mcp.example.com")
-            .unwrap()
-            .credentials("mcp", SECRET)
-            .bearer(&AccessToken::parse(SECRET).unwrap());
+    let introspection = IntrospectionVerifier::new(
+        Echo(heard.clone()),
+        "https://auth.example.com/introspect",
+        "https://mcp.example.com",
+    )
+    .unwrap()
+    .credentials("mcp", SECRET)
+    .bearer(&AccessToken::parse(SECRET).unwrap());
     heard.debug(&jwt);
     heard.debug(&fetching);
     heard.debug(&introspection);
@@ -152,7 +155,7 @@ async fn no_token_is_printed_logged_answered_or_passed_on() {
 struct FailingHttpClient;
 
 impl HttpClient for FailingHttpClient {
-    fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
         Box::pin(async { Err(HttpError::new("nobody is there")) })
     }
 }
@@ -170,11 +173,11 @@ async fn what_people_hide_in_the_url_of_an_endpoint_is_not_printed_or_logged() {
     let url = format!("https://me:{SECRET}@auth.example.com/keys?key={SECRET}");
     let keys = RemoteKeySet::new(FailingHttpClient, &url).unwrap();
     heard.debug(&keys);
-    let introspection = Introspection::new(FailingHttpClient, &url, "https://mcp.example.com").unwrap();
+    let introspection = IntrospectionVerifier::new(FailingHttpClient, &url, "https://mcp.example.com").unwrap();
     heard.debug(&introspection);
     let jwt = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com", keys);
     let token = "eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ.e30.AA";
-    for verifier in [Arc::new(jwt) as Arc<dyn Verifier>, Arc::new(introspection)] {
+    for verifier in [Arc::new(jwt) as Arc<dyn TokenVerifier>, Arc::new(introspection)] {
         assert!(verifier.verify(&AccessToken::parse(token).unwrap()).await.is_err());
     }
 

@@ -12,7 +12,7 @@ mod welcome;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use client::{CommandFailure, ExitStatus};
+use client::{CliCommandFailure, CliExitStatus};
 
 /// Model Context Protocol servers and clients that keep their promises when connections do not.
 #[derive(Parser)]
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => {
             output::eprint_line(format_args!("steadfast: failed to start the async runtime: {error}"));
-            return ExitStatus::NotSent.into();
+            return CliExitStatus::NotSent.into();
         }
     };
     let code = runtime.block_on(run(arguments));
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
 async fn run(arguments: CliArgs) -> ExitCode {
     let result = match arguments.command {
         CliCommand::Serve(options) => {
-            serve::run(options).await.map(|()| ExitStatus::Success).map_err(CommandFailure::from)
+            serve::run(options).await.map(|()| CliExitStatus::Success).map_err(CliCommandFailure::from)
         }
         CliCommand::List(options) => client::commands::list::run(options).await,
         CliCommand::Call(options) => client::commands::call::run(options).await,

@@ -140,7 +140,7 @@ fn run(function: &Function, callee: &Callee, run: &str, given: &TokenStream) -> 
 }
 
 fn needs(needs: &[Ident]) -> TokenStream {
-    quote! { #(.needs(::steadfast::__private::RequiredCapability::#needs))* }
+    quote! { #(.needs(::steadfast::__private::RequiredClientCapability::#needs))* }
 }
 
 /// A builder with the common options set.
@@ -180,7 +180,7 @@ fn properties(function: &Function) -> TokenStream {
             },
         }
     });
-    quote! { <::steadfast::__private::Properties as ::core::default::Default>::default()#(#properties)* }
+    quote! { <::steadfast::__private::ArgumentSchemaBuilder as ::core::default::Default>::default()#(#properties)* }
 }
 
 /// The type that an argument is deserialized to: an `Option` if it has a default.

@@ -71,7 +71,7 @@ pub use feature::task::{
     CancelTaskResult, CreateTaskResult, DetailedTask, ListTasksResult, RelatedTask, Task, TaskMetadata, TaskParams,
     TaskStatus, UpdateTaskParams,
 };
-pub use feature::template::{TemplateError, UriTemplate};
+pub use feature::template::{UriTemplate, UriTemplateError};
 pub use feature::tool::{
     CallToolParams, CallToolParamsRef, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,

@@ -16,7 +16,7 @@ pub use owned::Envelope;
 pub use params::{OwnedParams, Params};
 
 use crate::json::{self, JsonError, JsonScanner};
-use crate::salvage::{LONGEST_ID, MessageShape, SalvagedFields};
+use crate::salvage::{LONGEST_ID, SalvagedFields, SalvagedMessageShape};
 
 /// One message, borrowed from its bytes.
 #[derive(Debug, Clone)]
@@ -276,14 +276,14 @@ impl MessageMembers {
         };
         let method = slice(&self.method);
         let answers = self.result.is_some() || self.error.is_some();
-        let shape = MessageShape::of(method.is_some(), answers);
+        let shape = SalvagedMessageShape::of(method.is_some(), answers);
         let refuse = |kind, id: &IdMember| {
             let id = if let IdMember::Some(id) = id { Some(id.clone()) } else { None };
             Err(MalformedMessage { kind, salvaged: SalvagedFields { id, shape } })
         };
         if self.twice {
             // Which of the two is meant cannot be known. A response with one id still ends its call.
-            let id = if shape == MessageShape::Response && !self.id_twice { id } else { IdMember::Absent };
+            let id = if shape == SalvagedMessageShape::Response && !self.id_twice { id } else { IdMember::Absent };
             return refuse(MalformedMessageKind::NotAMessage("a member of the message occurs twice"), &id);
         }
         if slice(&self.version) != Some("\"2.0\"") {

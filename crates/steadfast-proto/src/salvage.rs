@@ -10,7 +10,7 @@ use crate::json;
 
 /// What a malformed message seems to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MessageShape {
+pub enum SalvagedMessageShape {
     /// Has a `method`, and neither a `result` nor an `error`.
     Call,
     /// Has a `result` or an `error`, and no `method`.
@@ -20,7 +20,7 @@ pub enum MessageShape {
     Unknown,
 }
 
-impl MessageShape {
+impl SalvagedMessageShape {
     /// The shape of a message that has a `method`, or a `result` or an `error`.
     pub(crate) fn of(method: bool, answer: bool) -> Self {
         match (method, answer) {
@@ -37,13 +37,13 @@ pub struct SalvagedFields {
     /// Its id, if there is exactly one and it is a string or an integer.
     pub id: Option<RequestId>,
     /// What it seems to be.
-    pub shape: MessageShape,
+    pub shape: SalvagedMessageShape,
 }
 
 impl SalvagedFields {
     /// Scans a whole message.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut salvage = FieldScanner::default();
+        let mut salvage = MalformedMessageScanner::default();
         salvage.feed(bytes);
         salvage.finish()
     }
@@ -57,7 +57,7 @@ const LONGEST_KEY: usize = 36;
 
 /// Scans a malformed message, in chunks.
 #[derive(Debug, Clone, Default)]
-pub struct FieldScanner {
+pub struct MalformedMessageScanner {
     depth: u64,
     in_string: bool,
     escaped: bool,
@@ -83,7 +83,7 @@ enum ScanPosition {
     Value,
 }
 
-impl FieldScanner {
+impl MalformedMessageScanner {
     /// Scans the next bytes of the message.
     pub fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
@@ -102,7 +102,7 @@ impl FieldScanner {
 
     /// The message has ended.
     pub fn finish(self) -> SalvagedFields {
-        let shape = MessageShape::of(self.method, self.answer);
+        let shape = SalvagedMessageShape::of(self.method, self.answer);
         SalvagedFields { id: self.id.filter(|_| self.ids == 1), shape }
     }
 
@@ -206,9 +206,9 @@ impl FieldScanner {
 mod tests {
     use super::*;
 
-    fn salvage(text: &[u8]) -> (Option<RequestId>, MessageShape) {
+    fn salvage(text: &[u8]) -> (Option<RequestId>, SalvagedMessageShape) {
         let whole = SalvagedFields::from_bytes(text);
-        let mut bytewise = FieldScanner::default();
+        let mut bytewise = MalformedMessageScanner::default();
         for byte in text {
             bytewise.feed(&[*byte]);
         }
@@ -218,19 +218,19 @@ mod tests {
 
     #[test]
     fn the_id_is_found_before_and_after_the_damage() {
-        assert_eq!(salvage(br#"{"id":7,"method":"m","params":{"#), (Some(7.into()), MessageShape::Call));
+        assert_eq!(salvage(br#"{"id":7,"method":"m","params":{"#), (Some(7.into()), SalvagedMessageShape::Call));
         assert_eq!(
             salvage(b"{\"params\":{\"t\":\"\xff\xfe\"},\"method\":\"m\",\"id\":\"a\"}"),
-            (Some("a".into()), MessageShape::Call)
+            (Some("a".into()), SalvagedMessageShape::Call)
         );
-        assert_eq!(salvage(br#"{"id" : -3 ,"result":{{{"#), (Some((-3).into()), MessageShape::Response));
+        assert_eq!(salvage(br#"{"id" : -3 ,"result":{{{"#), (Some((-3).into()), SalvagedMessageShape::Response));
     }
 
     #[test]
     fn an_id_in_a_nested_value_is_not_salvaged() {
-        assert_eq!(salvage(br#"{"params":{"id":1},"method":"m""#), (None, MessageShape::Call));
-        assert_eq!(salvage(br#"{"a":"\"id\":1,","method":"m""#), (None, MessageShape::Call));
-        assert_eq!(salvage(br#"["id",7]"#), (None, MessageShape::Unknown));
+        assert_eq!(salvage(br#"{"params":{"id":1},"method":"m""#), (None, SalvagedMessageShape::Call));
+        assert_eq!(salvage(br#"{"a":"\"id\":1,","method":"m""#), (None, SalvagedMessageShape::Call));
+        assert_eq!(salvage(br#"["id",7]"#), (None, SalvagedMessageShape::Unknown));
     }
 
     #[test]
@@ -261,16 +261,19 @@ mod tests {
 
     #[test]
     fn an_id_cut_by_a_comma_is_not_salvaged() {
-        assert_eq!(salvage(br#"{"id":2,17948,"method":"m","#), (None, MessageShape::Call));
+        assert_eq!(salvage(br#"{"id":2,17948,"method":"m","#), (None, SalvagedMessageShape::Call));
         assert_eq!(salvage(br#"{"id":2,},"method":"m","#).0, None);
         assert_eq!(salvage(b"{\"id\":2,\xff\"method\":\"m\",").0, None);
-        assert_eq!(salvage(br#"{"id":2 , "method":"m","#), (Some(2.into()), MessageShape::Call));
-        assert_eq!(salvage(br#"{"method":"m","id":2,"#), (Some(2.into()), MessageShape::Call));
+        assert_eq!(salvage(br#"{"id":2 , "method":"m","#), (Some(2.into()), SalvagedMessageShape::Call));
+        assert_eq!(salvage(br#"{"method":"m","id":2,"#), (Some(2.into()), SalvagedMessageShape::Call));
     }
 
     #[test]
     fn keys_written_as_escapes_are_read() {
-        assert_eq!(salvage(br#"{"\u0069\u0064":7,"m\u0065thod":"m","params":{"#), (Some(7.into()), MessageShape::Call));
+        assert_eq!(
+            salvage(br#"{"\u0069\u0064":7,"m\u0065thod":"m","params":{"#),
+            (Some(7.into()), SalvagedMessageShape::Call)
+        );
         assert_eq!(salvage(br#"{"id":7,"\u0069d":8,"method":"m","params":{"#).0, None);
     }
 
@@ -278,7 +281,7 @@ mod tests {
     fn the_buffer_for_an_endless_message_is_bounded() {
         for endless in [&b"["[..], b"{\"a\":", b"1", b"\"", b" ", b"a \\"] {
             for beginning in [&b"{\"id\":"[..], b"{\"", b"{\"id\":\""] {
-                let mut salvage = FieldScanner::default();
+                let mut salvage = MalformedMessageScanner::default();
                 salvage.feed(beginning);
                 (0..10_000).for_each(|_| salvage.feed(endless));
                 assert!(salvage.held() <= LONGEST_ID + 2, "{}", salvage.held());
@@ -290,6 +293,6 @@ mod tests {
     fn nesting_costs_nothing() {
         let mut text = br#"{"id":5,"method":"m","params":"#.to_vec();
         text.extend(std::iter::repeat_n(b'[', 1_000_000));
-        assert_eq!(salvage(&text), (Some(5.into()), MessageShape::Call));
+        assert_eq!(salvage(&text), (Some(5.into()), SalvagedMessageShape::Call));
     }
 }

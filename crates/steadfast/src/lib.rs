@@ -85,9 +85,9 @@ pub mod model {
         ResourceContents, ResourceParams, ResourceReference, ResourceTemplate, ResourcesCapability, Revision, Role,
         Root, SamplingCapability, SamplingMessage, Scopes, SentBy, ServerCapabilities, SetLevelParams,
         SubscriptionFilter, SubscriptionParams, TASKS_EXTENSION, Task, TaskMetadata, TaskParams, TaskStatus,
-        TaskSupport, TasksCapability, TemplateError, TextContent, TextResourceContents, Tool, ToolAnnotations,
-        ToolChoice, ToolChoiceMode, ToolExecution, ToolResultContent, ToolUseContent, UpdateTaskParams, UriTemplate,
-        VendorMethod, code, notification, request,
+        TaskSupport, TasksCapability, TextContent, TextResourceContents, Tool, ToolAnnotations, ToolChoice,
+        ToolChoiceMode, ToolExecution, ToolResultContent, ToolUseContent, UpdateTaskParams, UriTemplate,
+        UriTemplateError, VendorMethod, code, notification, request,
     };
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 use steadfast_proto::envelope::{Batch, Message, Params, MalformedMessage, MalformedMessageKind, ResultOrError, read};
-use steadfast_proto::salvage::{FieldScanner, SalvagedFields, MessageShape};
+use steadfast_proto::salvage::{MalformedMessageScanner, SalvagedFields, SalvagedMessageShape};
 
 use crate::members::Members;
 
@@ -114,11 +114,11 @@ impl<'a> Said<'a> {
         }
     }
 
-    fn shape(&self) -> MessageShape {
+    fn shape(&self) -> SalvagedMessageShape {
         match (self.method.is_empty(), self.result.is_empty() && self.error.is_empty()) {
-            (false, true) => MessageShape::Call,
-            (true, false) => MessageShape::Response,
-            _ => MessageShape::Unknown,
+            (false, true) => SalvagedMessageShape::Call,
+            (true, false) => SalvagedMessageShape::Response,
+            _ => SalvagedMessageShape::Unknown,
         }
     }
 
@@ -149,14 +149,14 @@ impl<'a> Said<'a> {
         let proper = if let Id::Proper(id) = &id { Some(id.clone()) } else { None };
         if self.has_a_member_twice() {
             // Which of two was meant cannot be known. An answer that names one call ends it.
-            let named = proper.filter(|_| self.shape() == MessageShape::Response && self.id.len() == 1);
+            let named = proper.filter(|_| self.shape() == SalvagedMessageShape::Response && self.id.len() == 1);
             assert_eq!(refusal(outcome).salvaged.id.as_ref().map(ToString::to_string), named);
             return;
         }
         let is_there = |all: &Vec<&RawValue>| all.first().is_some_and(|value| value.get() != "null");
         let is_both = !self.method.is_empty() && [&self.result, &self.error].into_iter().any(is_there);
         let versioned = !is_both && self.version.first().is_some_and(|version| version.get() == "\"2.0\"");
-        let answers = self.shape() == MessageShape::Response;
+        let answers = self.shape() == SalvagedMessageShape::Response;
         match (versioned, self.method(), self.params(), id) {
             (true, Some(name), Some(text), Id::Proper(expected)) => {
                 let Ok(Message::Request { id, method, params }) = outcome else { panic!("a request: {outcome:?}") };
@@ -266,7 +266,7 @@ fn end_of_id(text: &str, said: &Said<'_>) -> Option<usize> {
 fn assert_salvage_takes_any_split(bytes: &[u8], place: usize) {
     let whole = SalvagedFields::from_bytes(bytes);
     let (first, second) = bytes.split_at(place.min(bytes.len()));
-    let mut salvage = FieldScanner::default();
+    let mut salvage = MalformedMessageScanner::default();
     salvage.feed(first);
     salvage.feed(second);
     assert_eq!(salvage.finish(), whole);

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use steadfast_model::{JsonObject, Method, Revision};
 use steadfast_proto::envelope::{self, Message};
-use steadfast_proto::http::headers::{self, HttpMode, HeaderError};
+use steadfast_proto::http::headers::{self, HttpSessionMode, HeaderError};
 use steadfast_proto::http::params::MirroredParams;
 use steadfast_proto::http::{Headers, SingleHeader};
 
@@ -20,7 +20,7 @@ pub fn run(bytes: &[u8]) {
         sentinel(value);
     }
     let Ok(message) = envelope::read(body, 64) else { return };
-    let era = HttpMode::of(&head, &message);
+    let era = HttpSessionMode::of(&head, &message);
     let Message::Request { method, params, .. } = &message else { return };
     let text = params.text();
     let version = member(text, "_meta").and_then(|meta| member(meta, "io.modelcontextprotocol/protocolVersion"));
@@ -28,7 +28,7 @@ pub fn run(bytes: &[u8]) {
     let header_is_modern =
         head.once("mcp-protocol-version").is_ok_and(|value| value.is_some_and(|text| is_stateless(&text)));
     let modern = version.is_some() || (header_is_modern && !bare);
-    assert_eq!(era == HttpMode::Stateless, modern, "the era");
+    assert_eq!(era == HttpSessionMode::Stateless, modern, "the era");
     let checked = headers::check(&head, method, params);
     if let Err(refused) = &checked {
         assert!(matches!(refused.error().code, -32020 | -32602));

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use steadfast_proto::Moment;
-use steadfast_proto::http::resume::{EventCursor, EventLogRead, EventLog, EventLogLimits, StreamKey, UnknownEventId};
+use steadfast_proto::http::resume::{SseEventCursor, SseEventLogRead, SseEventLog, SseEventLogLimits, StreamKey, UnknownEventId};
 
 /// Runs the target.
 pub fn run(bytes: &[u8]) {
@@ -38,11 +38,11 @@ pub fn run(bytes: &[u8]) {
 
 /// The log, and beside it what it promises.
 struct World {
-    log: EventLog<Vec<u8>>,
-    limits: EventLogLimits,
+    log: SseEventLog<Vec<u8>>,
+    limits: SseEventLogLimits,
     now: Moment,
     keys: Vec<StreamKey>,
-    cursors: Vec<(EventCursor, Reader)>,
+    cursors: Vec<(SseEventCursor, Reader)>,
     streams: Vec<Stream>,
     /// Every event that is kept, oldest first: when, on which stream, at which place, and its length.
     kept: Vec<(Moment, usize, u64, usize)>,
@@ -71,14 +71,14 @@ struct Stream {
 
 impl World {
     fn new(kind: u8) -> Self {
-        let mut limits = EventLogLimits::default();
+        let mut limits = SseEventLogLimits::default();
         (limits.events, limits.bytes, limits.unread_bytes, limits.age) = match kind % 4 {
             0 => (4_096, 1 << 20, 1 << 21, Duration::from_secs(300)),
             1 => (3, 1 << 20, 1 << 21, Duration::from_secs(20)),
             2 => (8, 20, 40, Duration::from_secs(5)),
             _ => (0, 0, 0, Duration::ZERO),
         };
-        let log = EventLog::new(limits.clone());
+        let log = SseEventLog::new(limits.clone());
         let (keys, cursors, streams, kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { log, limits, now: Moment::ORIGIN, keys, cursors, streams, kept }
     }
@@ -193,27 +193,27 @@ impl World {
         let cut = known.cut.is_some_and(|(number, place)| number == reader.number && reader.next >= place);
         let is_kept = |place: u64| self.kept.iter().any(|(_, of, at, _)| *of == reader.stream && *at == place);
         let expected = if known.forgotten {
-            EventLogRead::Ended
+            SseEventLogRead::Ended
         } else if cut || reader.number != known.cursors {
-            EventLogRead::Superseded
+            SseEventLogRead::Superseded
         } else if reader.next < known.first {
-            EventLogRead::Lost
+            SseEventLogRead::Lost
         } else if is_kept(reader.next) {
-            EventLogRead::Event(())
+            SseEventLogRead::Event(())
         } else if known.closed {
-            EventLogRead::Ended
+            SseEventLogRead::Ended
         } else {
-            EventLogRead::Waiting
+            SseEventLogRead::Waiting
         };
         let seen = match &found {
-            EventLogRead::Event(_) => EventLogRead::Event(()),
-            EventLogRead::Waiting => EventLogRead::Waiting,
-            EventLogRead::Ended => EventLogRead::Ended,
-            EventLogRead::Superseded => EventLogRead::Superseded,
-            EventLogRead::Lost => EventLogRead::Lost,
+            SseEventLogRead::Event(_) => SseEventLogRead::Event(()),
+            SseEventLogRead::Waiting => SseEventLogRead::Waiting,
+            SseEventLogRead::Ended => SseEventLogRead::Ended,
+            SseEventLogRead::Superseded => SseEventLogRead::Superseded,
+            SseEventLogRead::Lost => SseEventLogRead::Lost,
         };
         assert_eq!(seen, expected, "what the cursor at {} of stream {} finds", reader.next, reader.stream);
-        if let EventLogRead::Event(event) = found {
+        if let SseEventLogRead::Event(event) = found {
             let id = format!("{}-{}", reader.stream, reader.next);
             assert!(event.starts_with(id.as_bytes()), "the event {id} is {}", String::from_utf8_lossy(&event));
             reader.next += 1;

@@ -36,7 +36,7 @@ impl AuthScheme {
 
 /// What a server requires, combined from all challenges for access tokens in one response.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Challenge {
+pub struct WwwAuthenticateChallenge {
     /// `DPoP` if the server accepts nothing else.
     pub scheme: AuthScheme,
     /// The URL of the protected resource metadata.
@@ -48,10 +48,10 @@ pub struct Challenge {
 }
 
 /// Without the query of the URL, which may contain keys.
-impl fmt::Debug for Challenge {
+impl fmt::Debug for WwwAuthenticateChallenge {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Challenge")
+            .debug_struct("WwwAuthenticateChallenge")
             .field("scheme", &self.scheme)
             .field("resource_metadata", &self.resource_metadata.as_deref().map(redact_url))
             .field("scope", &self.scope)
@@ -60,7 +60,7 @@ impl fmt::Debug for Challenge {
     }
 }
 
-impl Challenge {
+impl WwwAuthenticateChallenge {
     /// Reads all challenges of a response. `None` if the server requires no access token.
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut found: Option<Self> = None;
@@ -152,12 +152,12 @@ fn is_token(character: char) -> bool {
 mod tests {
     use super::*;
 
-    fn read(headers: &[&str]) -> Option<Challenge> {
+    fn read(headers: &[&str]) -> Option<WwwAuthenticateChallenge> {
         let mut map = HeaderMap::new();
         for header in headers {
             map.append(WWW_AUTHENTICATE, header.parse().unwrap());
         }
-        Challenge::from_headers(&map)
+        WwwAuthenticateChallenge::from_headers(&map)
     }
 
     fn scopes(text: &str) -> Option<Scopes> {

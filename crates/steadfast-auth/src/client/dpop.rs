@@ -37,17 +37,17 @@ pub enum DpopPolicy {
 
 /// A key that tokens are bound to: P-256, for ES256. Its `Debug` is redacted.
 #[derive(Clone)]
-pub(super) struct ProofKey(SigningKey);
+pub(super) struct DpopProofKey(SigningKey);
 
-impl fmt::Debug for ProofKey {
+impl fmt::Debug for DpopProofKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("ProofKey(redacted)")
+        formatter.write_str("DpopProofKey(redacted)")
     }
 }
 
 /// The public key, with its members in the order of RFC 7638.
 #[derive(Serialize)]
-struct PublicKey {
+struct DpopPublicKey {
     crv: &'static str,
     kty: &'static str,
     x: String,
@@ -55,14 +55,14 @@ struct PublicKey {
 }
 
 #[derive(Serialize)]
-struct ProofHeader {
+struct DpopProofHeader {
     typ: &'static str,
     alg: &'static str,
-    jwk: PublicKey,
+    jwk: DpopPublicKey,
 }
 
 #[derive(Serialize)]
-struct ProofClaims<'a> {
+struct DpopProofClaims<'a> {
     jti: &'a str,
     htm: &'a str,
     htu: &'a str,
@@ -74,7 +74,7 @@ struct ProofClaims<'a> {
 }
 
 /// The request that a proof is for.
-pub(super) struct ProofParameters<'a> {
+pub(super) struct DpopProofParameters<'a> {
     pub(super) method: &'a str,
     pub(super) url: &'a Url,
     /// The token that is sent with the proof, except in a token request.
@@ -82,7 +82,7 @@ pub(super) struct ProofParameters<'a> {
     pub(super) nonce: Option<&'a str>,
 }
 
-impl ProofKey {
+impl DpopProofKey {
     pub(super) fn draw(random: &dyn RandomSource) -> Result<Self, Error> {
         // Almost every number is a valid key: about one in 2^32 is not.
         for _ in 0..8 {
@@ -93,7 +93,7 @@ impl ProofKey {
         Err(Error::UnusableKey("no valid key could be generated"))
     }
 
-    /// Imports the text of [`ProofKey::export`].
+    /// Imports the text of [`DpopProofKey::export`].
     pub(super) fn import(text: &Secret) -> Result<Self, Error> {
         let bytes = URL_SAFE_NO_PAD.decode(text.expose()).ok();
         let key = bytes.and_then(|bytes| SigningKey::from_slice(&zeroize::Zeroizing::new(bytes)).ok());
@@ -113,7 +113,7 @@ impl ProofKey {
     /// Creates a proof for one request.
     pub(super) fn prove(
         &self,
-        proof: &ProofParameters<'_>,
+        proof: &DpopProofParameters<'_>,
         now: SystemTime,
         random: &dyn RandomSource,
     ) -> Result<String, Error> {
@@ -121,7 +121,7 @@ impl ProofKey {
         url.set_query(None);
         url.set_fragment(None);
         let identifier = random_secret(random)?;
-        let claims = ProofClaims {
+        let claims = DpopProofClaims {
             jti: identifier.expose(),
             htm: proof.method,
             htu: url.as_str(),
@@ -129,17 +129,17 @@ impl ProofKey {
             ath: proof.token.map(|token| digest(token.expose())),
             nonce: proof.nonce,
         };
-        let header = ProofHeader { typ: "dpop+jwt", alg: "ES256", jwk: self.public() };
+        let header = DpopProofHeader { typ: "dpop+jwt", alg: "ES256", jwk: self.public() };
         let message = format!("{}.{}", encode(&header)?, encode(&claims)?);
         let signature: Signature = self.0.sign(message.as_bytes());
         Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.to_bytes())))
     }
 
-    fn public(&self) -> PublicKey {
+    fn public(&self) -> DpopPublicKey {
         let point = self.0.verifying_key().to_encoded_point(false);
         let coordinate =
             |part: Option<&p256::FieldBytes>| part.map(|part| URL_SAFE_NO_PAD.encode(part)).unwrap_or_default();
-        PublicKey { crv: "P-256", kty: "EC", x: coordinate(point.x()), y: coordinate(point.y()) }
+        DpopPublicKey { crv: "P-256", kty: "EC", x: coordinate(point.x()), y: coordinate(point.y()) }
     }
 }
 
@@ -165,10 +165,10 @@ mod tests {
 
     fn proven(nonce: Option<&str>, token: Option<&Secret>) -> (jsonwebtoken::Header, Value) {
         let random = CountingRandomness::default();
-        let key = ProofKey::draw(&random).unwrap();
+        let key = DpopProofKey::draw(&random).unwrap();
         let url = Url::parse("https://mcp.example.com/mcp?x=1").unwrap();
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
-        let proof = key.prove(&ProofParameters { method: "POST", url: &url, token, nonce }, now, &random).unwrap();
+        let proof = key.prove(&DpopProofParameters { method: "POST", url: &url, token, nonce }, now, &random).unwrap();
         let header = decode_header(&proof).unwrap();
         let mut validation = Validation::new(Algorithm::ES256);
         validation.required_spec_claims.clear();
@@ -197,9 +197,9 @@ mod tests {
 
     #[test]
     fn a_key_survives_the_store() {
-        let key = ProofKey::draw(&CountingRandomness::default()).unwrap();
-        assert_eq!(ProofKey::import(&key.export()).unwrap().thumbprint(), key.thumbprint());
-        assert!(ProofKey::import(&Secret::new("x")).is_err());
-        assert_eq!(format!("{key:?}"), "ProofKey(redacted)");
+        let key = DpopProofKey::draw(&CountingRandomness::default()).unwrap();
+        assert_eq!(DpopProofKey::import(&key.export()).unwrap().thumbprint(), key.thumbprint());
+        assert!(DpopProofKey::import(&Secret::new("x")).is_err());
+        assert_eq!(format!("{key:?}"), "DpopProofKey(redacted)");
     }
 }

@@ -90,7 +90,7 @@ pub enum Error {
     Store(TokenStoreError),
     /// The source of randomness failed.
     RandomSource(RandomUnavailable),
-    /// The API was used wrongly, for example a [`Flow`](super::Flow) got an event that it did not expect.
+    /// The API was used wrongly, for example an [`OAuthFlow`](super::OAuthFlow) got an event that it did not expect.
     Misuse(&'static str),
 }
 

@@ -8,7 +8,7 @@
 //! # #[cfg(feature = "reqwest")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use steadfast_auth::ReqwestClient;
-//! use steadfast_auth::client::{Authorizer, FileTokenStore, LoopbackUserAgent, OAuthClientSettings, ResponseAction};
+//! use steadfast_auth::client::{Authorizer, FileTokenStore, LoopbackUserAgent, OAuthClientSettings, OAuthAttemptAction};
 //!
 //! let server = "https://mcp.example.com/mcp";
 //! let profile = OAuthClientSettings::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
@@ -23,7 +23,7 @@
 //!     let mut headers = http::HeaderMap::new();
 //!     attempt.sign(&mut headers).await?;
 //!     let response = send(headers).await;
-//!     if attempt.answered(response.status(), response.headers()).await? == ResponseAction::Deliver {
+//!     if attempt.answered(response.status(), response.headers()).await? == OAuthAttemptAction::Deliver {
 //!         break;
 //!     }
 //! }
@@ -32,7 +32,7 @@
 //! # }
 //! ```
 //!
-//! Below it is [`Flow`], a state machine of the OAuth steps without I/O, for use with another runtime.
+//! Below it is [`OAuthFlow`], a state machine of the OAuth steps without I/O, for use with another runtime.
 //!
 //! Guarantees: a token is sent only to the origin of its server; a URL from a server's metadata is used only if it is encrypted
 //! (or on this machine) and does not refer from the internet to a private network (resolved addresses are checked by
@@ -57,15 +57,17 @@ mod store;
 mod token;
 mod url_policy;
 
-pub use challenge::{AuthScheme, Challenge};
+pub use challenge::{AuthScheme, WwwAuthenticateChallenge};
 pub use credentials::{ClientCredential, ClientKey};
 pub use dpop::DpopPolicy;
 pub use driver::{
-    AssertionSource, Authorizer, AuthorizerBuilder, LoopbackUserAgent, OAuthAuthorizationAttempt, ResponseAction,
+    AssertionSource, Authorizer, AuthorizerBuilder, LoopbackUserAgent, OAuthAttemptAction, OAuthAuthorizationAttempt,
     UserAgent, UserLogin, open_browser,
 };
 pub use error::{Error, OAuthErrorResponse};
-pub use flow::{AuthorizationResult, CredentialInvalidation, Flow, FlowCommand, FlowCommandResult, FlowStartInput};
+pub use flow::{
+    AuthorizationResult, CredentialInvalidation, OAuthFlow, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowInput,
+};
 pub use profile::{Grant, IdentityProvider, OAuthClientSettings, PreRegisteredClient};
 pub use random::{RandomSource, RandomUnavailable, SystemRandomness};
 pub use registration::ClientRegistration;

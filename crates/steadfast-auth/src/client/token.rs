@@ -10,7 +10,7 @@ use url::Url;
 
 use super::challenge::AuthScheme;
 use super::credentials::{ClientAuthMethod, OAuthClient};
-use super::dpop::{NONCE, PROOF, ProofKey, ProofParameters, USE_NONCE, seconds};
+use super::dpop::{DpopProofKey, DpopProofParameters, NONCE, PROOF, USE_NONCE, seconds};
 use super::error::OAuthErrorResponse;
 use super::random::RandomSource;
 use super::secret::{reveal, reveal_option};
@@ -130,7 +130,7 @@ pub(super) struct TokenRequest {
     pub(super) issuer: String,
     pub(super) client: OAuthClient,
     pub(super) parameters: Vec<(&'static str, Secret)>,
-    pub(super) key: Option<ProofKey>,
+    pub(super) key: Option<DpopProofKey>,
     pub(super) nonce: Option<String>,
     /// The secrets in the last request, which error messages must not repeat.
     pub(super) sent: Vec<Secret>,
@@ -181,7 +181,7 @@ impl TokenRequest {
         }
         if let Some(key) = &self.key {
             let proof =
-                ProofParameters { method: "POST", url: &self.endpoint, token: None, nonce: self.nonce.as_deref() };
+                DpopProofParameters { method: "POST", url: &self.endpoint, token: None, nonce: self.nonce.as_deref() };
             let proof = key.prove(&proof, now, random)?;
             let mut value = HeaderValue::from_str(&proof)
                 .map_err(|_| Error::UnusableKey("a proof has characters that are not allowed in a header"))?;
@@ -229,7 +229,7 @@ impl TokenRequest {
 
 impl GrantedTokens {
     /// The authorization scheme of the token.
-    pub(super) fn scheme(&self, key: Option<&ProofKey>, must_be_bound: bool) -> Result<AuthScheme, Error> {
+    pub(super) fn scheme(&self, key: Option<&DpopProofKey>, must_be_bound: bool) -> Result<AuthScheme, Error> {
         match (AuthScheme::parse(&self.token_type), key) {
             (Some(AuthScheme::Bearer), _) if must_be_bound => Err(invalid("has a token that is not bound to a key")),
             (Some(AuthScheme::Dpop), None) => Err(invalid("has a token that is bound to an unknown key")),
@@ -285,7 +285,7 @@ mod tests {
     use crate::client::credentials::ClientCredential;
     use crate::client::random::CountingRandomness;
 
-    fn call(key: Option<ProofKey>) -> TokenRequest {
+    fn call(key: Option<DpopProofKey>) -> TokenRequest {
         TokenRequest {
             endpoint: Url::parse("https://auth.example.com/token").unwrap(),
             issuer: String::from("https://auth.example.com"),
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn a_nonce_is_taken_up_once() {
         let random = CountingRandomness::default();
-        let mut call = call(Some(ProofKey::draw(&random).unwrap()));
+        let mut call = call(Some(DpopProofKey::draw(&random).unwrap()));
         let first = call.request(SystemTime::UNIX_EPOCH, &random).unwrap().headers()[PROOF].clone();
         let refused = response(400, r#"{"error":"use_dpop_nonce"}"#);
         assert!(matches!(call.read(&refused), Ok(TokenResponse::RetryWithNonce)));
@@ -338,7 +338,7 @@ mod tests {
 
         let pem = p256::SecretKey::from_slice(&[7; 32]).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
         let key = super::super::ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
-        let mut call = call(Some(ProofKey::draw(&CountingRandomness::default()).unwrap()));
+        let mut call = call(Some(DpopProofKey::draw(&CountingRandomness::default()).unwrap()));
         call.client = OAuthClient {
             id: String::from("me"),
             credential: ClientCredential::Key(key),
@@ -400,7 +400,7 @@ mod tests {
             scope: None,
             issued_token_type: None,
         };
-        let key = ProofKey::draw(&CountingRandomness::default()).unwrap();
+        let key = DpopProofKey::draw(&CountingRandomness::default()).unwrap();
         assert_eq!(granted("bearer").scheme(None, false), Ok(AuthScheme::Bearer));
         assert_eq!(granted("dpop").scheme(Some(&key), true), Ok(AuthScheme::Dpop));
         assert_eq!(granted("Bearer").scheme(Some(&key), false), Ok(AuthScheme::Bearer));

@@ -10,9 +10,9 @@ use super::{Principal, Scopes, TokenRejection, audience};
 
 /// The clock that expiry is checked with.
 #[derive(Clone)]
-pub(super) struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+pub(super) struct TokenExpiryClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 
-impl Clock {
+impl TokenExpiryClock {
     pub(super) fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
@@ -22,15 +22,15 @@ impl Clock {
     }
 }
 
-impl Default for Clock {
+impl Default for TokenExpiryClock {
     fn default() -> Self {
         Self::new(SystemTime::now)
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for TokenExpiryClock {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Clock")
+        formatter.write_str("TokenExpiryClock")
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) struct ClaimRequirements {
     pub(super) expiry_may_be_absent: bool,
     /// Allowed difference of the clocks.
     pub(super) leeway: Duration,
-    pub(super) clock: Clock,
+    pub(super) clock: TokenExpiryClock,
 }
 
 impl ClaimRequirements {
@@ -165,7 +165,7 @@ mod tests {
             issuer: Some("https://auth.example.com".to_owned()),
             expiry_may_be_absent: false,
             leeway: Duration::from_secs(60),
-            clock: Clock::new(|| SystemTime::UNIX_EPOCH + Duration::from_secs(NOW)),
+            clock: TokenExpiryClock::new(|| SystemTime::UNIX_EPOCH + Duration::from_secs(NOW)),
         }
     }
 

@@ -9,9 +9,10 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value};
 
-use super::claims::{ClaimRequirements, Clock};
+use super::claims::{ClaimRequirements, TokenExpiryClock};
 use super::{
-    AccessToken, HttpClient, HttpPayload, InsecureEndpoint, Principal, TokenRejection, Verifier, VerifyFuture,
+    AccessToken, HttpClient, HttpPayload, InsecureEndpoint, Principal, TokenRejection, TokenVerifier,
+    TokenVerifierFuture,
 };
 use crate::http_client::endpoint;
 use crate::redact::redact_url;
@@ -25,14 +26,14 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// A token is valid if the server reports it as active and issued for this resource. Responses are not cached, so a revoked
 /// token is rejected at once.
-pub struct Introspection {
+pub struct IntrospectionVerifier {
     client: Box<dyn HttpClient>,
     uri: Uri,
     authorization: Option<HeaderValue>,
     expectations: ClaimRequirements,
 }
 
-impl Introspection {
+impl IntrospectionVerifier {
     /// Uses the introspection endpoint at this URL, for tokens for this resource.
     pub fn new(client: impl HttpClient, url: &str, resource: impl Into<String>) -> Result<Self, InsecureEndpoint> {
         let expectations = ClaimRequirements {
@@ -41,7 +42,7 @@ impl Introspection {
             issuer: None,
             expiry_may_be_absent: true,
             leeway: Duration::ZERO,
-            clock: Clock::default(),
+            clock: TokenExpiryClock::default(),
         };
         Ok(Self { client: Box::new(client), uri: endpoint(url)?, authorization: None, expectations })
     }
@@ -81,7 +82,7 @@ impl Introspection {
 
     /// Sets the clock, for tests and for machines without one of their own.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.expectations.clock = Clock::new(now);
+        self.expectations.clock = TokenExpiryClock::new(now);
         self
     }
 
@@ -125,16 +126,16 @@ impl Introspection {
     }
 }
 
-impl Verifier for Introspection {
-    fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a> {
+impl TokenVerifier for IntrospectionVerifier {
+    fn verify<'a>(&'a self, token: &'a AccessToken) -> TokenVerifierFuture<'a> {
         Box::pin(self.check(token))
     }
 }
 
-impl fmt::Debug for Introspection {
+impl fmt::Debug for IntrospectionVerifier {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Introspection")
+            .debug_struct("IntrospectionVerifier")
             .field("uri", &redact_url(&self.uri.to_string()))
             .field("authorization", &self.authorization)
             .field("expectations", &self.expectations)
@@ -157,7 +158,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resource_server::{HttpError, ResponseFuture};
+    use crate::resource_server::{HttpClientFuture, HttpError};
 
     const NOW: u64 = 1_800_000_000;
 
@@ -168,7 +169,7 @@ mod tests {
     }
 
     impl HttpClient for Server {
-        fn send(&self, request: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
+        fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
             self.asked.lock().unwrap().push(request);
             let answer = self.answer.clone();
             Box::pin(async {
@@ -181,13 +182,16 @@ mod tests {
         Arc::new(Server { answer: Ok((status, body.to_string())), asked: Mutex::default() })
     }
 
-    fn introspection(server: &Arc<Server>) -> Introspection {
-        let introspection =
-            Introspection::new(server.clone(), "https://auth.example.com/introspect", "https://mcp.example.com");
+    fn introspection(server: &Arc<Server>) -> IntrospectionVerifier {
+        let introspection = IntrospectionVerifier::new(
+            server.clone(),
+            "https://auth.example.com/introspect",
+            "https://mcp.example.com",
+        );
         introspection.unwrap().clock(|| SystemTime::UNIX_EPOCH + Duration::from_secs(NOW))
     }
 
-    async fn verified(introspection: &Introspection) -> Result<Principal, TokenRejection> {
+    async fn verified(introspection: &IntrospectionVerifier) -> Result<Principal, TokenRejection> {
         introspection.verify(&AccessToken::parse("a+b/c==").unwrap()).await
     }
 
@@ -265,12 +269,12 @@ mod tests {
         struct Silent;
 
         impl HttpClient for Silent {
-            fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
+            fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
                 Box::pin(std::future::pending())
             }
         }
 
-        let introspection = Introspection::new(Silent, "https://auth.example.com/introspect", "x").unwrap();
+        let introspection = IntrospectionVerifier::new(Silent, "https://auth.example.com/introspect", "x").unwrap();
         assert!(matches!(verified(&introspection).await, Err(TokenRejection::Unavailable(_))));
     }
 }

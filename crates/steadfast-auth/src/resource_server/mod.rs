@@ -1,12 +1,12 @@
 //! An OAuth 2.1 resource server: rejects requests without a valid access token.
 //!
-//! [`BearerLayer`] is a tower layer that verifies the token of each request with a [`Verifier`] and replaces it with a
+//! [`BearerLayer`] is a tower layer that verifies the token of each request with a [`TokenVerifier`] and replaces it with a
 //! [`Principal`]. [`ResourceMetadata`] refers clients to the authorization server.
 //!
 //! Verifiers:
 //!
 //! - `JwtVerifier` (feature `jwt`), for signed tokens. Its keys are a `KeySet`, or `RemoteKeySet`;
-//! - [`Introspection`], for opaque tokens, which the authorization server is asked about;
+//! - [`IntrospectionVerifier`], for opaque tokens, which the authorization server is asked about;
 //! - [`verify_with`], for a function of your own.
 //!
 //! Requests to an authorization server use an [`HttpClient`]: `ReqwestClient` (feature `reqwest`), or your own.
@@ -25,12 +25,12 @@ mod verifier;
 
 #[cfg(feature = "reqwest")]
 pub use crate::ReqwestClient;
-pub use crate::{HttpClient, HttpError, HttpPayload, InsecureEndpoint, InvalidScope, ResponseFuture, Scopes};
+pub use crate::{HttpClient, HttpClientFuture, HttpError, HttpPayload, InsecureEndpoint, InvalidScope, Scopes};
 pub use bearer::{BearerLayer, BearerService, MethodScopes};
-pub use introspection::Introspection;
+pub use introspection::IntrospectionVerifier;
 #[cfg(feature = "jwt")]
 pub use jwt::{Algorithm, InvalidKeySet, JwtVerifier, KeySet, KeySource, KeysFuture, KeysUnavailable, RemoteKeySet};
 pub use metadata::{InvalidMetadata, MetadataLayer, MetadataService, ResourceMetadata};
 pub use steadfast_model::Principal;
 pub use token::AccessToken;
-pub use verifier::{TokenRejection, Verifier, VerifyFuture, verify_with};
+pub use verifier::{TokenRejection, TokenVerifier, TokenVerifierFuture, verify_with};

@@ -6,20 +6,20 @@ use std::pin::Pin;
 
 use super::{AccessToken, Principal, Scopes};
 
-/// The future of a verification, returned by [`Verifier::verify`].
-pub type VerifyFuture<'a> = Pin<Box<dyn Future<Output = Result<Principal, TokenRejection>> + Send + 'a>>;
+/// The future of a verification, returned by [`TokenVerifier::verify`].
+pub type TokenVerifierFuture<'a> = Pin<Box<dyn Future<Output = Result<Principal, TokenRejection>> + Send + 'a>>;
 
 /// Verifies a token, and returns its principal.
 ///
 /// A verifier must check that the token was issued *for this server* (its audience), that it is currently valid, and that its
 /// issuer is trusted. It may be called concurrently, and the future may be dropped before it completes.
-pub trait Verifier: Send + Sync + 'static {
+pub trait TokenVerifier: Send + Sync + 'static {
     /// Verifies one token.
-    fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a>;
+    fn verify<'a>(&'a self, token: &'a AccessToken) -> TokenVerifierFuture<'a>;
 }
 
-impl<V: Verifier + ?Sized> Verifier for std::sync::Arc<V> {
-    fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a> {
+impl<V: TokenVerifier + ?Sized> TokenVerifier for std::sync::Arc<V> {
+    fn verify<'a>(&'a self, token: &'a AccessToken) -> TokenVerifierFuture<'a> {
         (**self).verify(token)
     }
 }
@@ -72,19 +72,19 @@ impl std::error::Error for TokenRejection {}
 /// });
 /// # let _ = verifier;
 /// ```
-pub fn verify_with<F, O>(function: F) -> impl Verifier
+pub fn verify_with<F, O>(function: F) -> impl TokenVerifier
 where
     F: Fn(AccessToken) -> O + Send + Sync + 'static,
     O: Future<Output = Result<Principal, TokenRejection>> + Send + 'static,
 {
     struct FunctionVerifier<F>(F);
 
-    impl<F, O> Verifier for FunctionVerifier<F>
+    impl<F, O> TokenVerifier for FunctionVerifier<F>
     where
         F: Fn(AccessToken) -> O + Send + Sync + 'static,
         O: Future<Output = Result<Principal, TokenRejection>> + Send + 'static,
     {
-        fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a> {
+        fn verify<'a>(&'a self, token: &'a AccessToken) -> TokenVerifierFuture<'a> {
             Box::pin((self.0)(token.duplicate()))
         }
     }

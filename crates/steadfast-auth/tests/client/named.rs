@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use steadfast_auth::client::{
-    Authorizer, ClientCredential, Grant, IdentityProvider, OAuthClientSettings, PreRegisteredClient, ResponseAction,
-    Secret,
+    Authorizer, ClientCredential, Grant, IdentityProvider, OAuthAttemptAction, OAuthClientSettings,
+    PreRegisteredClient, Secret,
 };
-use steadfast_auth::{HttpClient, HttpPayload, MetadataSourceHost, ResponseFuture};
+use steadfast_auth::{HttpClient, HttpClientFuture, HttpPayload, MetadataSourceHost};
 
 const SERVER: &str = "https://mcp.example.com/mcp";
 
@@ -20,7 +20,7 @@ type RequestedHosts = Vec<(String, Option<String>)>;
 struct AllServers(Arc<Mutex<RequestedHosts>>);
 
 impl HttpClient for AllServers {
-    fn send(&self, request: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
         let (host, path) = (request.uri().host().unwrap().to_owned(), request.uri().path());
         let answer: Value = match (host.as_str(), path) {
             ("mcp.example.com", _) => {
@@ -47,7 +47,7 @@ async fn asked(profile: OAuthClientSettings) -> RequestedHosts {
     let builder = Authorizer::builder(SERVER, profile, everybody.clone()).unwrap();
     let authorizer = builder.assertions(Secret::new("c")).build();
     let mut attempt = authorizer.attempt(Method::POST, SERVER).unwrap();
-    assert_eq!(attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await, Ok(ResponseAction::Retry));
+    assert_eq!(attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await, Ok(OAuthAttemptAction::Retry));
     std::mem::take(&mut *everybody.0.lock().unwrap())
 }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, BoxFuture, Error, FileTokenStore, MemoryTokenStore, OAuthClientSettings, ResponseAction,
+    Authorizer, BoxFuture, Error, FileTokenStore, MemoryTokenStore, OAuthAttemptAction, OAuthClientSettings,
     TokenStore as _, TokenStoreKey, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient, HttpError, HttpPayload, ResponseFuture};
+use steadfast_auth::{HttpClient, HttpClientFuture, HttpError, HttpPayload};
 
 use crate::site::{Site, SiteOptions, call};
 use crate::wire::MinimalHttpClient;
@@ -91,7 +91,7 @@ async fn those_who_share_a_directory_refresh_once() {
 pub(crate) async fn authorize(authorizer: &Authorizer, site: &Site) {
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     let answered = attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await;
-    assert_eq!(answered, Ok(ResponseAction::Retry));
+    assert_eq!(answered, Ok(OAuthAttemptAction::Retry));
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn a_child_process_holds_a_lock() {
 struct FailingHttpClient(Arc<AtomicUsize>);
 
 impl HttpClient for FailingHttpClient {
-    fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             tokio::task::yield_now().await;

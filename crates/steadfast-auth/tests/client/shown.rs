@@ -5,9 +5,10 @@ use std::sync::Arc;
 use http::{HeaderMap, Method, Response};
 use serde_json::json;
 use steadfast_auth::client::{
-    AuthScheme, AuthorizationResult, Authorizer, Challenge, ClientCredential, ClientKey, ClientRegistration, Error,
-    Flow, FlowCommand, FlowCommandResult, FlowStartInput, Grant, IdentityProvider, LoopbackUserAgent, MemoryTokenStore,
-    OAuthClientSettings, PreRegisteredClient, Secret, SystemRandomness, TokenStore as _, TokenStoreKey, Tokens, Url,
+    AuthScheme, AuthorizationResult, Authorizer, ClientCredential, ClientKey, ClientRegistration, Error, Grant,
+    IdentityProvider, LoopbackUserAgent, MemoryTokenStore, OAuthClientSettings, OAuthFlow, OAuthFlowCommand,
+    OAuthFlowCommandResult, OAuthFlowInput, PreRegisteredClient, Secret, SystemRandomness, TokenStore as _,
+    TokenStoreKey, Tokens, Url, WwwAuthenticateChallenge,
 };
 use steadfast_auth::{HttpError, HttpPayload};
 
@@ -54,9 +55,9 @@ fn profile() -> OAuthClientSettings {
     profile.grant(Grant::EnterpriseManaged(provider)).registered(("me", SECRET).into())
 }
 
-fn challenge() -> Challenge {
+fn challenge() -> WwwAuthenticateChallenge {
     let resource_metadata = Some(String::from("https://mcp.example.com/metadata?key=s3cr3t"));
-    Challenge { scheme: AuthScheme::Dpop, resource_metadata, ..Challenge::default() }
+    WwwAuthenticateChallenge { scheme: AuthScheme::Dpop, resource_metadata, ..WwwAuthenticateChallenge::default() }
 }
 
 fn check(printed: &str) {
@@ -77,13 +78,13 @@ macro_rules! nothing_secret_in {
 async fn no_public_type_prints_a_secret() {
     let store = MemoryTokenStore::new();
     store.save(&TokenStoreKey::Server { url: SERVER.to_owned() }, &Secret::new(SECRET)).await.unwrap();
-    let input = FlowStartInput {
+    let input = OAuthFlowInput {
         challenge: Some(challenge()),
         tokens: Some(tokens()),
         may_refresh: true,
         issuer: Some(String::from("https://auth.example.com")),
     };
-    let mut flow = Flow::new(Arc::new(profile()), SERVER, input.clone(), Arc::new(SystemRandomness)).unwrap();
+    let mut flow = OAuthFlow::new(Arc::new(profile()), SERVER, input.clone(), Arc::new(SystemRandomness)).unwrap();
     let first = flow.begin();
     let outcome = AuthorizationResult { tokens: tokens(), registration: Some(registration()), refreshed: false };
     nothing_secret_in![
@@ -98,23 +99,26 @@ async fn no_public_type_prints_a_secret() {
         flow,
         first,
         outcome.clone(),
-        FlowCommand::Authorized(Box::new(outcome)),
-        FlowCommand::Visit(Url::parse("https://auth.example.com/authorize?state=s3cr3t").unwrap()),
-        FlowCommand::FetchAssertion { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
-        FlowCommand::Failed(
-            Flow::new(
+        OAuthFlowCommand::Authorized(Box::new(outcome)),
+        OAuthFlowCommand::Visit(Url::parse("https://auth.example.com/authorize?state=s3cr3t").unwrap()),
+        OAuthFlowCommand::FetchAssertion {
+            issuer: String::from("https://auth.example.com"),
+            resource: SERVER.to_owned()
+        },
+        OAuthFlowCommand::Failed(
+            OAuthFlow::new(
                 Arc::new(profile()),
                 "http://me:s3cr3t@mcp.example.com/?s3cr3t",
-                FlowStartInput::default(),
+                OAuthFlowInput::default(),
                 Arc::new(SystemRandomness)
             )
             .unwrap_err()
         ),
-        FlowCommandResult::Response(Response::new(HttpPayload::from(SECRET))),
-        FlowCommandResult::RegistrationLoaded(Some(registration())),
-        FlowCommandResult::Redirected(String::from("code=s3cr3t")),
-        FlowCommandResult::Assertion(Secret::new(SECRET)),
-        FlowCommandResult::Unreachable(HttpError::new("nobody is there")),
+        OAuthFlowCommandResult::Response(Response::new(HttpPayload::from(SECRET))),
+        OAuthFlowCommandResult::RegistrationLoaded(Some(registration())),
+        OAuthFlowCommandResult::Redirected(String::from("code=s3cr3t")),
+        OAuthFlowCommandResult::Assertion(Secret::new(SECRET)),
+        OAuthFlowCommandResult::Unreachable(HttpError::new("nobody is there")),
         TokenStoreKey::Server { url: SERVER.to_owned() },
         TokenStoreKey::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
         Authorizer::builder(SERVER, profile(), MinimalHttpClient).unwrap(),

@@ -8,7 +8,7 @@ use serde_json::json;
 use steadfast_auth::client::{
     Authorizer, MemoryTokenStore, OAuthClientSettings, Secret, TokenStore as _, TokenStoreKey,
 };
-use steadfast_auth::{HttpClient, HttpError, HttpPayload, ResponseFuture};
+use steadfast_auth::{HttpClient, HttpClientFuture, HttpError, HttpPayload};
 
 use crate::faults::RecordingStore;
 use crate::refresh::{DirectUserAgent, authorize};
@@ -74,7 +74,7 @@ async fn with_tokens(method: &str) -> MemoryTokenStore {
 struct SilentHttpClient;
 
 impl HttpClient for SilentHttpClient {
-    fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
         Box::pin(std::future::pending())
     }
 }
@@ -95,7 +95,7 @@ async fn signing_out_works_while_the_issuer_does_not_respond() {
 struct FailingRevocation(Result<u16, HttpError>);
 
 impl HttpClient for FailingRevocation {
-    fn send(&self, _: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
         let answer = self.0.clone();
         Box::pin(async {
             answer.map(|status| Response::builder().status(status).body(HttpPayload::default()).unwrap())
@@ -121,7 +121,7 @@ async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out(
 struct UnusedHttpClient;
 
 impl HttpClient for UnusedHttpClient {
-    fn send(&self, request: Request<HttpPayload>, _: usize) -> ResponseFuture<'_> {
+    fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
         panic!("{request:?}")
     }
 }

@@ -16,7 +16,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use steadfast_auth::client::{
-    Authorizer, AuthorizerBuilder, Error, LoopbackUserAgent, OAuthClientSettings, ResponseAction, Url,
+    Authorizer, AuthorizerBuilder, Error, LoopbackUserAgent, OAuthAttemptAction, OAuthClientSettings, Url,
 };
 use steadfast_auth::{HttpClient as _, HttpPayload};
 use tokio::net::TcpListener;
@@ -383,7 +383,7 @@ pub(crate) async fn call(authorizer: &Authorizer, url: &str) -> Result<(u16, Str
         attempt.sign(request.headers_mut()).await?;
         assert!(!format!("{request:?}").contains("access-"), "a token is shown");
         let response = MinimalHttpClient.send(request, 10_000).await.unwrap();
-        if attempt.answered(response.status(), response.headers()).await? == ResponseAction::Deliver {
+        if attempt.answered(response.status(), response.headers()).await? == OAuthAttemptAction::Deliver {
             let body = String::from_utf8_lossy(response.body().as_bytes()).into_owned();
             return Ok((response.status().as_u16(), body));
         }

@@ -10,7 +10,7 @@ use super::display::sanitize;
 
 /// How a command ended; each has an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExitStatus {
+pub(crate) enum CliExitStatus {
     Success,
     /// The tool's result has `isError`.
     ToolFailed,
@@ -45,8 +45,8 @@ const EXIT_CODES: &str = "Exit codes:
 Closing standard output early (`| head`) does not change the exit code.";
 
 /// Why a command failed, with its exit status and hints for the user.
-pub(crate) struct CommandFailure {
-    cause: CommandFailureCause,
+pub(crate) struct CliCommandFailure {
+    cause: CliCommandFailureCause,
     unauthorized: bool,
     /// The connection could not be opened, so no request was sent.
     not_connected: bool,
@@ -55,13 +55,13 @@ pub(crate) struct CommandFailure {
     notes: Vec<String>,
 }
 
-enum CommandFailureCause {
+enum CliCommandFailureCause {
     Client(Error),
     /// The result was received, but writing it to standard output failed.
     Output(io::Error),
 }
 
-impl CommandFailure {
+impl CliCommandFailure {
     /// Records that the server's last response was 401 or 403.
     pub(crate) fn mark_unauthorized(self) -> Self {
         Self { unauthorized: true, ..self }
@@ -79,10 +79,10 @@ impl CommandFailure {
 
     /// The result was received, but writing it to standard output failed.
     pub(crate) fn output(error: io::Error) -> Self {
-        Self::new(CommandFailureCause::Output(error))
+        Self::new(CliCommandFailureCause::Output(error))
     }
 
-    fn new(cause: CommandFailureCause) -> Self {
+    fn new(cause: CliCommandFailureCause) -> Self {
         Self { cause, unauthorized: false, not_connected: false, stderr_shown: false, notes: Vec::new() }
     }
 
@@ -94,8 +94,8 @@ impl CommandFailure {
 
     pub(crate) fn kind(&self) -> Option<ErrorKind> {
         match &self.cause {
-            CommandFailureCause::Client(error) => Some(error.kind()),
-            CommandFailureCause::Output(_) => None,
+            CliCommandFailureCause::Client(error) => Some(error.kind()),
+            CliCommandFailureCause::Output(_) => None,
         }
     }
 
@@ -106,7 +106,7 @@ impl CommandFailure {
 
     /// The server responded with an internal error, which does not say why.
     fn is_internal(&self) -> bool {
-        let CommandFailureCause::Client(error) = &self.cause else { return false };
+        let CliCommandFailureCause::Client(error) = &self.cause else { return false };
         error.refusal().is_some_and(|refusal| refusal.code == code::INTERNAL_ERROR)
     }
 
@@ -117,35 +117,35 @@ impl CommandFailure {
 
     /// The error has a source: for a process, its exit status and its last lines.
     pub(crate) fn has_cause(&self) -> bool {
-        matches!(&self.cause, CommandFailureCause::Client(error) if std::error::Error::source(error).is_some())
+        matches!(&self.cause, CliCommandFailureCause::Client(error) if std::error::Error::source(error).is_some())
     }
 
-    pub(crate) fn exit_status(&self) -> ExitStatus {
-        let CommandFailureCause::Client(error) = &self.cause else { return ExitStatus::ServerError };
+    pub(crate) fn exit_status(&self) -> CliExitStatus {
+        let CliCommandFailureCause::Client(error) = &self.cause else { return CliExitStatus::ServerError };
         match (error.kind(), error.outcome()) {
-            (ErrorKind::Usage, _) => ExitStatus::UsageError,
-            (_, Outcome::NotSent | Outcome::Refused) if self.unauthorized => ExitStatus::Unauthorized,
-            (_, Outcome::NotSent) => ExitStatus::NotSent,
-            (_, Outcome::Unknown) if self.not_connected => ExitStatus::NotSent,
-            (_, Outcome::Refused | Outcome::Answered) => ExitStatus::ServerError,
-            (_, Outcome::Unknown) => ExitStatus::OutcomeUnknown,
+            (ErrorKind::Usage, _) => CliExitStatus::UsageError,
+            (_, Outcome::NotSent | Outcome::Refused) if self.unauthorized => CliExitStatus::Unauthorized,
+            (_, Outcome::NotSent) => CliExitStatus::NotSent,
+            (_, Outcome::Unknown) if self.not_connected => CliExitStatus::NotSent,
+            (_, Outcome::Refused | Outcome::Answered) => CliExitStatus::ServerError,
+            (_, Outcome::Unknown) => CliExitStatus::OutcomeUnknown,
         }
     }
 
     /// The message for the user: what happened, what is known of the request, and what to do. Text of a server is sanitized.
     pub(crate) fn message(&self) -> String {
         let cause = match &self.cause {
-            CommandFailureCause::Client(error) if self.stderr_shown => first_line(&describe(error)),
-            CommandFailureCause::Client(error) => describe(error),
-            CommandFailureCause::Output(error) => format!("the result could not be printed: {error}"),
+            CliCommandFailureCause::Client(error) if self.stderr_shown => first_line(&describe(error)),
+            CliCommandFailureCause::Client(error) => describe(error),
+            CliCommandFailureCause::Output(error) => format!("the result could not be printed: {error}"),
         };
         let mut message = format!("steadfast: {}", sanitize::quoted(&cause));
         let known = match self.exit_status() {
-            ExitStatus::NotSent => Some("the request did not reach the server: safe to retry"),
-            ExitStatus::OutcomeUnknown => {
+            CliExitStatus::NotSent => Some("the request did not reach the server: safe to retry"),
+            CliExitStatus::OutcomeUnknown => {
                 Some("the request was sent and the server may have executed it: check before you retry")
             }
-            ExitStatus::Unauthorized => {
+            CliExitStatus::Unauthorized => {
                 Some("the server requires authorization: use --login, or --header 'Authorization: Bearer TOKEN'")
             }
             _ => None,
@@ -186,23 +186,23 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     messages.join(": ")
 }
 
-impl From<Error> for CommandFailure {
+impl From<Error> for CliCommandFailure {
     fn from(error: Error) -> Self {
-        Self::new(CommandFailureCause::Client(error))
+        Self::new(CliCommandFailureCause::Client(error))
     }
 }
 
-impl From<ExitStatus> for ExitCode {
-    fn from(status: ExitStatus) -> Self {
+impl From<CliExitStatus> for ExitCode {
+    fn from(status: CliExitStatus) -> Self {
         Self::from(match status {
-            ExitStatus::Success => 0,
-            ExitStatus::ToolFailed => 1,
-            ExitStatus::UsageError => 2,
-            ExitStatus::NotSent => 3,
-            ExitStatus::ServerError => 4,
-            ExitStatus::OutcomeUnknown => 5,
-            ExitStatus::Unauthorized => 6,
-            ExitStatus::Interrupted(interrupt) => interrupt.exit_code(),
+            CliExitStatus::Success => 0,
+            CliExitStatus::ToolFailed => 1,
+            CliExitStatus::UsageError => 2,
+            CliExitStatus::NotSent => 3,
+            CliExitStatus::ServerError => 4,
+            CliExitStatus::OutcomeUnknown => 5,
+            CliExitStatus::Unauthorized => 6,
+            CliExitStatus::Interrupted(interrupt) => interrupt.exit_code(),
         })
     }
 }
@@ -215,39 +215,42 @@ mod tests {
 
     #[test]
     fn the_exit_status_follows_the_outcome() {
-        let status = |error: Error| CommandFailure::from(error).exit_status();
-        assert_eq!(status(Error::usage("x")), ExitStatus::UsageError);
-        assert_eq!(status(Error::closed(Outcome::NotSent)), ExitStatus::NotSent);
-        assert_eq!(status(Error::closed(Outcome::Unknown)), ExitStatus::OutcomeUnknown);
-        assert_eq!(status(Error::refused("x", ErrorObject::new(7, "no"))), ExitStatus::ServerError);
-        assert_eq!(status(Error::decode("x", "no")), ExitStatus::ServerError);
+        let status = |error: Error| CliCommandFailure::from(error).exit_status();
+        assert_eq!(status(Error::usage("x")), CliExitStatus::UsageError);
+        assert_eq!(status(Error::closed(Outcome::NotSent)), CliExitStatus::NotSent);
+        assert_eq!(status(Error::closed(Outcome::Unknown)), CliExitStatus::OutcomeUnknown);
+        assert_eq!(status(Error::refused("x", ErrorObject::new(7, "no"))), CliExitStatus::ServerError);
+        assert_eq!(status(Error::decode("x", "no")), CliExitStatus::ServerError);
     }
 
     #[test]
     fn the_message_has_the_outcome_and_the_notes() {
-        let failure = CommandFailure::from(Error::closed(Outcome::NotSent)).with_note("a note".to_owned());
+        let failure = CliCommandFailure::from(Error::closed(Outcome::NotSent)).with_note("a note".to_owned());
         assert_eq!(
             failure.message(),
             "steadfast: the server closed the connection\nsteadfast: a note\nsteadfast: the request did not reach the server: safe to retry"
         );
-        assert!(CommandFailure::from(Error::closed(Outcome::Unknown)).message().contains("check before you retry"));
-        assert_eq!(CommandFailure::output(io::ErrorKind::StorageFull.into()).exit_status(), ExitStatus::ServerError);
+        assert!(CliCommandFailure::from(Error::closed(Outcome::Unknown)).message().contains("check before you retry"));
+        assert_eq!(
+            CliCommandFailure::output(io::ErrorKind::StorageFull.into()).exit_status(),
+            CliExitStatus::ServerError
+        );
     }
 
     #[test]
     fn a_connection_that_could_not_be_opened_sent_no_request() {
-        let status = |error: Error| CommandFailure::from(error).mark_not_connected().exit_status();
-        assert_eq!(status(Error::timed_out(Outcome::Unknown)), ExitStatus::NotSent);
-        assert_eq!(status(Error::closed(Outcome::Unknown)), ExitStatus::NotSent);
-        assert_eq!(status(Error::refused("initialize", ErrorObject::new(7, "no"))), ExitStatus::ServerError);
+        let status = |error: Error| CliCommandFailure::from(error).mark_not_connected().exit_status();
+        assert_eq!(status(Error::timed_out(Outcome::Unknown)), CliExitStatus::NotSent);
+        assert_eq!(status(Error::closed(Outcome::Unknown)), CliExitStatus::NotSent);
+        assert_eq!(status(Error::refused("initialize", ErrorObject::new(7, "no"))), CliExitStatus::ServerError);
     }
 
     #[test]
     fn an_unknown_outcome_takes_precedence_over_unauthorized() {
-        let status = |error: Error| CommandFailure::from(error).mark_unauthorized().exit_status();
-        assert_eq!(status(Error::refused("x", ErrorObject::new(7, "no"))), ExitStatus::Unauthorized);
-        assert_eq!(status(Error::transport(Outcome::NotSent, "no")), ExitStatus::Unauthorized);
-        assert_eq!(status(Error::closed(Outcome::Unknown)), ExitStatus::OutcomeUnknown);
-        assert_eq!(status(Error::usage("x")), ExitStatus::UsageError);
+        let status = |error: Error| CliCommandFailure::from(error).mark_unauthorized().exit_status();
+        assert_eq!(status(Error::refused("x", ErrorObject::new(7, "no"))), CliExitStatus::Unauthorized);
+        assert_eq!(status(Error::transport(Outcome::NotSent, "no")), CliExitStatus::Unauthorized);
+        assert_eq!(status(Error::closed(Outcome::Unknown)), CliExitStatus::OutcomeUnknown);
+        assert_eq!(status(Error::usage("x")), CliExitStatus::UsageError);
     }
 }

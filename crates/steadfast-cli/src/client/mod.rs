@@ -10,7 +10,7 @@ mod exit;
 mod schema;
 
 pub(crate) use connection::target::{ConnectOptions, ServerCommand};
-pub(crate) use exit::{CommandFailure, ExitStatus, help};
+pub(crate) use exit::{CliCommandFailure, CliExitStatus, help};
 
 /// Timeout of a request that only improves a message of ours: a list to suggest names from, or the log level.
 const HINT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);

@@ -1,12 +1,12 @@
 //! A tool that requires the sampling capability.
 
 use steadfast::ServerTool;
-use steadfast::server::RequiredCapability;
+use steadfast::server::RequiredClientCapability;
 
 pub(super) fn tools() -> [ServerTool; 1] {
     [ServerTool::new("test_missing_capability")
         .description("Needs a client that declared sampling.")
         .read_only()
-        .needs(RequiredCapability::Sampling)
+        .needs(RequiredClientCapability::Sampling)
         .handler(async || "The client has declared sampling")]
 }

@@ -54,7 +54,7 @@ pub(super) fn task(name: &Ident) -> Result<Ident> {
     Ok(Ident::new(variant, name.span()))
 }
 
-/// The variant of `RequiredCapability` with this name.
+/// The variant of `RequiredClientCapability` with this name.
 fn need(noun: &str, name: &Ident) -> Result<Ident> {
     let variant = match name.to_string().as_str() {
         "elicitation" => "Elicitation",

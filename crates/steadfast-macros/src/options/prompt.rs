@@ -13,7 +13,7 @@ use super::parse::{cooperative, name_of, needs};
 pub(crate) struct PromptMacroOptions {
     pub(crate) common: DefinitionOptions,
     pub(crate) cooperative: bool,
-    /// Variants of `RequiredCapability`.
+    /// Variants of `RequiredClientCapability`.
     pub(crate) needs: Vec<Ident>,
 }
 

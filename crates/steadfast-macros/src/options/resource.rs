@@ -18,7 +18,7 @@ pub(crate) struct ResourceMacroOptions {
     pub(crate) annotations: Option<Box<Expr>>,
     pub(crate) cache: Option<Box<Expr>>,
     pub(crate) cooperative: bool,
-    /// Variants of `RequiredCapability`.
+    /// Variants of `RequiredClientCapability`.
     pub(crate) needs: Vec<Ident>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct ToolMacroOptions {
     pub(crate) idempotent: Option<bool>,
     pub(crate) open_world: Option<bool>,
     pub(crate) cooperative: bool,
-    /// Variants of `RequiredCapability`.
+    /// Variants of `RequiredClientCapability`.
     pub(crate) needs: Vec<Ident>,
     /// A variant of `TaskMode`.
     pub(crate) task: Option<Ident>,

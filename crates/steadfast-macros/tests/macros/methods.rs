@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
-use steadfast::server::RequiredCapability;
+use steadfast::server::RequiredClientCapability;
 use steadfast::{Context, Error, IntoServer, Structured, server};
 
 use crate::{called, complaint};
@@ -126,7 +126,7 @@ fn options_reach_the_description() {
     assert_eq!((hints.idempotent_hint, hints.destructive_hint, hints.read_only_hint), (Some(false), Some(false), None));
     assert_eq!(
         up.needs(),
-        [RequiredCapability::ElicitationUrl, RequiredCapability::Sampling, RequiredCapability::Roots]
+        [RequiredClientCapability::ElicitationUrl, RequiredClientCapability::Sampling, RequiredClientCapability::Roots]
     );
     let divide = server.tool("count.divide").unwrap();
     assert!(divide.is_cooperative() && !up.is_cooperative());

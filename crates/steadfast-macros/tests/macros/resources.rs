@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steadfast::prelude::*;
-use steadfast::server::RequiredCapability;
+use steadfast::server::RequiredClientCapability;
 use steadfast::{
     Annotations, CacheHints, CacheScope, Reference, ResourceContents, ServerResource, ServerResourceTemplate,
     model::{CompleteParams, code, request},
@@ -83,7 +83,10 @@ async fn size_annotations_cache_and_needs_are_options() {
     assert_eq!((dot.definition().size, priority(&dot.definition().annotations)), (Some(6), Some(0.5)));
     assert_eq!(
         (dot.needs(), image.needs()),
-        (&[RequiredCapability::Roots, RequiredCapability::Sampling][..], &[RequiredCapability::Roots][..])
+        (
+            &[RequiredClientCapability::Roots, RequiredClientCapability::Sampling][..],
+            &[RequiredClientCapability::Roots][..]
+        )
     );
     assert_eq!(priority(&image.definition().annotations), Some(0.25));
     assert_eq!(dot.read().await.unwrap().cache(), Some(DAY));

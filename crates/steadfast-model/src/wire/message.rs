@@ -63,7 +63,7 @@ impl<'a> RequestSubject<'a> {
 /// What a result contains about tools.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum ToolResultRef<'a> {
+pub enum ToolsInResult<'a> {
     /// Nothing.
     None,
     /// A list of tools.
@@ -72,7 +72,7 @@ pub enum ToolResultRef<'a> {
     CallResult(&'a CallToolResult),
 }
 
-impl<'a> ToolResultRef<'a> {
+impl<'a> ToolsInResult<'a> {
     /// What this result contains.
     pub fn of<R: Request>(result: &'a R::Result) -> Self {
         if matches!(R::METHOD, Method::Vendor(_)) {
@@ -209,7 +209,7 @@ mod tests {
     fn a_request_of_a_vendor_says_nothing_about_tools_and_pages() {
         let params = PaginatedParams::default();
         assert_eq!(RequestSubject::of::<VendorSearch>(&params), RequestSubject::Unnamed);
-        assert!(matches!(ToolResultRef::of::<VendorSearch>(&ListToolsResult::default()), ToolResultRef::None));
+        assert!(matches!(ToolsInResult::of::<VendorSearch>(&ListToolsResult::default()), ToolsInResult::None));
         assert_eq!(RequestSubject::of::<request::ListTools>(&params), RequestSubject::Page(None));
     }
 

@@ -39,7 +39,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-pub use message::{RequestSubject, ToolResultRef, notification_params, request_params, request_result, result_caching};
+pub use message::{RequestSubject, ToolsInResult, notification_params, request_params, request_result, result_caching};
 pub use object::ObjectEncoder;
 pub use tool::WRAPPER_MEMBER;
 

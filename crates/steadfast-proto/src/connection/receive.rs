@@ -8,7 +8,7 @@ use crate::Moment;
 use crate::coverage::{self, Effect, Input};
 use crate::encode;
 use crate::envelope::{self, Envelope, MalformedMessage, MalformedMessageKind, Message};
-use crate::salvage::{MessageShape, SalvagedFields};
+use crate::salvage::{SalvagedFields, SalvagedMessageShape};
 
 /// Inputs.
 impl Connection {
@@ -123,12 +123,12 @@ impl Connection {
             // A notification is never answered.
             return;
         }
-        if refusal.salvaged.shape == MessageShape::Response {
+        if refusal.salvaged.shape == SalvagedMessageShape::Response {
             // A response is never answered. The call that waits for it ends as unreadable.
             return self.end_unreadable(id, &error);
         }
         let shape = refusal.salvaged.shape;
-        if shape == MessageShape::Unknown
+        if shape == SalvagedMessageShape::Unknown
             && matches!(*self.hello, SelfDescription::Client(_))
             && id.as_ref().is_some_and(|id| self.answerable_call(id).is_some())
         {
@@ -142,7 +142,7 @@ impl Connection {
             // Only a message that is certainly a request is refused with its id. Any other may be a response to a call of
             // ours that ended before; the peer could read an error with that id as the response to a request of its own.
             Some(id)
-                if (shape == MessageShape::Call || crate::mutant!(RefuseUnderAnyId))
+                if (shape == SalvagedMessageShape::Call || crate::mutant!(RefuseUnderAnyId))
                     && !self.inbound.contains_key(&id) =>
             {
                 coverage::effect(Effect::RefusedWithId);

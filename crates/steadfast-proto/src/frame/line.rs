@@ -4,7 +4,7 @@
 //! line is skipped to its end and returned as [`InputLine::TooLong`] with the id that could be salvaged from it. It never interprets a
 //! message, and never fails: it always continues with the next line.
 
-use crate::salvage::{FieldScanner, SalvagedFields};
+use crate::salvage::{MalformedMessageScanner, SalvagedFields};
 
 /// One line of input.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct LineDecoder {
     held: Vec<u8>,
     returned: bool,
     /// Set while a line that is too long is skipped.
-    skipping: Option<FieldScanner>,
+    skipping: Option<MalformedMessageScanner>,
 }
 
 /// A larger buffer is freed after its line, instead of being reused.
@@ -48,7 +48,7 @@ impl LineDecoder {
     /// How many bytes of an unfinished line are buffered. Of a line that is too long, only a possible id is.
     pub fn held(&self) -> usize {
         let line = if self.returned { 0 } else { self.held.len() };
-        line + self.skipping.as_ref().map_or(0, FieldScanner::held)
+        line + self.skipping.as_ref().map_or(0, MalformedMessageScanner::held)
     }
 
     /// The next line, taking bytes from the front of `input`. `None` when `input` is empty.
@@ -110,7 +110,7 @@ impl LineDecoder {
         if let Some(salvage) = &mut self.skipping {
             salvage.feed(bytes);
         } else if self.held.len() + bytes.len() > self.limit {
-            let mut salvage = FieldScanner::default();
+            let mut salvage = MalformedMessageScanner::default();
             salvage.feed(&self.held);
             salvage.feed(bytes);
             self.skipping = Some(salvage);

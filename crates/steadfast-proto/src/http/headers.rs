@@ -18,14 +18,14 @@ use crate::json;
 
 /// The rules that apply to a POST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum HttpMode {
+pub enum HttpSessionMode {
     /// Sessions that begin with `initialize`: up to 2025-11-25.
     Session,
     /// Stateless revisions, without sessions: since 2026-07-28.
     Stateless,
 }
 
-impl HttpMode {
+impl HttpSessionMode {
     /// The era of a POST.
     ///
     /// It is modern if the body names its revision in `_meta`, or the header names a stateless revision. An `initialize` without
@@ -283,8 +283,8 @@ mod tests {
         check(headers, &method, &params)
     }
 
-    fn mode(headers: &[(&str, &str)], body: &str) -> HttpMode {
-        HttpMode::of(headers, &envelope::read_text(body, 64).unwrap())
+    fn mode(headers: &[(&str, &str)], body: &str) -> HttpSessionMode {
+        HttpSessionMode::of(headers, &envelope::read_text(body, 64).unwrap())
     }
 
     fn refusal(headers: &[(&str, &str)], body: &str) -> i64 {
@@ -400,14 +400,14 @@ mod tests {
         let bare = request("tools/list", "");
         let modern = request("tools/list", META);
         let legacy_version = (name::PROTOCOL_VERSION, "2025-11-25");
-        assert_eq!(mode(&[], &bare), HttpMode::Session);
-        assert_eq!(mode(&[legacy_version], &bare), HttpMode::Session);
-        assert_eq!(mode(&[VERSION], &bare), HttpMode::Stateless);
-        assert_eq!(mode(&[], &modern), HttpMode::Stateless);
-        assert_eq!(mode(&[legacy_version], &modern), HttpMode::Stateless);
-        assert_eq!(mode(&[VERSION], &request("initialize", "")), HttpMode::Session);
-        assert_eq!(mode(&[VERSION], &request("initialize", META)), HttpMode::Stateless);
-        assert_eq!(mode(&[VERSION], r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), HttpMode::Stateless);
-        assert_eq!(mode(&[], "[]"), HttpMode::Session);
+        assert_eq!(mode(&[], &bare), HttpSessionMode::Session);
+        assert_eq!(mode(&[legacy_version], &bare), HttpSessionMode::Session);
+        assert_eq!(mode(&[VERSION], &bare), HttpSessionMode::Stateless);
+        assert_eq!(mode(&[], &modern), HttpSessionMode::Stateless);
+        assert_eq!(mode(&[legacy_version], &modern), HttpSessionMode::Stateless);
+        assert_eq!(mode(&[VERSION], &request("initialize", "")), HttpSessionMode::Session);
+        assert_eq!(mode(&[VERSION], &request("initialize", META)), HttpSessionMode::Stateless);
+        assert_eq!(mode(&[VERSION], r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), HttpSessionMode::Stateless);
+        assert_eq!(mode(&[], "[]"), HttpSessionMode::Session);
     }
 }

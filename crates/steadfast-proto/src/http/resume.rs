@@ -1,12 +1,12 @@
 //! The events of a session (before 2026-07-28), stored so that a client can resume a stream after a disconnect.
 //!
 //! A session has streams: one for each POST that is answered with events, and one that belongs to no request. Each event is
-//! appended to one stream, gets an id of the stream and its position there, and is read through a [`EventCursor`]; each HTTP response
+//! appended to one stream, gets an id of the stream and its position there, and is read through an [`SseEventCursor`]; each HTTP response
 //! has one. A stream has one cursor at a time. When a client resumes, the new cursor replaces the one of the broken connection, so
 //! a message is never sent on two responses at once.
 //!
 //! The log never holds more than its limits, never returns an event of another stream, and never skips one: a cursor whose next
-//! event was dropped gets [`EventLogRead::Lost`].
+//! event was dropped gets [`SseEventLogRead::Lost`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -50,7 +50,7 @@ impl fmt::Display for EventId {
 /// How many events are stored, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct EventLogLimits {
+pub struct SseEventLogLimits {
     /// How many events. 4,096: a few calls that constantly report progress.
     pub events: usize,
     /// How many bytes. Events that were read are dropped first; the newest event is stored whatever its size.
@@ -62,7 +62,7 @@ pub struct EventLogLimits {
     pub age: Duration,
 }
 
-impl Default for EventLogLimits {
+impl Default for SseEventLogLimits {
     fn default() -> Self {
         Self { events: 4_096, bytes: 4 << 20, unread_bytes: 64 << 20, age: Duration::from_secs(300) }
     }
@@ -70,9 +70,9 @@ impl Default for EventLogLimits {
 
 /// The events of one session. `B` is the bytes of one event, cheap to clone.
 #[derive(Debug, Clone)]
-pub struct EventLog<B> {
-    limits: EventLogLimits,
-    streams: BTreeMap<StreamKey, EventLogStream<B>>,
+pub struct SseEventLog<B> {
+    limits: SseEventLogLimits,
+    streams: BTreeMap<StreamKey, SseEventLogStream<B>>,
     /// When each stored event was appended, and to which stream, oldest first. The first event of a stream is its oldest.
     order: VecDeque<(Moment, StreamKey)>,
     bytes: usize,
@@ -80,7 +80,7 @@ pub struct EventLog<B> {
 }
 
 #[derive(Debug, Clone)]
-struct EventLogStream<B> {
+struct SseEventLogStream<B> {
     events: VecDeque<B>,
     /// The position of the first of them.
     first: u64,
@@ -93,7 +93,7 @@ struct EventLogStream<B> {
     cut: Option<(u64, u64)>,
 }
 
-impl<B> EventLogStream<B> {
+impl<B> SseEventLogStream<B> {
     /// The position of the next event.
     fn next(&self) -> u64 {
         self.first + self.events.len() as u64
@@ -102,13 +102,13 @@ impl<B> EventLogStream<B> {
 
 /// The position of a reader in a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventCursor {
+pub struct SseEventCursor {
     stream: StreamKey,
     next: u64,
     number: u64,
 }
 
-impl EventCursor {
+impl SseEventCursor {
     /// The stream that it reads.
     pub fn stream(&self) -> StreamKey {
         self.stream
@@ -117,7 +117,7 @@ impl EventCursor {
 
 /// The result of reading with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EventLogRead<B> {
+pub enum SseEventLogRead<B> {
     /// The next event.
     Event(B),
     /// Nothing yet.
@@ -142,9 +142,9 @@ impl fmt::Display for UnknownEventId {
 
 impl std::error::Error for UnknownEventId {}
 
-impl<B: AsRef<[u8]> + Clone> EventLog<B> {
+impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
     /// An empty log.
-    pub fn new(limits: EventLogLimits) -> Self {
+    pub fn new(limits: SseEventLogLimits) -> Self {
         Self { limits, streams: BTreeMap::new(), order: VecDeque::new(), bytes: 0, next_stream: 0 }
     }
 
@@ -174,7 +174,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         let key = StreamKey(self.next_stream);
         self.next_stream += 1;
         let stream =
-            EventLogStream { events: VecDeque::new(), first: 0, unread: 0, cursors: 0, closed: false, cut: None };
+            SseEventLogStream { events: VecDeque::new(), first: 0, unread: 0, cursors: 0, closed: false, cut: None };
         self.streams.insert(key, stream);
         key
     }
@@ -213,16 +213,16 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     }
 
     /// A cursor at the first unread event of a stream.
-    pub fn attach(&mut self, key: StreamKey) -> Option<EventCursor> {
+    pub fn attach(&mut self, key: StreamKey) -> Option<SseEventCursor> {
         let stream = self.streams.get_mut(&key)?;
         stream.cursors += 1;
         // Events may have expired unread; a new reader does not miss them.
         let next = stream.unread.max(stream.first);
-        Some(EventCursor { stream: key, next, number: stream.cursors })
+        Some(SseEventCursor { stream: key, next, number: stream.cursors })
     }
 
     /// A cursor after the last event that a client has received.
-    pub fn resume(&mut self, last_event_id: &str) -> Result<EventCursor, UnknownEventId> {
+    pub fn resume(&mut self, last_event_id: &str) -> Result<SseEventCursor, UnknownEventId> {
         let id = EventId::parse(last_event_id).ok_or(UnknownEventId)?;
         let stream = self.streams.get_mut(&id.stream).ok_or(UnknownEventId)?;
         let next = id.place.checked_add(u64::from(!crate::mutant!(ResumeTooEarly))).ok_or(UnknownEventId)?;
@@ -231,26 +231,26 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
             return Err(UnknownEventId);
         }
         stream.cursors += 1;
-        Ok(EventCursor { stream: id.stream, next, number: stream.cursors })
+        Ok(SseEventCursor { stream: id.stream, next, number: stream.cursors })
     }
 
     /// Reads the next event and advances the cursor.
-    pub fn read(&mut self, cursor: &mut EventCursor) -> EventLogRead<B> {
+    pub fn read(&mut self, cursor: &mut SseEventCursor) -> SseEventLogRead<B> {
         // An unknown stream has ended, and its last event was read or has expired.
-        let Some(stream) = self.streams.get_mut(&cursor.stream) else { return EventLogRead::Ended };
+        let Some(stream) = self.streams.get_mut(&cursor.stream) else { return SseEventLogRead::Ended };
         let cut = stream.cut.is_some_and(|(number, place)| number == cursor.number && cursor.next >= place);
         if cut || cursor.number != stream.cursors {
-            return EventLogRead::Superseded;
+            return SseEventLogRead::Superseded;
         }
-        let Some(place) = cursor.next.checked_sub(stream.first) else { return EventLogRead::Lost };
+        let Some(place) = cursor.next.checked_sub(stream.first) else { return SseEventLogRead::Lost };
         match usize::try_from(place).ok().and_then(|place| stream.events.get(place)) {
             Some(event) => {
                 cursor.next += 1;
                 stream.unread = stream.unread.max(cursor.next);
-                EventLogRead::Event(event.clone())
+                SseEventLogRead::Event(event.clone())
             }
-            None if stream.closed => EventLogRead::Ended,
-            None => EventLogRead::Waiting,
+            None if stream.closed => SseEventLogRead::Ended,
+            None => SseEventLogRead::Waiting,
         }
     }
 
@@ -262,7 +262,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
     }
 
     /// Whether a cursor is the one that reads its stream.
-    pub fn is_current(&self, cursor: &EventCursor) -> bool {
+    pub fn is_current(&self, cursor: &SseEventCursor) -> bool {
         self.streams.get(&cursor.stream).is_some_and(|stream| stream.cursors == cursor.number)
     }
 
@@ -273,7 +273,7 @@ impl<B: AsRef<[u8]> + Clone> EventLog<B> {
         }
     }
 
-    /// When [`EventLog::expire`] next has something to do.
+    /// When [`SseEventLog::expire`] next has something to do.
     pub fn next_expiry(&self) -> Option<Moment> {
         self.order.front().map(|(appended, _)| *appended + self.limits.age)
     }
@@ -328,23 +328,23 @@ mod tests {
         Moment::after_origin(Duration::from_secs(seconds))
     }
 
-    fn log() -> EventLog<Vec<u8>> {
-        EventLog::new(EventLogLimits::default())
+    fn log() -> SseEventLog<Vec<u8>> {
+        SseEventLog::new(SseEventLogLimits::default())
     }
 
-    fn limited(events: usize, bytes: usize) -> EventLog<Vec<u8>> {
-        EventLog::new(EventLogLimits { events, bytes, ..EventLogLimits::default() })
+    fn limited(events: usize, bytes: usize) -> SseEventLog<Vec<u8>> {
+        SseEventLog::new(SseEventLogLimits { events, bytes, ..SseEventLogLimits::default() })
     }
 
-    fn append(log: &mut EventLog<Vec<u8>>, stream: StreamKey, body: &str) -> String {
+    fn append(log: &mut SseEventLog<Vec<u8>>, stream: StreamKey, body: &str) -> String {
         log.append(at(0), stream, |_| body.as_bytes().to_vec()).unwrap().to_string()
     }
 
-    fn rest(log: &mut EventLog<Vec<u8>>, cursor: &mut EventCursor) -> (Vec<String>, EventLogRead<Vec<u8>>) {
+    fn rest(log: &mut SseEventLog<Vec<u8>>, cursor: &mut SseEventCursor) -> (Vec<String>, SseEventLogRead<Vec<u8>>) {
         let mut found = Vec::new();
         loop {
             match log.read(cursor) {
-                EventLogRead::Event(event) => found.push(String::from_utf8(event).unwrap()),
+                SseEventLogRead::Event(event) => found.push(String::from_utf8(event).unwrap()),
                 other => return (found, other),
             }
         }
@@ -362,7 +362,7 @@ mod tests {
         log.close(stream);
         for _ in 0..3 {
             let mut cursor = log.resume(&first).unwrap();
-            assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into(), "c".into()], EventLogRead::Ended));
+            assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into(), "c".into()], SseEventLogRead::Ended));
         }
     }
 
@@ -376,7 +376,7 @@ mod tests {
         let mut cursor = log.attach(one).unwrap();
         rest(&mut log, &mut cursor);
         let mut cursor = log.resume(&first).unwrap();
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], EventLogRead::Waiting));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], SseEventLogRead::Waiting));
     }
 
     #[test]
@@ -406,11 +406,11 @@ mod tests {
         let stream = log.open();
         let mut old = log.attach(stream).unwrap();
         let id = append(&mut log, stream, "a");
-        assert_eq!(log.read(&mut old), EventLogRead::Event(b"a".to_vec()));
+        assert_eq!(log.read(&mut old), SseEventLogRead::Event(b"a".to_vec()));
         let mut new = log.resume(&id).unwrap();
         append(&mut log, stream, "b");
-        assert_eq!(log.read(&mut old), EventLogRead::Superseded);
-        assert_eq!(log.read(&mut new), EventLogRead::Event(b"b".to_vec()));
+        assert_eq!(log.read(&mut old), SseEventLogRead::Superseded);
+        assert_eq!(log.read(&mut new), SseEventLogRead::Event(b"b".to_vec()));
         assert!(log.is_current(&new) && !log.is_current(&old));
     }
 
@@ -422,9 +422,9 @@ mod tests {
         let id = append(&mut log, stream, "a");
         log.cut(stream);
         append(&mut log, stream, "b");
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["a".into()], EventLogRead::Superseded));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["a".into()], SseEventLogRead::Superseded));
         let mut again = log.resume(&id).unwrap();
-        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], EventLogRead::Waiting));
+        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], SseEventLogRead::Waiting));
     }
 
     #[test]
@@ -437,7 +437,7 @@ mod tests {
         append(&mut log, stream, "b");
         assert_eq!(log.unread(stream), 1);
         let mut second = log.attach(stream).unwrap();
-        assert_eq!(rest(&mut log, &mut second), (vec!["b".into()], EventLogRead::Waiting));
+        assert_eq!(rest(&mut log, &mut second), (vec!["b".into()], SseEventLogRead::Waiting));
     }
 
     #[test]
@@ -464,7 +464,7 @@ mod tests {
         let mut cursor = log.attach(stream).unwrap();
         append(&mut log, stream, "a");
         append(&mut log, stream, "b");
-        assert_eq!(log.read(&mut cursor), EventLogRead::Lost);
+        assert_eq!(log.read(&mut cursor), SseEventLogRead::Lost);
     }
 
     #[test]
@@ -493,7 +493,7 @@ mod tests {
         log.expire(at(1000));
         let mut cursor = log.resume(&id).unwrap();
         log.append(at(1000), stream, |_| b"b".to_vec()).unwrap();
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], EventLogRead::Waiting));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["b".into()], SseEventLogRead::Waiting));
     }
 
     #[test]
@@ -509,11 +509,11 @@ mod tests {
         log.read(&mut cursor);
         log.withdraw(stream);
         log.close(stream);
-        assert_eq!(log.read(&mut cursor), EventLogRead::Ended);
+        assert_eq!(log.read(&mut cursor), SseEventLogRead::Ended);
         let mut again = log.resume(&first).unwrap();
-        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], EventLogRead::Ended));
+        assert_eq!(rest(&mut log, &mut again), (vec!["b".into()], SseEventLogRead::Ended));
         let mut cursor = log.attach(other).unwrap();
-        assert_eq!(rest(&mut log, &mut cursor), (vec!["x".into()], EventLogRead::Waiting));
+        assert_eq!(rest(&mut log, &mut cursor), (vec!["x".into()], SseEventLogRead::Waiting));
         assert_eq!((log.len(), log.bytes()), (3, 3));
     }
 
@@ -527,7 +527,8 @@ mod tests {
 
     #[test]
     fn unread_events_are_not_dropped_for_other_streams() {
-        let mut log = EventLog::new(EventLogLimits { bytes: 8, unread_bytes: 30, ..EventLogLimits::default() });
+        let mut log =
+            SseEventLog::new(SseEventLogLimits { bytes: 8, unread_bytes: 30, ..SseEventLogLimits::default() });
         let (one, two) = (log.open(), log.open());
         let (mut first, mut second) = (log.attach(one).unwrap(), log.attach(two).unwrap());
         append(&mut log, one, "a long answer");
@@ -536,7 +537,7 @@ mod tests {
         append(&mut log, two, "x");
         assert_eq!(log.len(), 2, "what was read goes when there is too much");
         append(&mut log, two, "more than may be left unread");
-        assert_eq!((rest(&mut log, &mut second), log.len()), ((Vec::new(), EventLogRead::Lost), 2));
+        assert_eq!((rest(&mut log, &mut second), log.len()), ((Vec::new(), SseEventLogRead::Lost), 2));
     }
 
     proptest! {
@@ -560,9 +561,9 @@ mod tests {
                     1 | 2 if !gone[which] => {
                         let Some(cursor) = &mut cursors[which] else { continue };
                         match log.read(cursor) {
-                            EventLogRead::Event(event) => seen[which].push(String::from_utf8(event).unwrap()),
-                            EventLogRead::Lost => gone[which] = true,
-                            EventLogRead::Waiting => prop_assert_eq!(&seen[which], &sent[which]),
+                            SseEventLogRead::Event(event) => seen[which].push(String::from_utf8(event).unwrap()),
+                            SseEventLogRead::Lost => gone[which] = true,
+                            SseEventLogRead::Waiting => prop_assert_eq!(&seen[which], &sent[which]),
                             other => prop_assert!(false, "{:?}", other),
                         }
                     }

@@ -12,7 +12,7 @@ use steadfast_proto::connection::{
     Call, CallKey, ClientDescription, Connection, ConnectionEvent, Limits, PeerInfo, SelfDescription, ServerDescription,
 };
 use steadfast_proto::envelope::{self, Message};
-use steadfast_proto::http::headers::{self, HttpMode};
+use steadfast_proto::http::headers::{self, HttpSessionMode};
 use steadfast_proto::http::name;
 
 fn server() -> Connection {
@@ -125,7 +125,7 @@ fn headers_of_every_stateless_revision_are_compared_with_the_body() {
         let message = envelope::read_text(&body, 64).unwrap();
         let version = (name::PROTOCOL_VERSION, revision.as_str());
         let all = [version, (name::METHOD, "tools/call"), (name::NAME, "add")];
-        assert_eq!(HttpMode::of(&all[..], &message), HttpMode::Stateless);
+        assert_eq!(HttpSessionMode::of(&all[..], &message), HttpSessionMode::Stateless);
         let Message::Request { method, params, .. } = message else { panic!("{body}") };
         assert_eq!(headers::check(&all[..], &method, &params), Ok(()));
         for missing in 0..all.len() {

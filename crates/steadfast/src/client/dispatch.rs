@@ -3,7 +3,7 @@
 //! ```text
 //!   CallFlow, ChangeStream, subscriptions, LogStream, tasks::cancel, ConnectionOpener
 //!        |
-//!   RequestSender::send   1. layers: each may refuse the request, or add to its `_meta`
+//!   ClientRequestSender::send   1. layers: each may refuse the request, or add to its `_meta`
 //!                         2. encode: the parameters for the revision of the connection
 //!                         3. post:   to the driver                           (runtime/connection/calls.rs)
 //!   core                  checks the revision, the capability of the server and the limits, and sends it
@@ -33,7 +33,7 @@ pub(crate) enum RequestInitiator {
 
 /// A request that is about to be sent, as layers see it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OutgoingRequest {
+pub(crate) struct ClientRequestInfo {
     pub(crate) method: Method,
     pub(crate) revision: Revision,
     pub(crate) origin: RequestInitiator,
@@ -42,36 +42,36 @@ pub(crate) struct OutgoingRequest {
 /// Something that sees every request of a client before it is encoded.
 pub(crate) trait ClientRequestInterceptor: Send + Sync + 'static {
     /// Looks at a request. It may add to the members of its `_meta`. An error refuses the request, which is not sent.
-    fn on_request(&self, request: &OutgoingRequest, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error>;
+    fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error>;
 }
 
 /// Refuses the calls of a client that is being closed: its connection is only for requests that cancel.
-pub(crate) struct ClientCloseLayer(pub(crate) watch::Receiver<bool>);
+pub(crate) struct ClientCloseInterceptor(pub(crate) watch::Receiver<bool>);
 
-impl ClientRequestInterceptor for ClientCloseLayer {
-    fn on_request(&self, request: &OutgoingRequest, _: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
+impl ClientRequestInterceptor for ClientCloseInterceptor {
+    fn on_request(&self, request: &ClientRequestInfo, _: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
         let refused = request.origin == RequestInitiator::Call && !request.method.is_teardown() && *self.0.borrow();
         if refused { Err(Error::closed(Outcome::NotSent)) } else { Ok(()) }
     }
 }
 
 /// The layers of a client, in their order, and the members that it adds to each request.
-pub(crate) struct ClientDispatch {
+pub(crate) struct ClientRequestPipeline {
     pub(crate) common_members: CommonMembers,
     pub(crate) layers: Vec<Arc<dyn ClientRequestInterceptor>>,
 }
 
 /// Sends requests over one connection. Cheap to clone, and does not keep the connection open.
 #[derive(Clone)]
-pub(crate) struct RequestSender {
-    dispatch: Arc<ClientDispatch>,
+pub(crate) struct ClientRequestSender {
+    dispatch: Arc<ClientRequestPipeline>,
     mailbox: Arc<DriverMailbox>,
     revision: Revision,
 }
 
-impl RequestSender {
+impl ClientRequestSender {
     /// For a connection with a server of that revision.
-    pub(crate) fn new(dispatch: &Arc<ClientDispatch>, mailbox: &Arc<DriverMailbox>, revision: Revision) -> Self {
+    pub(crate) fn new(dispatch: &Arc<ClientRequestPipeline>, mailbox: &Arc<DriverMailbox>, revision: Revision) -> Self {
         Self { dispatch: Arc::clone(dispatch), mailbox: Arc::clone(mailbox), revision }
     }
 
@@ -89,7 +89,7 @@ impl RequestSender {
         options: CallOptions,
         edit: impl FnOnce(Box<str>) -> Result<Box<str>, Error>,
     ) -> Result<PendingCall, Error> {
-        let request = OutgoingRequest { method: R::METHOD, revision: self.revision, origin };
+        let request = ClientRequestInfo { method: R::METHOD, revision: self.revision, origin };
         let mut members = Cow::Borrowed(&self.dispatch.common_members);
         for layer in &self.dispatch.layers {
             layer.on_request(&request, &mut members)?;
@@ -115,7 +115,7 @@ mod tests {
     struct Recorder(Arc<Mutex<Vec<Method>>>);
 
     impl ClientRequestInterceptor for Recorder {
-        fn on_request(&self, request: &OutgoingRequest, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
+        fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
             self.0.lock().unwrap().push(request.method);
             *members = Cow::Owned(members.clone().into_owned().with_meta("com.example/trace", "7"));
             match request.method {
@@ -129,9 +129,9 @@ mod tests {
     fn a_layer_adds_to_the_metadata_of_a_request_or_refuses_it_before_it_is_sent() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let layers: Vec<Arc<dyn ClientRequestInterceptor>> = vec![Arc::new(Recorder(Arc::clone(&seen)))];
-        let dispatch = Arc::new(ClientDispatch { common_members: CommonMembers::none(), layers });
+        let dispatch = Arc::new(ClientRequestPipeline { common_members: CommonMembers::none(), layers });
         let mailbox = DriverMailbox::new(&Limits::default());
-        let sender = RequestSender::new(&dispatch, &mailbox, Revision::LATEST);
+        let sender = ClientRequestSender::new(&dispatch, &mailbox, Revision::LATEST);
         let call = sender.send::<request::Discover>(&EmptyParams::default(), CallOptions::default()).unwrap();
         let refused = sender.send::<request::Ping>(&EmptyParams::default(), CallOptions::default());
         assert_eq!(refused.err().map(|error| error.outcome()), Some(Outcome::NotSent));

@@ -25,7 +25,9 @@ const MAX_PAGES: usize = 1_000;
 const MAX_BYTES: usize = 64 << 20;
 
 /// A request for a paginated list.
-pub trait Listing: Request<Params = PaginatedParams> + sealed::Sealed<ListItem = <Self as Listing>::Item> {
+pub trait ListRequest:
+    Request<Params = PaginatedParams> + sealed::Sealed<ListItem = <Self as ListRequest>::Item>
+{
     /// The type of the items.
     type Item: Send + 'static;
 
@@ -54,7 +56,7 @@ macro_rules! listings {
             })?
         }
 
-        impl Listing for request::$request {
+        impl ListRequest for request::$request {
             type Item = $item;
 
             fn into_parts(page: $result) -> (Vec<$item>, Option<String>) {
@@ -100,7 +102,7 @@ fn has_valid_headers(tool: &Tool) -> bool {
 /// # Ok::<_, steadfast::Error>(()) }).unwrap();
 /// ```
 #[must_use = "streams do nothing unless polled"]
-pub struct ItemStream<R: Listing> {
+pub struct ItemStream<R: ListRequest> {
     client: Client,
     /// The page that is in flight.
     pending_page: Option<PendingResult<R>>,
@@ -117,7 +119,7 @@ pub struct ItemStream<R: Listing> {
     fresh: bool,
 }
 
-impl<R: Listing> ItemStream<R> {
+impl<R: ListRequest> ItemStream<R> {
     pub(super) fn new(client: Client) -> Self {
         let next_page = Some(PaginatedParams::default());
         let (buffered, timeout) = (VecDeque::new(), Some(DEFAULT_TIMEOUT));
@@ -195,9 +197,9 @@ impl<R: Listing> ItemStream<R> {
 }
 
 // No field is structurally pinned.
-impl<R: Listing> Unpin for ItemStream<R> {}
+impl<R: ListRequest> Unpin for ItemStream<R> {}
 
-impl<R: Listing> Stream for ItemStream<R> {
+impl<R: ListRequest> Stream for ItemStream<R> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -221,7 +223,7 @@ impl<R: Listing> Stream for ItemStream<R> {
     }
 }
 
-impl<R: Listing> std::fmt::Debug for ItemStream<R> {
+impl<R: ListRequest> std::fmt::Debug for ItemStream<R> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("ItemStream").field("method", &R::METHOD).finish_non_exhaustive()
     }

@@ -14,7 +14,7 @@ use super::Client;
 use super::call::Call;
 use super::listing::ItemStream;
 use crate::error::Error;
-use crate::runtime::PendingNotifications;
+use crate::runtime::OutboundNotifications;
 
 /// Tools.
 impl Client {
@@ -190,7 +190,8 @@ impl Client {
             .as_ref()
             .is_some_and(|roots| roots.list_changed == Some(true))
         {
-            PendingNotifications::new(&self.inner.connection.live().mailbox, None).post(Method::RootsListChanged, None);
+            OutboundNotifications::new(&self.inner.connection.live().mailbox, None)
+                .post(Method::RootsListChanged, None);
         }
     }
 

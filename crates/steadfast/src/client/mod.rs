@@ -1,7 +1,7 @@
 //! Clients: calls to a server, and handlers for its requests.
 //!
 //! ```text
-//!   Client --> ReconnectingConnection --> NegotiatedConnection --> driver --> server
+//!   Client --> ReconnectingConnection --> ClientConnection --> driver --> server
 //!     |          |                          one connection, until it is lost
 //!     |          +-- replaces a lost connection when a call needs one
 //!     +--> Call --> PendingResult --> CallFlow: the requests of one call
@@ -53,7 +53,7 @@ pub use connection::opening::NegotiationMode;
 pub use connection::reconnect::Reconnect;
 pub use connection::target::{ConnectTarget, TransportConnector};
 pub use handlers::ClientContext;
-pub use listing::{ItemStream, Listing};
+pub use listing::{ItemStream, ListRequest};
 pub use notifications::changes::{Change, ChangeStream};
 pub use notifications::logs::LogStream;
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// A queue with limits, without wakers.
-pub(crate) struct BoundedQueue<T> {
+pub(crate) struct LossyQueue<T> {
     /// Each item with its size in bytes.
     items: VecDeque<(T, usize)>,
     bytes: usize,
@@ -16,7 +16,7 @@ pub(crate) struct BoundedQueue<T> {
     max_bytes: usize,
 }
 
-impl<T> BoundedQueue<T> {
+impl<T> LossyQueue<T> {
     /// A queue of at most `max_items` items with at most `max_bytes` bytes in total.
     pub(crate) const fn new(max_items: usize, max_bytes: usize) -> Self {
         Self { items: VecDeque::new(), bytes: 0, max_items, max_bytes }
@@ -43,13 +43,13 @@ impl<T> BoundedQueue<T> {
     }
 }
 
-/// A [`BoundedQueue`] that wakes its reader and can be closed.
+/// A [`LossyQueue`] that wakes its reader and can be closed.
 pub(crate) struct LossyChannel<T> {
-    state: Mutex<ChannelState<T>>,
+    state: Mutex<LossyChannelState<T>>,
 }
 
-struct ChannelState<T> {
-    queue: BoundedQueue<T>,
+struct LossyChannelState<T> {
+    queue: LossyQueue<T>,
     closed: bool,
     reader: Option<Waker>,
 }
@@ -57,8 +57,8 @@ struct ChannelState<T> {
 impl<T> LossyChannel<T> {
     /// A queue of at most `max_items` items with at most `max_bytes` bytes in total.
     pub(crate) const fn new(max_items: usize, max_bytes: usize) -> Self {
-        let queue = BoundedQueue::new(max_items, max_bytes);
-        Self { state: Mutex::new(ChannelState { queue, closed: false, reader: None }) }
+        let queue = LossyQueue::new(max_items, max_bytes);
+        Self { state: Mutex::new(LossyChannelState { queue, closed: false, reader: None }) }
     }
 
     /// Adds an item of that size, unless the queue is closed.
@@ -104,7 +104,7 @@ impl<T> LossyChannel<T> {
     }
 
     /// Changes the state and wakes the reader.
-    fn update(&self, change: impl FnOnce(&mut ChannelState<T>)) {
+    fn update(&self, change: impl FnOnce(&mut LossyChannelState<T>)) {
         let mut state = self.lock();
         change(&mut state);
         let reader = state.reader.take();
@@ -112,7 +112,7 @@ impl<T> LossyChannel<T> {
         reader.into_iter().for_each(Waker::wake);
     }
 
-    fn lock(&self) -> MutexGuard<'_, ChannelState<T>> {
+    fn lock(&self) -> MutexGuard<'_, LossyChannelState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,25 +121,25 @@ impl<T> LossyChannel<T> {
 mod tests {
     use super::*;
 
-    fn drain<T>(mut queue: BoundedQueue<T>) -> Vec<T> {
+    fn drain<T>(mut queue: LossyQueue<T>) -> Vec<T> {
         std::iter::from_fn(|| queue.pop()).collect()
     }
 
     #[test]
     fn the_oldest_items_are_dropped_when_there_are_too_many() {
-        let mut queue = BoundedQueue::new(2, usize::MAX);
+        let mut queue = LossyQueue::new(2, usize::MAX);
         (1..=4).for_each(|item| queue.push(item, 0));
         assert_eq!(drain(queue), [3, 4]);
     }
 
     #[test]
     fn the_oldest_items_are_dropped_when_they_are_too_large_and_the_newest_stays_whatever_its_size() {
-        let mut queue = BoundedQueue::new(100, 10);
+        let mut queue = LossyQueue::new(100, 10);
         queue.push("small", 4);
         queue.push("other", 4);
         queue.push("large", 7);
         assert_eq!(drain(queue), ["large"]);
-        let mut queue = BoundedQueue::new(100, 10);
+        let mut queue = LossyQueue::new(100, 10);
         queue.push("small", 4);
         queue.push("huge", 100);
         assert_eq!(drain(queue), ["huge"]);

@@ -30,7 +30,7 @@ pub(crate) struct RateLimitedLog {
 }
 
 /// A log record that a peer can cause.
-pub(crate) enum PeerLogRecord {
+pub(crate) enum PeerWarningRecord {
     /// The core reports a message that does not follow the protocol, or comes too late.
     Protocol(ProtocolWarning),
     /// The transport failed.
@@ -44,13 +44,13 @@ pub(crate) enum PeerLogRecord {
 }
 
 struct QueuedLogRecord {
-    record: PeerLogRecord,
+    record: PeerWarningRecord,
     dropped: u64,
 }
 
 impl RateLimitedLog {
     /// Queues a record for the log thread, or drops it.
-    pub(crate) fn write(&mut self, now: Moment, record: PeerLogRecord) {
+    pub(crate) fn write(&mut self, now: Moment, record: PeerWarningRecord) {
         if record.level() > LevelFilter::current() {
             return;
         }
@@ -67,7 +67,7 @@ impl RateLimitedLog {
     }
 }
 
-impl PeerLogRecord {
+impl PeerWarningRecord {
     #[cfg(feature = "http-client")]
     pub(crate) fn transport(level: Level, what: &'static str, why: &str) -> Self {
         Self::Transport { level, what, why: excerpt(why).into_owned() }
@@ -101,13 +101,13 @@ fn emit(queued: &QueuedLogRecord) {
         tracing::warn!(dropped, "log rate limit reached: records about a peer were dropped");
     }
     match &queued.record {
-        PeerLogRecord::Protocol(warning) => emit_protocol_warning(warning),
+        PeerWarningRecord::Protocol(warning) => emit_protocol_warning(warning),
         #[cfg(feature = "http-client")]
-        PeerLogRecord::Transport { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
+        PeerWarningRecord::Transport { level: Level::ERROR, what, why } => tracing::error!(why, "{what}"),
         #[cfg(feature = "http-client")]
-        PeerLogRecord::Transport { level: Level::WARN, what, why } => tracing::warn!(why, "{what}"),
+        PeerWarningRecord::Transport { level: Level::WARN, what, why } => tracing::warn!(why, "{what}"),
         #[cfg(feature = "http-client")]
-        PeerLogRecord::Transport { what, why, .. } => tracing::debug!(why, "{what}"),
+        PeerWarningRecord::Transport { what, why, .. } => tracing::debug!(why, "{what}"),
     }
 }
 

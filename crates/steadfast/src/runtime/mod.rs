@@ -37,23 +37,23 @@ pub use connection::engine::ConnectionEnd;
 
 pub(crate) use bounded_queue::LossyChannel;
 pub(crate) use connection::calls::{CallOptions, CallSlot, OnProgress, PendingCall, progress_bytes};
-pub(crate) use connection::driver::{Driver, PeerExitReason};
-pub(crate) use connection::engine::{ConnectionEngine, DispatchResult, InboundService};
-pub(crate) use connection::exchange::Exchange;
+pub(crate) use connection::driver::{ConnectionDriver, PeerExitReason};
+pub(crate) use connection::engine::{ConnectionEngine, InboundDispatchResult, InboundDispatcher};
+pub(crate) use connection::exchange::RequestExchange;
 #[cfg(feature = "http")]
-pub(crate) use connection::exchange::ExchangeDropGuard;
+pub(crate) use connection::exchange::RequestExchangeGuard;
 pub(crate) use connection::mailbox::{DriverCommand, DriverMailbox};
 pub(crate) use connection::notification_handlers::PeerNotification;
-pub(crate) use connection::notifications::PendingNotifications;
+pub(crate) use connection::notifications::OutboundNotifications;
 #[cfg(feature = "http-client")]
 pub(crate) use handler::catch_panic::drop_catching_panics;
 pub(crate) use handler::catch_panic::poll_catching_panics;
 pub(crate) use handler::execution::{HandlerExecution, ShieldFuture};
-pub(crate) use handler::input_rounds::{HandlerInputs, InputRequestStatus, RoundState, RoundStore};
+pub(crate) use handler::input_rounds::{HandlerInputs, InputRequestStatus, InputRoundState, InputRoundStore};
 pub(crate) use handler::launch::HandlerJob;
 pub(crate) use handler::prepared::{OutputEncoder, PreparedHandler};
 #[cfg(feature = "http-client")]
-pub(crate) use log::{PeerLogRecord, RateLimitedLog};
+pub(crate) use log::{PeerWarningRecord, RateLimitedLog};
 #[cfg(feature = "http")]
 pub(crate) use threads::http_threads::{for_workers_of as http_threads_for, spawn_off_workers};
 pub(crate) use threads::io_thread::handle as io_handle;

@@ -13,7 +13,7 @@ use super::resource::ServerResource;
 use super::resource::template::ServerResourceTemplate;
 use super::tasks::{TaskSettings, TaskSetup};
 use super::tool::ServerTool;
-use super::vendor::VendorHandlers;
+use super::vendor::ServerVendorHandlers;
 use super::{CatalogItem, IntoServer, Server, ServerItems, ServerSettings};
 use crate::error::Error;
 
@@ -42,7 +42,7 @@ impl ServerBuilder {
             limits: Limits::default(),
             tasks: Arc::default(),
             state_keys: StateKeys::random(),
-            vendor_handlers: VendorHandlers::default(),
+            vendor_handlers: ServerVendorHandlers::default(),
         };
         Self { settings, items: ServerItems::default() }
     }
@@ -193,7 +193,7 @@ impl ServerBuilder {
         self
     }
 
-    pub(super) fn vendor_handlers_mut(&mut self) -> &mut VendorHandlers {
+    pub(super) fn vendor_handlers_mut(&mut self) -> &mut ServerVendorHandlers {
         &mut self.settings.vendor_handlers
     }
 

@@ -35,7 +35,7 @@ pub use context::{ClientInfo, Context};
 pub use input::ask::Ask;
 pub use input::elicit::{Elicit, ElicitOutcome};
 pub use input::form::Form;
-pub use input::need::RequiredCapability;
+pub use input::need::RequiredClientCapability;
 pub use input::seal::StateKeys;
 pub use prompt::reply::{IntoPromptReply, PromptReply};
 pub use prompt::{PromptBuilder, ServerPrompt};
@@ -50,7 +50,7 @@ pub use tool::reply::{IntoToolReply, Structured};
 pub use tool::{ServerTool, ToolBuilder};
 
 #[cfg(feature = "http")]
-pub(crate) use dispatch::ServerInboundService;
+pub(crate) use dispatch::ServerDispatcher;
 pub(crate) use registry::{Catalog, CatalogItem, LiveCatalog};
 #[cfg(feature = "http")]
 pub(crate) use serve::signals::listen as listen_for_signals;
@@ -62,9 +62,9 @@ pub(crate) use tool::arguments::RawArguments;
 use subscriptions::watch::ServerChangeWatchers;
 
 use crate::error::Error;
-use dispatch::layer::{RequestInterceptor, RequireTasksExtension};
+use dispatch::layer::{ServerRequestInterceptor, TasksExtensionInterceptor};
 use tasks::{ServerTasks, TaskMode, TaskRoutes, TaskSettings, TaskSetup};
-use vendor::VendorHandlers;
+use vendor::ServerVendorHandlers;
 
 /// A server: its name and version, and its tools, prompts and resources. Cheap to clone; all clones are the same
 /// server.
@@ -96,7 +96,7 @@ struct ServerInner {
     tasks: OnceLock<Arc<ServerTasks>>,
     watchers: Arc<ServerChangeWatchers>,
     /// What runs before every request is routed, in this order.
-    layers: Vec<Arc<dyn RequestInterceptor>>,
+    layers: Vec<Arc<dyn ServerRequestInterceptor>>,
 }
 
 /// The tools, prompts and resources of a server.
@@ -128,7 +128,7 @@ struct ServerSettings {
     /// The keys that seal the state that clients carry between rounds.
     state_keys: StateKeys,
     /// The handlers of methods that are not in the specification.
-    vendor_handlers: VendorHandlers,
+    vendor_handlers: ServerVendorHandlers,
 }
 
 /// What a server is and offers.
@@ -203,7 +203,7 @@ impl Server {
     }
 
     /// The handlers of methods that are not in the specification.
-    pub(crate) fn vendor_handlers(&self) -> &VendorHandlers {
+    pub(crate) fn vendor_handlers(&self) -> &ServerVendorHandlers {
         &self.inner.settings.vendor_handlers
     }
 
@@ -213,7 +213,7 @@ impl Server {
     }
 
     /// What runs before every request is routed, in this order.
-    pub(crate) fn layers(&self) -> &[Arc<dyn RequestInterceptor>] {
+    pub(crate) fn layers(&self) -> &[Arc<dyn ServerRequestInterceptor>] {
         &self.inner.layers
     }
 
@@ -310,7 +310,7 @@ impl Server {
             resource_templates: LiveCatalog::new(items.resource_templates, page_size),
             tasks: OnceLock::new(),
             watchers,
-            layers: vec![Arc::new(RequireTasksExtension)],
+            layers: vec![Arc::new(TasksExtensionInterceptor)],
             common_members,
             settings,
         };

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
-pub use super::input::need::RequiredCapability;
+pub use super::input::need::RequiredClientCapability;
 use super::prompt::reply::IntoPromptReply;
 use super::prompt::{PromptBuilder, ServerPrompt, described_argument};
 use super::resource::reply::IntoResourceReply;
@@ -19,14 +19,14 @@ use super::resource::{ResourceBuilder, ServerResource};
 pub use super::tool::parameters::ParameterTuple;
 use super::tool::parameters::may_be_absent;
 use super::tool::reply::IntoToolReply;
-pub use super::tool::schema::Properties;
+pub use super::tool::schema::ArgumentSchemaBuilder;
 use super::tool::{ServerTool, ToolBuilder};
 pub use super::{Server, ServerBuilder, ServerType};
 
 /// Completes a tool whose parameters are decoded by name, with an `async` handler.
 pub fn async_handler<P, F, Out>(
     tool: ToolBuilder,
-    properties: Properties,
+    properties: ArgumentSchemaBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerTool
@@ -42,7 +42,7 @@ where
 /// Completes a tool whose parameters are decoded by name, with a blocking handler.
 pub fn blocking_handler_of<P, F, Out>(
     tool: ToolBuilder,
-    properties: Properties,
+    properties: ArgumentSchemaBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerTool

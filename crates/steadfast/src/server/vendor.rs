@@ -14,34 +14,34 @@ use steadfast_proto::envelope::OwnedParams;
 use super::{Context, ServerBuilder};
 use crate::error::Error;
 use crate::runtime::DriverCommand;
-use crate::runtime::connection::notification_handlers::{NotificationContext, NotificationHandlers};
+use crate::runtime::connection::notification_handlers::{NotificationContext, VendorNotificationHandlers};
 use crate::runtime::handler::async_handler::AsyncHandler;
 use crate::runtime::handler::prepared::EncodedResult;
 
 /// The handler of a request: a function of its parameters, the context and the members that the server adds to its results.
-type RequestHandler = Arc<
+type VendorRequestHandler = Arc<
     dyn Fn(OwnedParams, Context, CommonMembers) -> Pin<Box<dyn Future<Output = EncodedResult> + Send>> + Send + Sync,
 >;
 
 /// The handlers of a server for methods that are not in the specification.
 #[derive(Clone, Default)]
-pub(crate) struct VendorHandlers {
-    requests: BTreeMap<VendorMethod, RequestHandler>,
-    pub(crate) notifications: NotificationHandlers,
+pub(crate) struct ServerVendorHandlers {
+    requests: BTreeMap<VendorMethod, VendorRequestHandler>,
+    pub(crate) notifications: VendorNotificationHandlers,
 }
 
-impl VendorHandlers {
+impl ServerVendorHandlers {
     /// The methods that have a handler.
     pub(crate) fn methods(&self) -> Vec<VendorMethod> {
         self.requests.keys().copied().chain(self.notifications.methods()).collect()
     }
 
-    pub(super) fn request(&self, method: VendorMethod) -> Option<&RequestHandler> {
+    pub(super) fn request(&self, method: VendorMethod) -> Option<&VendorRequestHandler> {
         self.requests.get(&method)
     }
 }
 
-impl fmt::Debug for VendorHandlers {
+impl fmt::Debug for ServerVendorHandlers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_list().entries(self.methods().iter().map(|method| method.name())).finish()
     }
@@ -91,7 +91,7 @@ impl ServerBuilder {
         const { assert!(R::METHOD.is_vendor_request(), "the method is in the specification: the server handles it itself") }
         let Method::Vendor(method) = R::METHOD else { return self };
         let handler = Arc::new(handler);
-        let handler: RequestHandler = Arc::new(move |params, ctx, common_members| {
+        let handler: VendorRequestHandler = Arc::new(move |params, ctx, common_members| {
             let handler = Arc::clone(&handler);
             Box::pin(async move {
                 let revision = ctx.client().revision();

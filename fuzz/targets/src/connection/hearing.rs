@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use steadfast_model::{CancelledParams, Method, RequestId, Revision};
 use steadfast_proto::connection::{CallEnd, CallKey, CancelReason, Connection, ConnectionEvent, RequestKey, Request};
 use steadfast_proto::envelope::{self, Batch, Message, MalformedMessage, MalformedMessageKind};
-use steadfast_proto::salvage::MessageShape;
+use steadfast_proto::salvage::SalvagedMessageShape;
 
 use super::calls::Calls;
 use super::ledger::Ledger;
@@ -71,8 +71,8 @@ impl Hearing {
         match message {
             Ok(Message::Response { id, .. }) => id.as_ref(),
             Err(MalformedMessage { salvaged, .. }) => {
-                let may_answer = salvaged.shape == MessageShape::Response
-                    || (salvaged.shape == MessageShape::Unknown && self.side == Side::Client);
+                let may_answer = salvaged.shape == SalvagedMessageShape::Response
+                    || (salvaged.shape == SalvagedMessageShape::Unknown && self.side == Side::Client);
                 salvaged.id.as_ref().filter(|_| may_answer)
             }
             Ok(_) => None,
@@ -100,7 +100,7 @@ impl Hearing {
             Ok(Message::Batch(_)) => ledger.owe_without_id(),
             Err(refusal) if is_never_answered(&refusal) => {}
             Err(refusal) => match refusal.salvaged.id {
-                Some(id) if refusal.salvaged.shape == MessageShape::Call && !ledger.is_open(&id) => ledger.owe(id),
+                Some(id) if refusal.salvaged.shape == SalvagedMessageShape::Call && !ledger.is_open(&id) => ledger.owe(id),
                 _ => ledger.owe_without_id(),
             },
         }
@@ -130,7 +130,7 @@ impl Hearing {
 /// An answer is not answered, nor is a notification with parameters that are none.
 fn is_never_answered(refusal: &MalformedMessage) -> bool {
     let notification = refusal.kind == MalformedMessageKind::BadParams && refusal.salvaged.id.is_none();
-    notification || refusal.salvaged.shape == MessageShape::Response
+    notification || refusal.salvaged.shape == SalvagedMessageShape::Response
 }
 
 /// What a connection made of a message.

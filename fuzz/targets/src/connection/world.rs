@@ -7,7 +7,7 @@ use steadfast_model::{CancelledParams, ErrorObject, LoggingLevel, Method, Progre
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{Call, CallKey, Connection, ConnectionEvent, RequestKey, PeerInfo, ProgressReport};
 use steadfast_proto::encode::EncodedResponse;
-use steadfast_proto::salvage::{SalvagedFields, MessageShape};
+use steadfast_proto::salvage::{SalvagedFields, SalvagedMessageShape};
 
 use super::calls::Calls;
 use super::frame::{Frame, Tag};
@@ -136,7 +136,7 @@ impl World {
             return;
         }
         let id = serde_json::from_value::<RequestId>(request_id(id)).ok();
-        let salvaged = SalvagedFields { id: id.clone(), shape: MessageShape::Call };
+        let salvaged = SalvagedFields { id: id.clone(), shape: SalvagedMessageShape::Call };
         let hearing = Hearing::of(&self.connection, self.side);
         let listens = self.connection.statistics().messages_in;
         let events = self.act(2 * ONE_MESSAGE, |connection, now| connection.handle_too_long(now, salvaged));

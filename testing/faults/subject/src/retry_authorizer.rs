@@ -2,7 +2,7 @@
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize};
 
 #[derive(Clone)]
 pub(crate) struct RetryAuthorizer {
@@ -22,14 +22,14 @@ impl Authorize for RetryAuthorizer {
 }
 
 impl AuthorizationAttempt for RetryAuthorizer {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async {
             headers.insert(AUTHORIZATION, HeaderValue::try_from(&self.token)?);
             Ok(())
         })
     }
 
-    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> AuthorizeFuture<'a, bool> {
+    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> AuthorizationAttemptFuture<'a, bool> {
         Box::pin(async { Ok(true) })
     }
 }

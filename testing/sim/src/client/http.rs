@@ -13,8 +13,8 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::Value;
 use steadfast::transport::http::{
-    AuthorizationAttempt, Authorize, AuthorizeFuture, Fetch, FetchError, FetchFuture, FetchRequest, FetchResponse,
-    HttpTarget,
+    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, Fetch, FetchError, FetchFuture, FetchRequest,
+    FetchResponse, HttpTarget,
 };
 
 use super::checks::LEAVING_HTTP;
@@ -291,11 +291,11 @@ impl Authorize for AlwaysRetry {
 }
 
 impl AuthorizationAttempt for AlwaysRetry {
-    fn sign<'a>(&'a mut self, _: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> AuthorizeFuture<'a, bool> {
+    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> AuthorizationAttemptFuture<'a, bool> {
         Box::pin(async { Ok(true) })
     }
 }

@@ -134,7 +134,7 @@ impl Endpoint {
 
     pub(crate) fn receive_too_long(&mut self, trace: &mut Trace, salvaged: steadfast_proto::salvage::SalvagedFields) {
         let now = self.now;
-        let answer = salvaged.shape == steadfast_proto::salvage::MessageShape::Response;
+        let answer = salvaged.shape == steadfast_proto::salvage::SalvagedMessageShape::Response;
         let id = salvaged.id.as_ref().map(|id| id.to_string().into());
         let seen = Observation::Received(Message::too_long(answer, id));
         self.step(trace, seen, |connection| connection.handle_too_long(now, salvaged));

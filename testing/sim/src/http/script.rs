@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use steadfast::Limits;
-use steadfast::transport::http::{EventLogLimits, HttpServerOptions};
+use steadfast::transport::http::{HttpServerOptions, SseEventLogLimits};
 
 use super::{bias, changes};
 use crate::script::changes::{Change, Filter};
@@ -39,7 +39,7 @@ pub(super) struct Tuning {
     pub(super) resumable_after: Duration,
     pub(super) keep_alive: Duration,
     pub(super) body_timeout: Duration,
-    pub(super) log: EventLogLimits,
+    pub(super) log: SseEventLogLimits,
     /// Events may be dropped before a client resumes.
     pub(super) forgetful: bool,
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame};
-use steadfast::transport::http::HttpBody;
+use steadfast::transport::http::HttpServiceBody;
 use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
 
 use super::journal::Journal;
@@ -143,7 +143,7 @@ impl Body for Incoming {
 pub(super) struct ResponseReader {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
-    body: Pin<Box<HttpBody>>,
+    body: Pin<Box<HttpServiceBody>>,
     /// Sent by the service and not read by the client.
     buffer: VecDeque<u8>,
     capacity: usize,
@@ -158,7 +158,7 @@ pub(super) struct ResponseReader {
 
 impl ResponseReader {
     pub(super) fn new(
-        response: Response<HttpBody>,
+        response: Response<HttpServiceBody>,
         behavior: ClientBehavior,
         mut random: Random,
         observer: ArrivalObserver,

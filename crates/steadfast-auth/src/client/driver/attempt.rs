@@ -9,10 +9,10 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::Url;
 
 use super::Authorizer;
-use super::renew::RenewalReason;
+use super::renew::TokenRenewalReason;
 use crate::client::Error;
-use crate::client::challenge::{AuthScheme, Challenge};
-use crate::client::dpop::{PROOF, ProofKey, ProofParameters, USE_NONCE};
+use crate::client::challenge::{AuthScheme, WwwAuthenticateChallenge};
+use crate::client::dpop::{DpopProofKey, DpopProofParameters, PROOF, USE_NONCE};
 use crate::client::scope::is_step_up;
 use crate::client::token::{Tokens, nonce};
 
@@ -23,7 +23,7 @@ const MAX_STEP_UPS: u8 = 2;
 
 /// What to do with a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponseAction {
+pub enum OAuthAttemptAction {
     /// Return it to the caller.
     Deliver,
     /// Discard it, sign the request again, and resend it.
@@ -63,13 +63,13 @@ impl OAuthAuthorizationAttempt {
         if tokens.scheme == AuthScheme::Dpop {
             let key = tokens.key.as_ref().ok_or(Error::UnusableKey("the key of the token is missing"))?;
             let nonce = self.authorizer.nonce();
-            let proof = ProofParameters {
+            let proof = DpopProofParameters {
                 method: self.method.as_str(),
                 url: &self.url,
                 token: Some(token),
                 nonce: nonce.as_deref(),
             };
-            let proof = ProofKey::import(key)?.prove(&proof, SystemTime::now(), self.authorizer.randomness())?;
+            let proof = DpopProofKey::import(key)?.prove(&proof, SystemTime::now(), self.authorizer.randomness())?;
             headers.insert(PROOF, sensitive(&proof)?);
         }
         Ok(())
@@ -80,22 +80,22 @@ impl OAuthAuthorizationAttempt {
     ///
     /// If the user refused more scopes, the same scopes are not requested again for ten minutes, unless the user logs in again:
     /// the previous error is returned.
-    pub async fn answered(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<ResponseAction, Error> {
+    pub async fn answered(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<OAuthAttemptAction, Error> {
         let nonce_header = nonce(headers);
         let has_nonce = nonce_header.is_some();
         if has_nonce {
             self.authorizer.remember_nonce(nonce_header);
         }
-        let challenge = Challenge::from_headers(headers);
+        let challenge = WwwAuthenticateChallenge::from_headers(headers);
         let error = challenge.as_ref().and_then(|challenge| challenge.error.as_deref());
         match status {
             StatusCode::UNAUTHORIZED if error == Some(USE_NONCE) && has_nonce && self.used.is_some() => {
                 self.nonces += 1;
-                if self.nonces > MAX_NONCE_RETRIES { Err(Error::TokenRejected) } else { Ok(ResponseAction::Retry) }
+                if self.nonces > MAX_NONCE_RETRIES { Err(Error::TokenRejected) } else { Ok(OAuthAttemptAction::Retry) }
             }
             // The server requires another authentication scheme, which this crate does not provide.
             StatusCode::UNAUTHORIZED if challenge.is_none() && headers.contains_key(WWW_AUTHENTICATE) => {
-                Ok(ResponseAction::Deliver)
+                Ok(OAuthAttemptAction::Deliver)
             }
             StatusCode::UNAUTHORIZED => self.renew(challenge).await,
             StatusCode::FORBIDDEN if error == Some("insufficient_scope") => self.step_up(challenge).await,
@@ -103,22 +103,22 @@ impl OAuthAuthorizationAttempt {
                 if let Some(used) = &self.used {
                     self.authorizer.accepted(used);
                 }
-                Ok(ResponseAction::Deliver)
+                Ok(OAuthAttemptAction::Deliver)
             }
         }
     }
 
-    async fn renew(&mut self, challenge: Option<Challenge>) -> Result<ResponseAction, Error> {
+    async fn renew(&mut self, challenge: Option<WwwAuthenticateChallenge>) -> Result<OAuthAttemptAction, Error> {
         self.renewals += 1;
         if self.renewals > MAX_RENEWALS {
             return Err(Error::TokenRejected);
         }
-        let reason = RenewalReason::TokenRejected { may_refresh: self.renewals == 1 };
+        let reason = TokenRenewalReason::TokenRejected { may_refresh: self.renewals == 1 };
         self.authorizer.renew(self.used.as_ref(), challenge, reason).await?;
-        Ok(ResponseAction::Retry)
+        Ok(OAuthAttemptAction::Retry)
     }
 
-    async fn step_up(&mut self, challenge: Option<Challenge>) -> Result<ResponseAction, Error> {
+    async fn step_up(&mut self, challenge: Option<WwwAuthenticateChallenge>) -> Result<OAuthAttemptAction, Error> {
         self.step_ups += 1;
         let required = challenge.as_ref().and_then(|challenge| challenge.scope.clone());
         let before = self.used.as_ref().and_then(|tokens| tokens.requested.as_ref());
@@ -128,8 +128,8 @@ impl OAuthAuthorizationAttempt {
         if let Some(used) = &self.used {
             self.authorizer.accepted(used);
         }
-        self.authorizer.renew(self.used.as_ref(), challenge, RenewalReason::MoreScopes).await?;
-        Ok(ResponseAction::Retry)
+        self.authorizer.renew(self.used.as_ref(), challenge, TokenRenewalReason::MoreScopes).await?;
+        Ok(OAuthAttemptAction::Retry)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use http::{HeaderMap, Method, StatusCode};
 use steadfast::transport::http as transport;
-use steadfast::transport::http::AuthorizeFuture;
+use steadfast::transport::http::AuthorizationAttemptFuture;
 
-use super::{Authorizer, OAuthAuthorizationAttempt, ResponseAction};
+use super::{Authorizer, OAuthAttemptAction, OAuthAuthorizationAttempt};
 use crate::client::Error;
 
 /// ```no_run
@@ -32,7 +32,7 @@ impl transport::Authorize for Authorizer {
 struct AuthorizationAttemptAdapter(Result<OAuthAuthorizationAttempt, Option<Error>>);
 
 impl transport::AuthorizationAttempt for AuthorizationAttemptAdapter {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async move {
             match &mut self.0 {
                 Ok(attempt) => attempt.sign(headers).await.map_err(Into::into),
@@ -41,10 +41,10 @@ impl transport::AuthorizationAttempt for AuthorizationAttemptAdapter {
         })
     }
 
-    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> AuthorizeFuture<'a, bool> {
+    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> AuthorizationAttemptFuture<'a, bool> {
         Box::pin(async move {
             let Ok(attempt) = &mut self.0 else { return Ok(false) };
-            Ok(attempt.answered(status, headers).await? != ResponseAction::Deliver)
+            Ok(attempt.answered(status, headers).await? != OAuthAttemptAction::Deliver)
         })
     }
 }

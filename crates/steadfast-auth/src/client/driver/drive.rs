@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::persistence::TokenLock;
 use super::{Authorizer, UserLogin};
 use crate::client::Error;
-use crate::client::flow::{Flow, FlowCommand, FlowCommandResult, FlowStartInput};
+use crate::client::flow::{OAuthFlow, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowInput};
 use crate::client::store::TokenStoreKey;
 use crate::{HttpError, HttpPayload, MetadataSourceHost};
 
@@ -22,20 +22,20 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How far a flow got without the user.
 pub(super) enum NonInteractiveOutcome {
     Done,
-    NeedsUser(Box<(Flow, FlowCommand)>),
+    NeedsUser(Box<(OAuthFlow, OAuthFlowCommand)>),
 }
 
 impl Authorizer {
-    pub(super) fn flow(&self, input: FlowStartInput) -> Result<Flow, Error> {
+    pub(super) fn flow(&self, input: OAuthFlowInput) -> Result<OAuthFlow, Error> {
         let (profile, random) = (Arc::clone(&self.0.profile), Arc::clone(&self.0.random));
-        Flow::new(profile, &self.0.server_text, input, random)
+        OAuthFlow::new(profile, &self.0.server_text, input, random)
     }
 
     /// Executes the commands of a flow until it ends or needs the user.
     pub(super) async fn drive(
         &self,
-        mut flow: Flow,
-        mut command: FlowCommand,
+        mut flow: OAuthFlow,
+        mut command: OAuthFlowCommand,
         lock: &mut Option<TokenLock>,
     ) -> Result<NonInteractiveOutcome, Error> {
         let begun = Instant::now();
@@ -44,35 +44,35 @@ impl Authorizer {
             tracing::debug!(?command, "authorization");
             self.discard(flow.take_invalidation()).await?;
             let event = match command {
-                FlowCommand::Send(mut request) => {
+                OAuthFlowCommand::Send(mut request) => {
                     self.add_referrer(&mut request);
                     // Metadata may be at several URLs: one timeout for all of them.
                     let is_search = request.method() == Method::GET;
                     let end = if is_search { begun } else { Instant::now() } + REQUEST_TIMEOUT;
                     match tokio::time::timeout_at(end, self.0.http.send(request, MAX_BYTES)).await {
-                        Ok(Ok(response)) => FlowCommandResult::Response(response),
-                        Ok(Err(error)) => FlowCommandResult::Unreachable(error),
-                        Err(_) => FlowCommandResult::Unreachable(HttpError::new("request timed out")),
+                        Ok(Ok(response)) => OAuthFlowCommandResult::Response(response),
+                        Ok(Err(error)) => OAuthFlowCommandResult::Unreachable(error),
+                        Err(_) => OAuthFlowCommandResult::Unreachable(HttpError::new("request timed out")),
                     }
                 }
-                FlowCommand::LoadRegistration { issuer } => {
-                    FlowCommandResult::RegistrationLoaded(self.load_value(&TokenStoreKey::Client { issuer }).await?)
-                }
-                FlowCommand::PrepareRedirect { .. } | FlowCommand::Visit(_) => {
+                OAuthFlowCommand::LoadRegistration { issuer } => OAuthFlowCommandResult::RegistrationLoaded(
+                    self.load_value(&TokenStoreKey::Client { issuer }).await?,
+                ),
+                OAuthFlowCommand::PrepareRedirect { .. } | OAuthFlowCommand::Visit(_) => {
                     return Ok(NonInteractiveOutcome::NeedsUser(Box::new((flow, command))));
                 }
-                FlowCommand::FetchAssertion { issuer, resource } => {
+                OAuthFlowCommand::FetchAssertion { issuer, resource } => {
                     let unconfigured = || Error::NoAssertion(String::from("no assertion source is configured"));
                     let source = self.0.assertions.as_ref().ok_or_else(unconfigured)?;
                     let assertion = tokio::time::timeout(REQUEST_TIMEOUT, source.assertion(&issuer, &resource)).await;
                     let late = |_| Error::NoAssertion(String::from("the assertion source timed out"));
-                    FlowCommandResult::Assertion(assertion.map_err(late)??)
+                    OAuthFlowCommandResult::Assertion(assertion.map_err(late)??)
                 }
-                FlowCommand::Authorized(authorization) => {
+                OAuthFlowCommand::Authorized(authorization) => {
                     self.store_authorization(*authorization, lock).await?;
                     return Ok(NonInteractiveOutcome::Done);
                 }
-                FlowCommand::Failed(error) => return Err(error),
+                OAuthFlowCommand::Failed(error) => return Err(error),
             };
             command = flow.handle(event, SystemTime::now());
         }
@@ -89,19 +89,19 @@ impl Authorizer {
     /// Executes a command that needs the user.
     pub(super) async fn ask_user(
         &self,
-        command: FlowCommand,
+        command: OAuthFlowCommand,
         visit: &mut Option<Box<dyn UserLogin>>,
-    ) -> Result<FlowCommandResult, Error> {
+    ) -> Result<OAuthFlowCommandResult, Error> {
         match command {
-            FlowCommand::PrepareRedirect { preferred } => {
+            OAuthFlowCommand::PrepareRedirect { preferred } => {
                 let unconfigured = || Error::UserUnavailable(String::from("no user agent is configured"));
                 let user = self.0.user.as_ref().ok_or_else(unconfigured)?;
                 let ready = visit.insert(user.prepare(preferred.as_deref()).await?);
-                Ok(FlowCommandResult::RedirectReady(ready.redirect_uri().to_owned()))
+                Ok(OAuthFlowCommandResult::RedirectReady(ready.redirect_uri().to_owned()))
             }
-            FlowCommand::Visit(url) => {
+            OAuthFlowCommand::Visit(url) => {
                 let visit = visit.take().ok_or(Error::Misuse("a visit needs a prepared redirect"))?;
-                Ok(FlowCommandResult::Redirected(visit.visit(url).await?))
+                Ok(OAuthFlowCommandResult::Redirected(visit.visit(url).await?))
             }
             _ => Err(Error::Misuse("the command needs no user")),
         }

@@ -11,17 +11,17 @@ use tokio::time::Instant;
 use super::Authorizer;
 use super::drive::NonInteractiveOutcome;
 use super::persistence::key;
-use super::renewal_permit::{RenewalPermit, run_detached};
+use super::renewal_permit::{TokenRenewalPermit, run_detached};
 use crate::Scopes;
 use crate::client::Error;
-use crate::client::challenge::Challenge;
-use crate::client::flow::{FlowCommand, FlowStartInput};
+use crate::client::challenge::WwwAuthenticateChallenge;
+use crate::client::flow::{OAuthFlowCommand, OAuthFlowInput};
 use crate::client::scope::is_step_up;
 use crate::client::token::Tokens;
 
 /// Why new tokens are needed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum RenewalReason {
+pub(super) enum TokenRenewalReason {
     /// The server rejected the token. A refresh may help, unless it was tried.
     TokenRejected { may_refresh: bool },
     /// The server requires more scopes, which a refresh would not grant.
@@ -29,7 +29,7 @@ pub(super) enum RenewalReason {
 }
 
 /// What to do about a rejected token.
-enum RenewalPlan {
+enum TokenRenewalPlan {
     /// Retry with the current tokens: another caller has replaced them.
     UseCurrent,
     /// Request new tokens. With the scopes if the server requires more.
@@ -38,7 +38,7 @@ enum RenewalPlan {
 
 /// The result of a flow.
 struct FlowResult {
-    permit: RenewalPermit,
+    permit: TokenRenewalPermit,
     user_was_asked: bool,
     result: Result<(), Error>,
 }
@@ -48,22 +48,22 @@ impl Authorizer {
     pub(super) async fn renew(
         &self,
         used: Option<&Arc<Tokens>>,
-        challenge: Option<Challenge>,
-        reason: RenewalReason,
+        challenge: Option<WwwAuthenticateChallenge>,
+        reason: TokenRenewalReason,
     ) -> Result<(), Error> {
         let permit = self.acquire_renewal_permit().await;
         self.load().await?;
         self.check_concurrent_failure(&permit)?;
-        if reason == RenewalReason::MoreScopes {
+        if reason == TokenRenewalReason::MoreScopes {
             // The user may have granted them in another process.
             self.adopt_stored().await?;
         }
         let required = challenge.as_ref().and_then(|challenge| challenge.scope.as_ref());
         let scopes = match self.plan(used, required, reason, &permit)? {
-            RenewalPlan::UseCurrent => return Ok(()),
-            RenewalPlan::RequestTokens { scopes } => scopes,
+            TokenRenewalPlan::UseCurrent => return Ok(()),
+            TokenRenewalPlan::RequestTokens { scopes } => scopes,
         };
-        let may_refresh = reason == RenewalReason::TokenRejected { may_refresh: true };
+        let may_refresh = reason == TokenRenewalReason::TokenRejected { may_refresh: true };
         let FlowResult { permit, user_was_asked, result } = self.run_flow(permit, challenge, may_refresh).await?;
         if let (Some(scopes), Err(error)) = (scopes, &result)
             && (user_was_asked || is_refusal(error))
@@ -79,9 +79,9 @@ impl Authorizer {
         &self,
         used: Option<&Arc<Tokens>>,
         required: Option<&Scopes>,
-        reason: RenewalReason,
-        permit: &RenewalPermit,
-    ) -> Result<RenewalPlan, Error> {
+        reason: TokenRenewalReason,
+        permit: &TokenRenewalPermit,
+    ) -> Result<TokenRenewalPlan, Error> {
         let others = self.others_finished(permit);
         let state = self.state();
         let same = match (state.tokens.as_ref(), used) {
@@ -91,22 +91,22 @@ impl Authorizer {
         };
         let requested = state.tokens.as_ref().and_then(|tokens| tokens.requested.as_ref());
         if (others || !same) && !is_step_up(required, requested) {
-            return Ok(RenewalPlan::UseCurrent);
+            return Ok(TokenRenewalPlan::UseCurrent);
         }
         if same && state.unproven && used.is_some() {
             return Err(Error::TokenRejected);
         }
-        let scopes = required.filter(|_| reason == RenewalReason::MoreScopes).cloned();
+        let scopes = required.filter(|_| reason == TokenRenewalReason::MoreScopes).cloned();
         let scopes = scopes.map(|required| required.union(requested.cloned().unwrap_or_default()));
         let error = scopes.as_ref().and_then(|scopes| state.denied_scopes.error_for(scopes, Instant::now()));
-        error.map_or(Ok(RenewalPlan::RequestTokens { scopes }), Err)
+        error.map_or(Ok(TokenRenewalPlan::RequestTokens { scopes }), Err)
     }
 
     /// Runs a whole flow, with the user if necessary.
     async fn run_flow(
         &self,
-        permit: RenewalPermit,
-        challenge: Option<Challenge>,
+        permit: TokenRenewalPermit,
+        challenge: Option<WwwAuthenticateChallenge>,
         may_refresh: bool,
     ) -> Result<FlowResult, Error> {
         let this = self.clone();
@@ -119,7 +119,7 @@ impl Authorizer {
                 Ok(NonInteractiveOutcome::Done) => break Ok(()),
                 Err(error) => break Err(error),
             };
-            user_was_asked |= matches!(command, FlowCommand::Visit(_));
+            user_was_asked |= matches!(command, OAuthFlowCommand::Visit(_));
             // Not detached: dropping the caller cancels the login and closes the listener.
             let event = match self.ask_user(command, &mut visit).await {
                 Ok(event) => event,
@@ -139,7 +139,7 @@ impl Authorizer {
     /// Runs the part of a flow that needs no user, under the lock of the tokens if it may refresh them.
     async fn run_without_user(
         &self,
-        challenge: Option<Challenge>,
+        challenge: Option<WwwAuthenticateChallenge>,
         may_refresh: bool,
     ) -> Result<NonInteractiveOutcome, Error> {
         let mut old = self.state().tokens.clone();
@@ -165,7 +165,7 @@ impl Authorizer {
         }
         let issuer = self.state().issuer.clone();
         let tokens = old.map(|tokens| (*tokens).clone());
-        let mut flow = self.flow(FlowStartInput { challenge, tokens, may_refresh, issuer })?;
+        let mut flow = self.flow(OAuthFlowInput { challenge, tokens, may_refresh, issuer })?;
         let first = flow.begin();
         self.drive(flow, first, &mut lock).await
     }

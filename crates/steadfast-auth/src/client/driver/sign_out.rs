@@ -9,7 +9,7 @@ use super::drive::MAX_BYTES;
 use super::persistence::key;
 use crate::HttpPayload;
 use crate::client::Error;
-use crate::client::flow::FlowStartInput;
+use crate::client::flow::OAuthFlowInput;
 use crate::client::store::TokenStoreKey;
 use crate::client::token::Tokens;
 
@@ -81,7 +81,7 @@ impl Authorizer {
 
     async fn revocation(&self, tokens: Tokens) -> Result<Vec<Request<HttpPayload>>, Error> {
         let registration = self.load_value(&TokenStoreKey::Client { issuer: tokens.issuer.clone() }).await?;
-        let flow = self.flow(FlowStartInput { tokens: Some(tokens), ..FlowStartInput::default() })?;
+        let flow = self.flow(OAuthFlowInput { tokens: Some(tokens), ..OAuthFlowInput::default() })?;
         Ok(flow.revocation(registration.as_ref(), SystemTime::now()))
     }
 

@@ -5,32 +5,32 @@ use std::fmt;
 use http::{Request, Response};
 use url::Url;
 
-use crate::client::challenge::Challenge;
+use crate::client::challenge::WwwAuthenticateChallenge;
 use crate::client::registration::ClientRegistration;
 use crate::client::token::Tokens;
 use crate::client::url_policy::redact_url;
 use crate::client::{Error, Secret};
 use crate::{HttpError, HttpPayload};
 
-/// What to do next; the result is passed to [`Flow::handle`](super::Flow::handle) as an [`FlowCommandResult`].
+/// What to do next; the result is passed to [`OAuthFlow::handle`](super::OAuthFlow::handle) as an [`OAuthFlowCommandResult`].
 #[non_exhaustive]
-pub enum FlowCommand {
-    /// Send this request without following redirects. Result: [`FlowCommandResult::Response`] or [`FlowCommandResult::Unreachable`].
+pub enum OAuthFlowCommand {
+    /// Send this request without following redirects. Result: [`OAuthFlowCommandResult::Response`] or [`OAuthFlowCommandResult::Unreachable`].
     Send(Request<HttpPayload>),
-    /// Load the registration at this authorization server from the store. Result: [`FlowCommandResult::RegistrationLoaded`].
+    /// Load the registration at this authorization server from the store. Result: [`OAuthFlowCommandResult::RegistrationLoaded`].
     LoadRegistration {
         /// The authorization server.
         issuer: String,
     },
     /// Prepare for the redirect of the user, if possible at the URI that is registered already. Result:
-    /// [`FlowCommandResult::RedirectReady`].
+    /// [`OAuthFlowCommandResult::RedirectReady`].
     PrepareRedirect {
         /// The registered redirect URI.
         preferred: Option<String>,
     },
-    /// Show this URL to the user. Result: [`FlowCommandResult::Redirected`].
+    /// Show this URL to the user. Result: [`OAuthFlowCommandResult::Redirected`].
     Visit(Url),
-    /// Get the assertion for the user or the workload. Result: [`FlowCommandResult::Assertion`].
+    /// Get the assertion for the user or the workload. Result: [`OAuthFlowCommandResult::Assertion`].
     FetchAssertion {
         /// The authorization server that it is sent to.
         issuer: String,
@@ -66,7 +66,7 @@ pub struct CredentialInvalidation {
 
 /// The result of a command.
 #[non_exhaustive]
-pub enum FlowCommandResult {
+pub enum OAuthFlowCommandResult {
     /// A response, whatever its status.
     Response(Response<HttpPayload>),
     /// The request got no response.
@@ -83,9 +83,9 @@ pub enum FlowCommandResult {
 
 /// What is known when a flow starts.
 #[derive(Clone, Debug, Default)]
-pub struct FlowStartInput {
+pub struct OAuthFlowInput {
     /// The challenge of the server.
-    pub challenge: Option<Challenge>,
+    pub challenge: Option<WwwAuthenticateChallenge>,
     /// The current tokens.
     pub tokens: Option<Tokens>,
     /// Whether to try a refresh first. It does not help when the server requires more scopes.
@@ -94,7 +94,7 @@ pub struct FlowStartInput {
     pub issuer: Option<String>,
 }
 
-impl fmt::Debug for FlowCommand {
+impl fmt::Debug for OAuthFlowCommand {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Send(request) => {
@@ -113,7 +113,7 @@ impl fmt::Debug for FlowCommand {
 }
 
 /// Without the contents, which may be secret.
-impl fmt::Debug for FlowCommandResult {
+impl fmt::Debug for OAuthFlowCommandResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Response(_) => "Response",

@@ -5,10 +5,10 @@ use std::time::SystemTime;
 use http::Response;
 use url::Url;
 
-use super::{AuthorizationResult, Discovery, Flow, FlowCommand, State, Step};
+use super::{AuthorizationResult, OAuthDiscovery, OAuthFlow, OAuthFlowCommand, OAuthFlowState, OAuthFlowStep};
 use crate::client::authorize::AuthorizationCode;
 use crate::client::credentials::{ClientAuthMethod, ClientCredential, OAuthClient};
-use crate::client::dpop::{ProofKey, seconds};
+use crate::client::dpop::{DpopProofKey, seconds};
 use crate::client::profile::{Grant, IdentityProvider};
 use crate::client::registration::ClientRegistration;
 use crate::client::token::{GrantedTokens, TokenRequest, TokenResponse, Tokens};
@@ -35,13 +35,13 @@ enum TokenRequestPurpose {
     /// To get new tokens.
     Tokens,
     /// To refresh these tokens. `otherwise` is how to continue if that is refused.
-    Refresh { old: Box<Tokens>, otherwise: Option<(Box<Discovery>, Option<ClientRegistration>)> },
+    Refresh { old: Box<Tokens>, otherwise: Option<(Box<OAuthDiscovery>, Option<ClientRegistration>)> },
     /// To get an assertion for the authorization server from the identity provider.
-    Assertion { discovery: Box<Discovery>, client: OAuthClient },
+    Assertion { discovery: Box<OAuthDiscovery>, client: OAuthClient },
 }
 
 impl PendingTokenRequest {
-    fn new(discovery: &Discovery, client: OAuthClient, parameters: Vec<(&'static str, Secret)>) -> Self {
+    fn new(discovery: &OAuthDiscovery, client: OAuthClient, parameters: Vec<(&'static str, Secret)>) -> Self {
         Self {
             call: TokenRequest {
                 endpoint: discovery.server.token_endpoint.clone(),
@@ -63,7 +63,7 @@ impl PendingTokenRequest {
 
     /// The authorization code grant.
     pub(super) fn code(
-        discovery: &Discovery,
+        discovery: &OAuthDiscovery,
         client: OAuthClient,
         code: AuthorizationCode,
         redirect_uri: &str,
@@ -79,18 +79,23 @@ impl PendingTokenRequest {
     }
 
     /// The client credentials grant.
-    pub(super) fn client_credentials(discovery: &Discovery, client: OAuthClient) -> Self {
+    pub(super) fn client_credentials(discovery: &OAuthDiscovery, client: OAuthClient) -> Self {
         Self::new(discovery, client, with_scope(discovery, vec![("grant_type", Secret::new("client_credentials"))]))
     }
 
     /// The JWT bearer grant.
-    fn jwt_bearer(discovery: &Discovery, client: OAuthClient, assertion: Secret) -> Self {
+    fn jwt_bearer(discovery: &OAuthDiscovery, client: OAuthClient, assertion: Secret) -> Self {
         let parameters = vec![("grant_type", Secret::new(JWT_BEARER)), ("assertion", assertion)];
         Self::new(discovery, client, with_scope(discovery, parameters))
     }
 
     /// The token exchange at the identity provider: the user's identity for an assertion.
-    fn identity(discovery: Box<Discovery>, client: OAuthClient, provider: &IdentityProvider, subject: &Secret) -> Self {
+    fn identity(
+        discovery: Box<OAuthDiscovery>,
+        client: OAuthClient,
+        provider: &IdentityProvider,
+        subject: &Secret,
+    ) -> Self {
         let parameters = vec![
             ("grant_type", Secret::new(TOKEN_EXCHANGE)),
             ("requested_token_type", Secret::new(ID_JAG)),
@@ -120,7 +125,7 @@ impl PendingTokenRequest {
             ("refresh_token", token),
             ("resource", Secret::new(tokens.resource.as_str())),
         ];
-        let key = tokens.key.as_ref().map(ProofKey::import).transpose()?;
+        let key = tokens.key.as_ref().map(DpopProofKey::import).transpose()?;
         let must_be_bound = key.is_some();
         Ok(Self {
             call: TokenRequest {
@@ -144,7 +149,7 @@ impl PendingTokenRequest {
     /// How to continue if the refresh is refused.
     pub(super) fn or_else_request(
         mut self,
-        discovery: Box<Discovery>,
+        discovery: Box<OAuthDiscovery>,
         registration: Option<ClientRegistration>,
     ) -> Self {
         if let TokenRequestPurpose::Refresh { otherwise, .. } = &mut self.purpose {
@@ -195,7 +200,7 @@ impl PendingTokenRequest {
 }
 
 /// Adds the resource and the scopes.
-fn with_scope(discovery: &Discovery, mut parameters: Vec<(&'static str, Secret)>) -> Vec<(&'static str, Secret)> {
+fn with_scope(discovery: &OAuthDiscovery, mut parameters: Vec<(&'static str, Secret)>) -> Vec<(&'static str, Secret)> {
     parameters.push(("resource", Secret::new(discovery.resource.resource.as_str())));
     if let Some(scopes) = &discovery.scopes {
         parameters.push(("scope", Secret::new(scopes.to_string())));
@@ -203,8 +208,8 @@ fn with_scope(discovery: &Discovery, mut parameters: Vec<(&'static str, Secret)>
     parameters
 }
 
-impl Flow {
-    pub(super) fn refresh_only(&mut self, registration: Option<&ClientRegistration>, now: SystemTime) -> Step {
+impl OAuthFlow {
+    pub(super) fn refresh_only(&mut self, registration: Option<&ClientRegistration>, now: SystemTime) -> OAuthFlowStep {
         let tokens = self.input.tokens.clone().ok_or(Error::Misuse("the flow has no tokens to refresh"))?;
         let client = self.client_of(&tokens, registration);
         let client = client.ok_or_else(|| Error::NoClient { issuer: redact_url(&tokens.issuer) })?;
@@ -227,10 +232,10 @@ impl Flow {
     }
 
     /// Sends a token request.
-    pub(super) fn exchange(&mut self, mut exchange: PendingTokenRequest, now: SystemTime) -> Step {
+    pub(super) fn exchange(&mut self, mut exchange: PendingTokenRequest, now: SystemTime) -> OAuthFlowStep {
         let request = exchange.call.request(now, &*self.random)?;
-        self.state = State::Exchanging(Box::new(exchange));
-        Ok(FlowCommand::Send(request))
+        self.state = OAuthFlowState::Exchanging(Box::new(exchange));
+        Ok(OAuthFlowCommand::Send(request))
     }
 
     pub(super) fn handle_token_response(
@@ -238,7 +243,7 @@ impl Flow {
         mut exchange: PendingTokenRequest,
         response: &Response<HttpPayload>,
         now: SystemTime,
-    ) -> Step {
+    ) -> OAuthFlowStep {
         match exchange.call.read(response)? {
             TokenResponse::RetryWithNonce => self.exchange(exchange, now),
             TokenResponse::Granted(granted) => match exchange.purpose {
@@ -249,7 +254,7 @@ impl Flow {
                     }
                     self.exchange(PendingTokenRequest::jwt_bearer(&discovery, client, granted.access_token), now)
                 }
-                _ => exchange.finish(granted, now).map(|outcome| FlowCommand::Authorized(Box::new(outcome))),
+                _ => exchange.finish(granted, now).map(|outcome| OAuthFlowCommand::Authorized(Box::new(outcome))),
             },
             TokenResponse::Refused(refusal) => {
                 let is_unknown = refusal.code == "invalid_client";
@@ -269,11 +274,11 @@ impl Flow {
 
     pub(super) fn handle_assertion(
         &mut self,
-        discovery: Box<Discovery>,
+        discovery: Box<OAuthDiscovery>,
         client: OAuthClient,
         assertion: &Secret,
         now: SystemTime,
-    ) -> Step {
+    ) -> OAuthFlowStep {
         let exchange = match &self.profile.grant {
             Grant::EnterpriseManaged(provider) => PendingTokenRequest::identity(discovery, client, provider, assertion),
             _ => PendingTokenRequest::jwt_bearer(&discovery, client, assertion.clone()),

@@ -1,7 +1,7 @@
 //! The steps to a token as a state machine, without sockets, clock or browser.
 //!
-//! [`Flow::begin`] and each [`Flow::handle`] return a [`FlowCommand`]: what to do next. The result is passed to [`Flow::handle`] as an
-//! [`FlowCommandResult`]. The last command is [`FlowCommand::Authorized`] or [`FlowCommand::Failed`].
+//! [`OAuthFlow::begin`] and each [`OAuthFlow::handle`] return an [`OAuthFlowCommand`]: what to do next. The result is passed to [`OAuthFlow::handle`] as an
+//! [`OAuthFlowCommandResult`]. The last command is [`OAuthFlowCommand::Authorized`] or [`OAuthFlowCommand::Failed`].
 //!
 //! ```text
 //!  begin
@@ -44,100 +44,111 @@ use super::discovery::{
     AuthorizationServerMetadata, ProtectedResourceMetadata, own_authorization_server, resource_metadata_urls,
     server_metadata_urls,
 };
-use super::dpop::{DpopPolicy, ProofKey};
+use super::dpop::{DpopPolicy, DpopProofKey};
 use super::profile::{Grant, OAuthClientSettings};
 use super::random::RandomSource;
 use super::registration::{self, ClientRegistration, RegistrationParameters, known_client};
 use super::scope::ScopeSources;
 use super::url_policy::{UrlPolicy, redact_url};
 use crate::{HttpPayload, Scopes};
-pub use command::{AuthorizationResult, CredentialInvalidation, FlowCommand, FlowCommandResult, FlowStartInput};
+pub use command::{
+    AuthorizationResult, CredentialInvalidation, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowInput,
+};
 use exchange::PendingTokenRequest;
 use search::{MetadataSearch, document};
 
 /// The state machine that obtains a token. See the [module docs](super) of the client for the driver around it.
-pub struct Flow {
+pub struct OAuthFlow {
     profile: Arc<OAuthClientSettings>,
     random: Arc<dyn RandomSource>,
     server: Url,
     server_text: String,
     url_policy: UrlPolicy,
-    input: FlowStartInput,
-    state: State,
+    input: OAuthFlowInput,
+    state: OAuthFlowState,
     invalidation: CredentialInvalidation,
 }
 
 /// The result of discovery, and what follows from it for the request.
-struct Discovery {
+struct OAuthDiscovery {
     resource: ProtectedResourceMetadata,
     server: AuthorizationServerMetadata,
     scopes: Option<Scopes>,
-    key: Option<ProofKey>,
+    key: Option<DpopProofKey>,
     must_be_bound: bool,
 }
 
-enum State {
+enum OAuthFlowState {
     New,
     Resource { search: MetadataSearch, named: bool },
     Server { search: MetadataSearch, resource: ProtectedResourceMetadata, issuer: String, own: bool },
-    LoadingRegistration(Box<Discovery>),
-    Redirecting { discovery: Box<Discovery>, registration: Option<ClientRegistration> },
-    Registering { discovery: Box<Discovery>, redirect_uri: String },
-    Visiting(Box<Visit>),
-    FetchingAssertion { discovery: Box<Discovery>, client: OAuthClient },
+    LoadingRegistration(Box<OAuthDiscovery>),
+    Redirecting { discovery: Box<OAuthDiscovery>, registration: Option<ClientRegistration> },
+    Registering { discovery: Box<OAuthDiscovery>, redirect_uri: String },
+    Visiting(Box<UserLoginVisit>),
+    FetchingAssertion { discovery: Box<OAuthDiscovery>, client: OAuthClient },
     Exchanging(Box<PendingTokenRequest>),
     Done,
 }
 
-struct Visit {
-    discovery: Box<Discovery>,
+struct UserLoginVisit {
+    discovery: Box<OAuthDiscovery>,
     pending: PendingAuthorization,
     client: OAuthClient,
     redirect_uri: String,
     registration: Option<ClientRegistration>,
 }
 
-type Step = Result<FlowCommand, Error>;
+type OAuthFlowStep = Result<OAuthFlowCommand, Error>;
 
-impl Flow {
+impl OAuthFlow {
     /// A flow for the server at this URL.
     pub fn new(
         profile: Arc<OAuthClientSettings>,
         server: &str,
-        input: FlowStartInput,
+        input: OAuthFlowInput,
         random: Arc<dyn RandomSource>,
     ) -> Result<Self, Error> {
         let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(redact_url(server)))?;
         let url_policy = UrlPolicy::for_server(&url)?;
         let server_text = server.to_owned();
         let invalidation = CredentialInvalidation::default();
-        Ok(Self { profile, random, server: url, server_text, url_policy, input, state: State::New, invalidation })
+        Ok(Self {
+            profile,
+            random,
+            server: url,
+            server_text,
+            url_policy,
+            input,
+            state: OAuthFlowState::New,
+            invalidation,
+        })
     }
 
     /// Starts the flow.
-    pub fn begin(&mut self) -> FlowCommand {
-        let step = match std::mem::replace(&mut self.state, State::Done) {
-            State::New => self.find_resource(),
+    pub fn begin(&mut self) -> OAuthFlowCommand {
+        let step = match std::mem::replace(&mut self.state, OAuthFlowState::Done) {
+            OAuthFlowState::New => self.find_resource(),
             _ => Err(Error::Misuse("a flow can be started only once")),
         };
-        step.unwrap_or_else(FlowCommand::Failed)
+        step.unwrap_or_else(OAuthFlowCommand::Failed)
     }
 
     /// Starts a flow that only refreshes the tokens of its input: no discovery, no user.
     ///
     /// `registration` is the stored registration at the issuer of the tokens.
-    pub fn begin_refresh(&mut self, registration: Option<&ClientRegistration>, now: SystemTime) -> FlowCommand {
-        let step = match std::mem::replace(&mut self.state, State::Done) {
-            State::New => self.refresh_only(registration, now),
+    pub fn begin_refresh(&mut self, registration: Option<&ClientRegistration>, now: SystemTime) -> OAuthFlowCommand {
+        let step = match std::mem::replace(&mut self.state, OAuthFlowState::Done) {
+            OAuthFlowState::New => self.refresh_only(registration, now),
             _ => Err(Error::Misuse("a flow can be started only once")),
         };
-        step.unwrap_or_else(FlowCommand::Failed)
+        step.unwrap_or_else(OAuthFlowCommand::Failed)
     }
 
     /// Takes the result of the last command and returns the next one.
-    pub fn handle(&mut self, event: FlowCommandResult, now: SystemTime) -> FlowCommand {
-        let state = std::mem::replace(&mut self.state, State::Done);
-        self.advance(state, event, now).unwrap_or_else(FlowCommand::Failed)
+    pub fn handle(&mut self, event: OAuthFlowCommandResult, now: SystemTime) -> OAuthFlowCommand {
+        let state = std::mem::replace(&mut self.state, OAuthFlowState::Done);
+        self.advance(state, event, now).unwrap_or_else(OAuthFlowCommand::Failed)
     }
 
     /// What the last event showed to be invalid. It must be removed from the store, however the flow ends.
@@ -148,53 +159,58 @@ impl Flow {
     /// Tells the flow that the user did not return. An authorization server that does not know a client does not redirect the
     /// user, so a stored registration is invalidated then.
     pub fn visit_failed(&mut self) {
-        if let State::Visiting(visit) = &self.state
+        if let OAuthFlowState::Visiting(visit) = &self.state
             && visit.registration.is_some()
         {
             self.invalidation.client = Some((visit.discovery.server.issuer.clone(), visit.client.id.clone()));
         }
     }
 
-    fn advance(&mut self, state: State, event: FlowCommandResult, now: SystemTime) -> Step {
+    fn advance(&mut self, state: OAuthFlowState, event: OAuthFlowCommandResult, now: SystemTime) -> OAuthFlowStep {
         match (state, event) {
-            (State::Resource { search, named }, FlowCommandResult::Response(response)) => {
+            (OAuthFlowState::Resource { search, named }, OAuthFlowCommandResult::Response(response)) => {
                 self.handle_resource_metadata(search, named, &response)
             }
-            (State::Server { search, resource, issuer, own }, FlowCommandResult::Response(response)) => {
+            (OAuthFlowState::Server { search, resource, issuer, own }, OAuthFlowCommandResult::Response(response)) => {
                 self.handle_server_metadata(search, resource, issuer, own, &response)
             }
-            (State::LoadingRegistration(discovery), FlowCommandResult::RegistrationLoaded(registration)) => {
-                self.registration_loaded(discovery, registration, now)
-            }
-            (State::Redirecting { discovery, registration }, FlowCommandResult::RedirectReady(uri)) => {
+            (
+                OAuthFlowState::LoadingRegistration(discovery),
+                OAuthFlowCommandResult::RegistrationLoaded(registration),
+            ) => self.registration_loaded(discovery, registration, now),
+            (OAuthFlowState::Redirecting { discovery, registration }, OAuthFlowCommandResult::RedirectReady(uri)) => {
                 self.redirect_ready(discovery, registration, uri, now)
             }
-            (State::Registering { discovery, redirect_uri }, FlowCommandResult::Response(response)) => {
+            (OAuthFlowState::Registering { discovery, redirect_uri }, OAuthFlowCommandResult::Response(response)) => {
                 let parameters =
                     RegistrationParameters { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
                 let registration = registration::read(&response, &discovery.server, &parameters)?;
                 let client = registration.client();
                 self.visit(discovery, client, redirect_uri, Some(registration))
             }
-            (State::Visiting(visit), FlowCommandResult::Redirected(query)) => self.redirected(*visit, &query, now),
-            (State::FetchingAssertion { discovery, client }, FlowCommandResult::Assertion(assertion)) => {
+            (OAuthFlowState::Visiting(visit), OAuthFlowCommandResult::Redirected(query)) => {
+                self.redirected(*visit, &query, now)
+            }
+            (OAuthFlowState::FetchingAssertion { discovery, client }, OAuthFlowCommandResult::Assertion(assertion)) => {
                 self.handle_assertion(discovery, client, &assertion, now)
             }
-            (State::Exchanging(exchange), FlowCommandResult::Response(response)) => {
+            (OAuthFlowState::Exchanging(exchange), OAuthFlowCommandResult::Response(response)) => {
                 self.handle_token_response(*exchange, &response, now)
             }
-            (state, FlowCommandResult::Unreachable(cause)) => Err(Error::Unreachable { what: state.what(), cause }),
+            (state, OAuthFlowCommandResult::Unreachable(cause)) => {
+                Err(Error::Unreachable { what: state.what(), cause })
+            }
             _ => Err(Error::Misuse("the flow got an event that it did not expect")),
         }
     }
 
-    fn find_resource(&mut self) -> Step {
+    fn find_resource(&mut self) -> OAuthFlowStep {
         let named = self.input.challenge.as_ref().and_then(|challenge| challenge.resource_metadata.as_deref());
         let urls = resource_metadata_urls(&self.server, named, self.url_policy)?;
         let named = named.is_some();
         let (search, command) =
             MetadataSearch::begin("protected resource metadata", urls).ok_or(Error::NoResourceMetadata)??;
-        self.state = State::Resource { search, named };
+        self.state = OAuthFlowState::Resource { search, named };
         Ok(command)
     }
 
@@ -203,7 +219,7 @@ impl Flow {
         mut search: MetadataSearch,
         named: bool,
         response: &Response<HttpPayload>,
-    ) -> Step {
+    ) -> OAuthFlowStep {
         if let Some(document) = document(response)
             && let Some(resource) = ProtectedResourceMetadata::read(document, &self.server)?
         {
@@ -214,7 +230,7 @@ impl Flow {
             return self.find_server(resource, issuer, urls, false);
         }
         if let Some(command) = search.next_request(response)? {
-            self.state = State::Resource { search, named };
+            self.state = OAuthFlowState::Resource { search, named };
             return Ok(command);
         }
         if named || !self.profile.legacy_discovery {
@@ -231,10 +247,10 @@ impl Flow {
         issuer: String,
         urls: VecDeque<Url>,
         own: bool,
-    ) -> Step {
+    ) -> OAuthFlowStep {
         let begun = MetadataSearch::begin("authorization server metadata", urls);
         let (search, command) = begun.ok_or_else(|| Error::NoServerMetadata { issuer: redact_url(&issuer) })??;
-        self.state = State::Server { search, resource, issuer, own };
+        self.state = OAuthFlowState::Server { search, resource, issuer, own };
         Ok(command)
     }
 
@@ -245,14 +261,14 @@ impl Flow {
         issuer: String,
         own: bool,
         response: &Response<HttpPayload>,
-    ) -> Step {
+    ) -> OAuthFlowStep {
         if let Some(document) = document(response)
             && let Some(server) = AuthorizationServerMetadata::read(document, &issuer, self.url_policy)?
         {
             return self.finish_discovery(resource, server);
         }
         if let Some(command) = search.next_request(response)? {
-            self.state = State::Server { search, resource, issuer, own };
+            self.state = OAuthFlowState::Server { search, resource, issuer, own };
             return Ok(command);
         }
         if own {
@@ -262,7 +278,11 @@ impl Flow {
         Err(Error::NoServerMetadata { issuer: redact_url(&issuer) })
     }
 
-    fn finish_discovery(&mut self, resource: ProtectedResourceMetadata, server: AuthorizationServerMetadata) -> Step {
+    fn finish_discovery(
+        &mut self,
+        resource: ProtectedResourceMetadata,
+        server: AuthorizationServerMetadata,
+    ) -> OAuthFlowStep {
         let before = self.input.tokens.as_ref().filter(|tokens| tokens.issuer == server.issuer);
         let challenge = self.input.challenge.as_ref();
         let by_user = matches!(self.profile.grant, Grant::AuthorizationCode);
@@ -284,21 +304,27 @@ impl Flow {
         let must_be_bound = bound && (required || self.profile.dpop == DpopPolicy::Always);
         let key = match before.and_then(|tokens| tokens.key.as_ref()) {
             _ if !bound => None,
-            Some(key) => Some(ProofKey::import(key)?),
-            None => Some(ProofKey::draw(&*self.random)?),
+            Some(key) => Some(DpopProofKey::import(key)?),
+            None => Some(DpopProofKey::draw(&*self.random)?),
         };
         let issuer = server.issuer.clone();
         let scopes = known.choose();
-        self.state = State::LoadingRegistration(Box::new(Discovery { resource, server, scopes, key, must_be_bound }));
-        Ok(FlowCommand::LoadRegistration { issuer })
+        self.state = OAuthFlowState::LoadingRegistration(Box::new(OAuthDiscovery {
+            resource,
+            server,
+            scopes,
+            key,
+            must_be_bound,
+        }));
+        Ok(OAuthFlowCommand::LoadRegistration { issuer })
     }
 
     fn registration_loaded(
         &mut self,
-        discovery: Box<Discovery>,
+        discovery: Box<OAuthDiscovery>,
         registration: Option<ClientRegistration>,
         now: SystemTime,
-    ) -> Step {
+    ) -> OAuthFlowStep {
         let tokens = self.input.tokens.clone().filter(|tokens| {
             let same = tokens.issuer == discovery.server.issuer && tokens.resource == discovery.resource.resource;
             same && self.input.may_refresh && tokens.is_refreshable()
@@ -315,10 +341,10 @@ impl Flow {
     /// Requests new tokens, since there is nothing to refresh.
     fn request_tokens(
         &mut self,
-        discovery: Box<Discovery>,
+        discovery: Box<OAuthDiscovery>,
         registration: Option<ClientRegistration>,
         now: SystemTime,
-    ) -> Step {
+    ) -> OAuthFlowStep {
         let known = known_client(&self.profile, &discovery.server, self.input.issuer.as_deref())?;
         if matches!(self.profile.grant, Grant::AuthorizationCode) {
             // Before the user is asked.
@@ -326,28 +352,28 @@ impl Flow {
                 return Err(Error::NoPkce);
             }
             let preferred = registration.as_ref().filter(|_| known.is_none()).map(|known| known.redirect_uri.clone());
-            self.state = State::Redirecting { discovery, registration };
-            return Ok(FlowCommand::PrepareRedirect { preferred });
+            self.state = OAuthFlowState::Redirecting { discovery, registration };
+            return Ok(OAuthFlowCommand::PrepareRedirect { preferred });
         }
         let client = known.ok_or_else(|| Error::NoClient { issuer: redact_url(&discovery.server.issuer) })?;
         if matches!(self.profile.grant, Grant::ClientCredentials) {
             return self.exchange(PendingTokenRequest::client_credentials(&discovery, client), now);
         }
-        let command = FlowCommand::FetchAssertion {
+        let command = OAuthFlowCommand::FetchAssertion {
             issuer: discovery.server.issuer.clone(),
             resource: discovery.resource.resource.clone(),
         };
-        self.state = State::FetchingAssertion { discovery, client };
+        self.state = OAuthFlowState::FetchingAssertion { discovery, client };
         Ok(command)
     }
 
     fn redirect_ready(
         &mut self,
-        discovery: Box<Discovery>,
+        discovery: Box<OAuthDiscovery>,
         registration: Option<ClientRegistration>,
         redirect_uri: String,
         now: SystemTime,
-    ) -> Step {
+    ) -> OAuthFlowStep {
         if let Some(client) = known_client(&self.profile, &discovery.server, self.input.issuer.as_deref())? {
             return self.visit(discovery, client, redirect_uri, None);
         }
@@ -357,30 +383,36 @@ impl Flow {
             return self.visit(discovery, client, redirect_uri, Some(registration));
         }
         let request = registration::request(&self.profile, &discovery.server, &parameters, discovery.must_be_bound)?;
-        self.state = State::Registering { discovery, redirect_uri };
-        Ok(FlowCommand::Send(request))
+        self.state = OAuthFlowState::Registering { discovery, redirect_uri };
+        Ok(OAuthFlowCommand::Send(request))
     }
 
     fn visit(
         &mut self,
-        discovery: Box<Discovery>,
+        discovery: Box<OAuthDiscovery>,
         client: OAuthClient,
         redirect_uri: String,
         registration: Option<ClientRegistration>,
-    ) -> Step {
+    ) -> OAuthFlowStep {
         let request = AuthorizationRequest {
             client_id: &client.id,
             redirect_uri: &redirect_uri,
             resource: &discovery.resource.resource,
             scopes: discovery.scopes.as_ref(),
-            key: discovery.key.as_ref().map(ProofKey::thumbprint),
+            key: discovery.key.as_ref().map(DpopProofKey::thumbprint),
         };
         let (url, pending) = PendingAuthorization::new(&request, &discovery.server, &*self.random)?;
-        self.state = State::Visiting(Box::new(Visit { discovery, pending, client, redirect_uri, registration }));
-        Ok(FlowCommand::Visit(url))
+        self.state = OAuthFlowState::Visiting(Box::new(UserLoginVisit {
+            discovery,
+            pending,
+            client,
+            redirect_uri,
+            registration,
+        }));
+        Ok(OAuthFlowCommand::Visit(url))
     }
 
-    fn redirected(&mut self, visit: Visit, query: &str, now: SystemTime) -> Step {
+    fn redirected(&mut self, visit: UserLoginVisit, query: &str, now: SystemTime) -> OAuthFlowStep {
         let is_unknown = |code: &str| matches!(code, "invalid_client" | "unauthorized_client");
         let code = visit.pending.validate(query).inspect_err(|error| {
             if matches!(error, Error::Denied(refusal) if is_unknown(&refusal.code)) {
@@ -392,7 +424,7 @@ impl Flow {
     }
 }
 
-impl State {
+impl OAuthFlowState {
     /// What is being requested, for error messages.
     fn what(&self) -> &'static str {
         match self {
@@ -403,8 +435,8 @@ impl State {
     }
 }
 
-impl fmt::Debug for Flow {
+impl fmt::Debug for OAuthFlow {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Flow({:?}, {})", redact_url(&self.server_text), self.state.what())
+        write!(formatter, "OAuthFlow({:?}, {})", redact_url(&self.server_text), self.state.what())
     }
 }

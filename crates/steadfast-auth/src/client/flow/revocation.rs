@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use http::Request;
 use url::Url;
 
-use super::Flow;
+use super::OAuthFlow;
 use crate::HttpPayload;
 use crate::client::Error;
 use crate::client::Secret;
@@ -13,7 +13,7 @@ use crate::client::credentials::{ClientAuthMethod, ClientCredential, OAuthClient
 use crate::client::registration::ClientRegistration;
 use crate::client::token::{TokenRequest, Tokens};
 
-impl Flow {
+impl OAuthFlow {
     /// The requests that revoke the tokens of the input, to be sent in order. Empty if the authorization server does not support
     /// revocation, or if the client cannot authenticate.
     ///

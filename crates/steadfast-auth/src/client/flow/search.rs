@@ -6,7 +6,7 @@ use http::header::{ACCEPT, LOCATION};
 use http::{Request, Response, StatusCode};
 use url::Url;
 
-use super::FlowCommand;
+use super::OAuthFlowCommand;
 use crate::HttpPayload;
 use crate::client::Error;
 use crate::client::url_policy::redact_url;
@@ -24,14 +24,17 @@ pub(super) struct MetadataSearch {
 
 impl MetadataSearch {
     /// Requests the first URL.
-    pub(super) fn begin(what: &'static str, mut urls: VecDeque<Url>) -> Option<Result<(Self, FlowCommand), Error>> {
+    pub(super) fn begin(
+        what: &'static str,
+        mut urls: VecDeque<Url>,
+    ) -> Option<Result<(Self, OAuthFlowCommand), Error>> {
         let current = urls.pop_front()?;
         let command = fetch(&current);
         Some(command.map(|command| (Self { what, current, next: urls, redirects: 0 }, command)))
     }
 
     /// After a response that was not the document: requests the target of its redirect, or the next URL.
-    pub(super) fn next_request(&mut self, response: &Response<HttpPayload>) -> Result<Option<FlowCommand>, Error> {
+    pub(super) fn next_request(&mut self, response: &Response<HttpPayload>) -> Result<Option<OAuthFlowCommand>, Error> {
         let status = response.status();
         if status.is_server_error() {
             return Err(Error::Unavailable { what: self.what, status: status.as_u16() });
@@ -52,9 +55,9 @@ impl MetadataSearch {
     }
 }
 
-fn fetch(url: &Url) -> Result<FlowCommand, Error> {
+fn fetch(url: &Url) -> Result<OAuthFlowCommand, Error> {
     let request = Request::get(url.as_str()).header(ACCEPT, "application/json").body(HttpPayload::default());
-    request.map(FlowCommand::Send).map_err(|_| Error::UnsafeUrl(redact_url(url.as_str())))
+    request.map(OAuthFlowCommand::Send).map_err(|_| Error::UnsafeUrl(redact_url(url.as_str())))
 }
 
 /// The body of a response with status 200.

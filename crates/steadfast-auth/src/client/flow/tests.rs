@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::client::Secret;
-use crate::client::challenge::Challenge;
+use crate::client::challenge::WwwAuthenticateChallenge;
 use crate::client::credentials::{ClientCredential, ClientKey};
 use crate::client::profile::{IdentityProvider, PreRegisteredClient};
 use crate::client::random::CountingRandomness;
@@ -20,7 +20,7 @@ const CALLBACK: &str = "http://127.0.0.1:7/callback";
 /// A flow and its servers: a response for each path, on any host.
 struct World {
     profile: OAuthClientSettings,
-    input: FlowStartInput,
+    input: OAuthFlowInput,
     answers: Vec<(&'static str, u16, Value)>,
     registration: Option<ClientRegistration>,
     /// The parameters of the redirect besides code and state.
@@ -33,7 +33,7 @@ struct World {
 fn world() -> World {
     World {
         profile: OAuthClientSettings::new("Test"),
-        input: FlowStartInput::default(),
+        input: OAuthFlowInput::default(),
         answers: vec![
             ("mcp.example.com/.well-known/oauth-protected-resource/mcp", 200, resource(SERVER)),
             ("auth.example.com/.well-known/oauth-authorization-server", 200, metadata(json!({}))),
@@ -84,9 +84,9 @@ impl World {
         self.set("auth.example.com/.well-known/oauth-authorization-server", 200, metadata(more))
     }
 
-    fn flow(&self) -> Flow {
+    fn flow(&self) -> OAuthFlow {
         let random = Arc::new(CountingRandomness::default());
-        Flow::new(Arc::new(self.profile.clone()), SERVER, self.input.clone(), random).unwrap()
+        OAuthFlow::new(Arc::new(self.profile.clone()), SERVER, self.input.clone(), random).unwrap()
     }
 
     fn run(&mut self) -> Result<AuthorizationResult, Error> {
@@ -95,22 +95,24 @@ impl World {
         self.drive(flow, first)
     }
 
-    fn drive(&mut self, mut flow: Flow, mut command: FlowCommand) -> Result<AuthorizationResult, Error> {
+    fn drive(&mut self, mut flow: OAuthFlow, mut command: OAuthFlowCommand) -> Result<AuthorizationResult, Error> {
         for _ in 0..20 {
             let event = match command {
-                FlowCommand::Send(request) => FlowCommandResult::Response(self.answer(&request)),
-                FlowCommand::LoadRegistration { .. } => {
-                    FlowCommandResult::RegistrationLoaded(self.registration.clone())
+                OAuthFlowCommand::Send(request) => OAuthFlowCommandResult::Response(self.answer(&request)),
+                OAuthFlowCommand::LoadRegistration { .. } => {
+                    OAuthFlowCommandResult::RegistrationLoaded(self.registration.clone())
                 }
-                FlowCommand::PrepareRedirect { .. } => FlowCommandResult::RedirectReady(CALLBACK.to_owned()),
-                FlowCommand::Visit(url) => {
+                OAuthFlowCommand::PrepareRedirect { .. } => OAuthFlowCommandResult::RedirectReady(CALLBACK.to_owned()),
+                OAuthFlowCommand::Visit(url) => {
                     let state = url.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
                     self.visited.push(url);
-                    FlowCommandResult::Redirected(format!("code=the-code&state={state}{}", self.redirect))
+                    OAuthFlowCommandResult::Redirected(format!("code=the-code&state={state}{}", self.redirect))
                 }
-                FlowCommand::FetchAssertion { .. } => FlowCommandResult::Assertion(Secret::new("the-assertion")),
-                FlowCommand::Authorized(outcome) => return Ok(*outcome),
-                FlowCommand::Failed(error) => return Err(error),
+                OAuthFlowCommand::FetchAssertion { .. } => {
+                    OAuthFlowCommandResult::Assertion(Secret::new("the-assertion"))
+                }
+                OAuthFlowCommand::Authorized(outcome) => return Ok(*outcome),
+                OAuthFlowCommand::Failed(error) => return Err(error),
             };
             command = flow.handle(event, now());
         }
@@ -301,7 +303,8 @@ fn a_client_that_wants_more_than_it_registered_for_registers_again() {
     let mut world = world();
     world.registration = world.run().unwrap().registration;
     world.seen.clear();
-    world.input.challenge = Some(Challenge { scope: "a".parse().ok(), ..Challenge::default() });
+    world.input.challenge =
+        Some(WwwAuthenticateChallenge { scope: "a".parse().ok(), ..WwwAuthenticateChallenge::default() });
     world.run().unwrap();
     let registered: Value = serde_json::from_str(&world.seen[2].1).unwrap();
     assert_eq!(registered["scope"], "a");
@@ -310,12 +313,14 @@ fn a_client_that_wants_more_than_it_registered_for_registers_again() {
 #[test]
 fn a_step_up_asks_for_the_union_and_does_not_refresh() {
     let mut world = world();
-    let challenge = |scope: &str| Some(Challenge { scope: scope.parse().ok(), ..Challenge::default() });
+    let challenge = |scope: &str| {
+        Some(WwwAuthenticateChallenge { scope: scope.parse().ok(), ..WwwAuthenticateChallenge::default() })
+    };
     world.input.challenge = challenge("basic");
     let first = world.run().unwrap();
     assert_eq!(world.asked("scope").as_deref(), Some("basic"));
     world.input =
-        FlowStartInput { challenge: challenge("write"), tokens: Some(first.tokens), ..FlowStartInput::default() };
+        OAuthFlowInput { challenge: challenge("write"), tokens: Some(first.tokens), ..OAuthFlowInput::default() };
     let second = world.run().unwrap();
     assert_eq!(world.asked("scope").as_deref(), Some("basic write"));
     assert_eq!(second.tokens.requested, "basic write".parse().ok());
@@ -327,7 +332,7 @@ fn what_was_asked_from_another_issuer_is_not_asked_from_this_one() {
     let mut before = world.run().unwrap().tokens;
     before.issuer = String::from("https://old.example.com");
     before.requested = "old".parse().ok();
-    world.input = FlowStartInput { tokens: Some(before), may_refresh: true, ..FlowStartInput::default() };
+    world.input = OAuthFlowInput { tokens: Some(before), may_refresh: true, ..OAuthFlowInput::default() };
     world.run().unwrap();
     assert_eq!(world.asked("scope"), None);
     assert_eq!(world.token_form("grant_type").as_deref(), Some("authorization_code"), "nor is the old token shown");
@@ -340,7 +345,7 @@ fn tokens_are_refreshed_before_the_user_is_asked() {
     let first = world.run().unwrap();
     world.registration = first.registration;
     world.visited.clear();
-    world.input = FlowStartInput { tokens: Some(first.tokens), may_refresh: true, ..FlowStartInput::default() };
+    world.input = OAuthFlowInput { tokens: Some(first.tokens), may_refresh: true, ..OAuthFlowInput::default() };
     let mut answer = tokens();
     answer["refresh_token"] = Value::Null;
     answer["access_token"] = json!("second");
@@ -359,7 +364,7 @@ fn a_refresh_token_that_is_over_leads_to_the_user() {
     let first = world.run().unwrap();
     world.registration = first.registration;
     world.visited.clear();
-    world.input = FlowStartInput { tokens: Some(first.tokens), may_refresh: true, ..FlowStartInput::default() };
+    world.input = OAuthFlowInput { tokens: Some(first.tokens), may_refresh: true, ..OAuthFlowInput::default() };
     let mut world = world.set("auth.example.com/token", 400, json!({"error": "invalid_grant"}));
     assert!(matches!(world.run(), Err(Error::TokenRefused(_))));
     assert_eq!(world.visited.len(), 1);
@@ -379,7 +384,7 @@ fn an_authorization_server_that_gives_no_refresh_token_is_done_without() {
     let first = world.run().unwrap();
     assert!(!first.tokens.is_refreshable());
     world.registration = first.registration;
-    world.input = FlowStartInput { tokens: Some(first.tokens), may_refresh: true, ..FlowStartInput::default() };
+    world.input = OAuthFlowInput { tokens: Some(first.tokens), may_refresh: true, ..OAuthFlowInput::default() };
     world.run().unwrap();
     assert_eq!((world.visited.len(), world.token_form("grant_type").as_deref()), (2, Some("authorization_code")));
 }
@@ -393,19 +398,19 @@ fn a_client_that_the_authorization_server_does_not_know_is_not_kept() {
         let mut command = flow.begin();
         let state = loop {
             let event = match command {
-                FlowCommand::Send(request) => FlowCommandResult::Response(world.answer(&request)),
-                FlowCommand::LoadRegistration { .. } => {
-                    FlowCommandResult::RegistrationLoaded(world.registration.clone())
+                OAuthFlowCommand::Send(request) => OAuthFlowCommandResult::Response(world.answer(&request)),
+                OAuthFlowCommand::LoadRegistration { .. } => {
+                    OAuthFlowCommandResult::RegistrationLoaded(world.registration.clone())
                 }
-                FlowCommand::PrepareRedirect { .. } => FlowCommandResult::RedirectReady(CALLBACK.to_owned()),
-                FlowCommand::Visit(url) => break super::super::authorize::state_of(url.query().unwrap()).unwrap(),
+                OAuthFlowCommand::PrepareRedirect { .. } => OAuthFlowCommandResult::RedirectReady(CALLBACK.to_owned()),
+                OAuthFlowCommand::Visit(url) => break super::super::authorize::state_of(url.query().unwrap()).unwrap(),
                 other => panic!("{other:?}"),
             };
             command = flow.handle(event, now());
         };
         assert!(flow.take_invalidation().client.is_none());
-        let answer = FlowCommandResult::Redirected(format!("error={code}&state={state}"));
-        assert!(matches!(flow.handle(answer, now()), FlowCommand::Failed(Error::Denied(_))));
+        let answer = OAuthFlowCommandResult::Redirected(format!("error={code}&state={state}"));
+        assert!(matches!(flow.handle(answer, now()), OAuthFlowCommand::Failed(Error::Denied(_))));
         let known = (String::from("https://auth.example.com"), String::from("registered"));
         assert_eq!(flow.take_invalidation().client, Some(known));
     }
@@ -415,7 +420,8 @@ fn a_client_that_the_authorization_server_does_not_know_is_not_kept() {
 fn a_client_for_itself_shows_its_secret() {
     let mut world = world().metadata(json!({"token_endpoint_auth_methods_supported": ["client_secret_post"]}));
     world.profile = world.profile.grant(Grant::ClientCredentials).registered(("me", "s3cr3t").into());
-    world.input.challenge = Some(Challenge { scope: "a".parse().ok(), ..Challenge::default() });
+    world.input.challenge =
+        Some(WwwAuthenticateChallenge { scope: "a".parse().ok(), ..WwwAuthenticateChallenge::default() });
     world.run().unwrap();
     assert_eq!(world.token_form("grant_type").as_deref(), Some("client_credentials"));
     assert_eq!(world.token_form("client_secret").as_deref(), Some("s3cr3t"));
@@ -482,7 +488,8 @@ fn tokens_are_bound_to_a_key_when_the_server_takes_no_others() {
     let mut bound = tokens();
     bound["token_type"] = json!("DPoP");
     let mut world = world().set("auth.example.com/token", 200, bound);
-    world.input.challenge = Some(Challenge { scheme: AuthScheme::Dpop, ..Challenge::default() });
+    world.input.challenge =
+        Some(WwwAuthenticateChallenge { scheme: AuthScheme::Dpop, ..WwwAuthenticateChallenge::default() });
     let outcome = world.run().unwrap();
     assert!(outcome.tokens.key.is_some() && outcome.tokens.scheme == AuthScheme::Dpop);
     assert!(world.asked("dpop_jkt").is_some());
@@ -496,11 +503,11 @@ fn nothing_secret_is_in_a_debug_form() {
     let outcome = world.run().unwrap();
     let mut flow = world.flow();
     let command = flow.begin();
-    let visit = FlowCommand::Visit(world.visited[0].clone());
-    let event = FlowCommandResult::Redirected(String::from("code=the-code"));
+    let visit = OAuthFlowCommand::Visit(world.visited[0].clone());
+    let event = OAuthFlowCommandResult::Redirected(String::from("code=the-code"));
     let shown = format!(
         "{outcome:?} {flow:?} {command:?} {visit:?} {event:?} {:?}",
-        FlowCommand::Authorized(Box::new(outcome.clone()))
+        OAuthFlowCommand::Authorized(Box::new(outcome.clone()))
     );
     for secret in ["\"access\"", "\"refresh\"", "the-code", "state="] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
@@ -512,8 +519,8 @@ fn an_event_out_of_turn_ends_the_flow() {
     let mut flow = world().flow();
     let _ = flow.begin();
     assert!(matches!(
-        flow.handle(FlowCommandResult::RegistrationLoaded(None), now()),
-        FlowCommand::Failed(Error::Misuse(_))
+        flow.handle(OAuthFlowCommandResult::RegistrationLoaded(None), now()),
+        OAuthFlowCommand::Failed(Error::Misuse(_))
     ));
-    assert!(matches!(flow.begin(), FlowCommand::Failed(Error::Misuse(_))));
+    assert!(matches!(flow.begin(), OAuthFlowCommand::Failed(Error::Misuse(_))));
 }

@@ -17,7 +17,7 @@ use http::{Request, Response};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::{Principal, ResourceMetadata, Scopes, TokenRejection, Verifier};
+use super::{Principal, ResourceMetadata, Scopes, TokenRejection, TokenVerifier};
 use challenge::RequestDenial;
 use credentials::RequestCredentials;
 pub use requirement::MethodScopes;
@@ -36,22 +36,22 @@ use requirement::ScopeRequirement;
 /// A browser's CORS preflight has no token: put the layer that answers it outside of this one.
 #[derive(Clone)]
 pub struct BearerLayer {
-    shared: Arc<Shared>,
+    shared: Arc<BearerLayerState>,
 }
 
 #[derive(Clone)]
-struct Shared {
-    verifier: Arc<dyn Verifier>,
+struct BearerLayerState {
+    verifier: Arc<dyn TokenVerifier>,
     metadata_url: String,
     requirement: ScopeRequirement,
 }
 
 impl BearerLayer {
     /// A layer with this verifier. Its challenges refer clients to the metadata of this resource.
-    pub fn new(verifier: impl Verifier, metadata: &ResourceMetadata) -> Self {
+    pub fn new(verifier: impl TokenVerifier, metadata: &ResourceMetadata) -> Self {
         let verifier = Arc::new(verifier);
         let (metadata_url, requirement) = (metadata.url(), ScopeRequirement::default());
-        Self { shared: Arc::new(Shared { verifier, metadata_url, requirement }) }
+        Self { shared: Arc::new(BearerLayerState { verifier, metadata_url, requirement }) }
     }
 
     /// Requires these scopes for every request.
@@ -100,7 +100,7 @@ impl<S> Layer<S> for BearerLayer {
 /// The service that [`BearerLayer`] produces.
 #[derive(Clone)]
 pub struct BearerService<S> {
-    shared: Arc<Shared>,
+    shared: Arc<BearerLayerState>,
     inner: S,
 }
 
@@ -145,7 +145,7 @@ where
     }
 }
 
-impl Shared {
+impl BearerLayerState {
     async fn authorize(&self, credentials: RequestCredentials, needed: &Scopes) -> Result<Principal, RequestDenial> {
         let token = match credentials {
             RequestCredentials::Absent => return Err(RequestDenial::NoToken),

@@ -14,8 +14,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::claims::{ClaimRequirements, Clock};
-use super::{AccessToken, Principal, TokenRejection, Verifier, VerifyFuture};
+use super::claims::{ClaimRequirements, TokenExpiryClock};
+use super::{AccessToken, Principal, TokenRejection, TokenVerifier, TokenVerifierFuture};
 pub use algorithm::Algorithm;
 pub use fetched_keys::RemoteKeySet;
 pub use keys::{InvalidKeySet, KeySet, KeySource, KeysFuture, KeysUnavailable};
@@ -53,7 +53,7 @@ impl JwtVerifier {
             issuer: Some(issuer.into()),
             expiry_may_be_absent: false,
             leeway: Duration::from_secs(30),
-            clock: Clock::default(),
+            clock: TokenExpiryClock::default(),
         };
         Self { keys: Box::new(keys), algorithms: Algorithm::ALL.to_vec(), expectations }
     }
@@ -78,7 +78,7 @@ impl JwtVerifier {
 
     /// Sets the clock, for tests and for machines without one of their own.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.expectations.clock = Clock::new(now);
+        self.expectations.clock = TokenExpiryClock::new(now);
         self
     }
 
@@ -102,8 +102,8 @@ impl JwtVerifier {
     }
 }
 
-impl Verifier for JwtVerifier {
-    fn verify<'a>(&'a self, token: &'a AccessToken) -> VerifyFuture<'a> {
+impl TokenVerifier for JwtVerifier {
+    fn verify<'a>(&'a self, token: &'a AccessToken) -> TokenVerifierFuture<'a> {
         Box::pin(self.check(token))
     }
 }
@@ -129,7 +129,7 @@ struct CompactJwt<'a> {
 /// The members of a header that are read before the signature is verified. Keys in the token itself (`jwk`, `jku`, `x5u`) are
 /// ignored.
 #[derive(Deserialize)]
-struct Header {
+struct JwtHeader {
     alg: String,
     kid: Option<String>,
     typ: Option<String>,
@@ -144,8 +144,8 @@ impl<'a> CompactJwt<'a> {
         Some(Self { message, header, payload, signature })
     }
 
-    fn header(&self) -> Result<Header, TokenRejection> {
-        let header: Header = part(self.header)?;
+    fn header(&self) -> Result<JwtHeader, TokenRejection> {
+        let header: JwtHeader = part(self.header)?;
         if header.crit.is_some() {
             return Err(TokenRejection::Invalid("the token has critical extensions that are not known"));
         }

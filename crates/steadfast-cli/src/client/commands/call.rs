@@ -6,13 +6,13 @@ use steadfast::{CallToolResult, Client, Error, ErrorKind, JsonObject, model::cod
 
 use crate::client::arguments::{ParsedToolArguments, ToolArgumentOptions};
 use crate::client::connection::session;
-use crate::client::connection::session::SessionEnd;
+use crate::client::connection::session::CliSessionEnd;
 use crate::client::display::progress::ProgressDisplay;
 use crate::client::display::server_log::ServerLogOptions;
 use crate::client::display::{content, hints};
 use crate::client::schema;
 use crate::client::schema::AdditionalArguments;
-use crate::client::{CommandFailure, ConnectOptions, ExitStatus, HINT_TIMEOUT, ServerCommand, exit};
+use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, HINT_TIMEOUT, ServerCommand, exit};
 use crate::output::eprint_line;
 
 /// Calls a tool
@@ -34,7 +34,7 @@ pub(crate) struct CallArgs {
     server_command: ServerCommand,
 }
 
-pub(crate) async fn run(mut options: CallArgs) -> Result<ExitStatus, CommandFailure> {
+pub(crate) async fn run(mut options: CallArgs) -> Result<CliExitStatus, CliCommandFailure> {
     let arguments = options.arguments.parse()?;
     let tool = options.connect.take_operand(options.tool.take(), &options.server_command, "the name of the tool")?;
     let timeout = options.connect.timeout();
@@ -63,7 +63,7 @@ pub(crate) async fn run(mut options: CallArgs) -> Result<ExitStatus, CommandFail
                     Some(hint) => Some(hint),
                     None => tools.hint_for_error(client, &tool, &arguments, wrong).await,
                 };
-                Err(CommandFailure::from(error).with_note(hint))
+                Err(CliCommandFailure::from(error).with_note(hint))
             }
             Err(error) => Err(error.into()),
         }
@@ -71,8 +71,8 @@ pub(crate) async fn run(mut options: CallArgs) -> Result<ExitStatus, CommandFail
     let called = called.await;
     bar.clear();
     let (result, hint) = match called? {
-        SessionEnd::Finished(called) => called,
-        SessionEnd::Interrupted(interrupt) => return Ok(ExitStatus::Interrupted(interrupt)),
+        CliSessionEnd::Finished(called) => called,
+        CliSessionEnd::Interrupted(interrupt) => return Ok(CliExitStatus::Interrupted(interrupt)),
     };
     if options.connect.json {
         content::print_json(&result)?;
@@ -87,12 +87,16 @@ pub(crate) async fn run(mut options: CallArgs) -> Result<ExitStatus, CommandFail
     if let Some(hint) = hint {
         eprint_line(format_args!("steadfast: {hint}"));
     }
-    Ok(if result.is_error == Some(true) { ExitStatus::ToolFailed } else { ExitStatus::Success })
+    Ok(if result.is_error == Some(true) { CliExitStatus::ToolFailed } else { CliExitStatus::Success })
 }
 
 /// Warns about arguments that the tool's schema does not list, since most servers ignore them silently. If the schema rejects
 /// them the tool is not called.
-fn check_names(tool: &str, input_schema: &JsonObject, arguments: &ParsedToolArguments) -> Result<(), CommandFailure> {
+fn check_names(
+    tool: &str,
+    input_schema: &JsonObject,
+    arguments: &ParsedToolArguments,
+) -> Result<(), CliCommandFailure> {
     let unknown = hints::unknown_arguments(tool, input_schema, arguments.names());
     match schema::additional_arguments(input_schema) {
         AdditionalArguments::Allowed => Ok(()),
@@ -106,7 +110,7 @@ fn check_names(tool: &str, input_schema: &JsonObject, arguments: &ParsedToolArgu
         AdditionalArguments::Rejected => {
             let given = arguments.names().map(|name| (name.to_owned(), serde_json::Value::Null)).collect();
             let hint = hints::describe_arguments(tool, input_schema, &given, false);
-            let failure = CommandFailure::from(Error::usage(unknown.join("; "))).with_note(hint);
+            let failure = CliCommandFailure::from(Error::usage(unknown.join("; "))).with_note(hint);
             Err(failure.with_note("the tool was not called; --arguments-json sends arguments unchecked".to_owned()))
         }
     }

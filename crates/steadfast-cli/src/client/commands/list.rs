@@ -8,10 +8,10 @@ use steadfast::model::{Prompt, PromptArgument, Resource, ResourceTemplate, Tool}
 use steadfast::{Client, Error, ErrorKind, model::code};
 
 use crate::client::connection::session;
-use crate::client::connection::session::SessionEnd;
+use crate::client::connection::session::CliSessionEnd;
 use crate::client::display::table::{TableRow, TableStyle};
 use crate::client::display::{content, hints, sanitize};
-use crate::client::{CommandFailure, ConnectOptions, ExitStatus, ServerCommand, exit, schema};
+use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, ServerCommand, exit, schema};
 use crate::output;
 
 /// Lists the tools, resources, resource templates and prompts of a server
@@ -37,24 +37,24 @@ enum ListKind {
     Prompts,
 }
 
-pub(crate) async fn run(mut options: ListArgs) -> Result<ExitStatus, CommandFailure> {
+pub(crate) async fn run(mut options: ListArgs) -> Result<CliExitStatus, CliCommandFailure> {
     let what = options.connect.take_optional_operand(options.what.take(), &options.server_command)?;
     let what = what.map(|what| ListKind::from_str(&what, true)).transpose();
     let what = what.map_err(|_| Error::usage("unknown list: use tools, resources, templates or prompts"))?;
     let timeout = options.connect.timeout();
     let listed = session::run(&options.connect, &options.server_command, async |client| {
-        ServerListing::fetch(client, what, timeout).await.map_err(CommandFailure::from)
+        ServerListing::fetch(client, what, timeout).await.map_err(CliCommandFailure::from)
     });
     let listed = match listed.await? {
-        SessionEnd::Finished(listed) => listed,
-        SessionEnd::Interrupted(interrupt) => return Ok(ExitStatus::Interrupted(interrupt)),
+        CliSessionEnd::Finished(listed) => listed,
+        CliSessionEnd::Interrupted(interrupt) => return Ok(CliExitStatus::Interrupted(interrupt)),
     };
     if options.connect.json {
         content::print_json(&listed.as_json())?;
     } else {
-        output::print(&listed.as_tables(TableStyle::of_stdout())).map_err(CommandFailure::output)?;
+        output::print(&listed.as_tables(TableStyle::of_stdout())).map_err(CliCommandFailure::output)?;
     }
-    Ok(ExitStatus::Success)
+    Ok(CliExitStatus::Success)
 }
 
 /// What a server lists. A list that was not requested is `None`.

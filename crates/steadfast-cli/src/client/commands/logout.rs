@@ -8,7 +8,7 @@ use steadfast_auth::client::{OAuthClientSettings, TokenStore as _};
 use crate::client::connection::login;
 use crate::client::connection::login::TokenStoreOptions;
 use crate::client::connection::target;
-use crate::client::{CommandFailure, ExitStatus, exit};
+use crate::client::{CliCommandFailure, CliExitStatus, exit};
 use crate::output::eprint_line;
 
 /// Deletes the stored tokens of a server and revokes them if possible. The client registration is kept for the next login
@@ -25,14 +25,14 @@ pub(crate) struct LogoutArgs {
     tokens: TokenStoreOptions,
 }
 
-pub(crate) async fn run(options: LogoutArgs) -> Result<ExitStatus, CommandFailure> {
+pub(crate) async fn run(options: LogoutArgs) -> Result<CliExitStatus, CliCommandFailure> {
     let url = &options.target;
     if !target::is_url(url) {
         return Err(Error::usage("logout takes the URL of a server: commands have no login").into());
     }
     if !options.tokens.path()?.is_dir() {
         // No tokens were ever stored; the folder is not created to find that out.
-        return Ok(ExitStatus::Success);
+        return Ok(CliExitStatus::Success);
     }
     let store = options.tokens.open()?;
     let authorizer =
@@ -45,9 +45,9 @@ pub(crate) async fn run(options: LogoutArgs) -> Result<ExitStatus, CommandFailur
                 "steadfast: no registration is stored for this server: you were not logged in, or it needs none",
             );
         }
-        return Ok(ExitStatus::Success);
+        return Ok(CliExitStatus::Success);
     }
     authorizer.sign_out().await.map_err(|error| failed(error.to_string()))?;
     store.remove(&login::server_key(url)).await.map_err(|error| failed(error.to_string()))?;
-    Ok(ExitStatus::Success)
+    Ok(CliExitStatus::Success)
 }

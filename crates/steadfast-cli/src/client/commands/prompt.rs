@@ -9,11 +9,11 @@ use steadfast::{ErrorKind, Role};
 use super::list::prompt_argument;
 use crate::client::arguments::pairs;
 use crate::client::connection::session;
-use crate::client::connection::session::SessionEnd;
+use crate::client::connection::session::CliSessionEnd;
 use crate::client::display::server_log::ServerLogOptions;
 use crate::client::display::table::{TableRow, TableStyle};
 use crate::client::display::{content, hints};
-use crate::client::{CommandFailure, ConnectOptions, ExitStatus, HINT_TIMEOUT, ServerCommand, exit};
+use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, HINT_TIMEOUT, ServerCommand, exit};
 
 /// Gets a prompt with its arguments filled in
 #[derive(Args)]
@@ -35,7 +35,7 @@ pub(crate) struct PromptArgs {
     server_command: ServerCommand,
 }
 
-pub(crate) async fn run(mut options: PromptArgs) -> Result<ExitStatus, CommandFailure> {
+pub(crate) async fn run(mut options: PromptArgs) -> Result<CliExitStatus, CliCommandFailure> {
     let arguments: BTreeMap<_, _> = pairs(&options.arguments)?.into_iter().collect();
     let prompt =
         options.connect.take_operand(options.prompt.take(), &options.server_command, "the name of the prompt")?;
@@ -44,14 +44,14 @@ pub(crate) async fn run(mut options: PromptArgs) -> Result<ExitStatus, CommandFa
         match options.server_log.show_during(client, client.get_prompt(&prompt, &arguments).timeout(timeout)).await {
             Err(error) if error.kind() == ErrorKind::Refused => {
                 let prompts = client.prompts().timeout(HINT_TIMEOUT).all().await.ok();
-                Err(CommandFailure::from(error).with_note(prompts.and_then(|prompts| hint(&prompt, &prompts))))
+                Err(CliCommandFailure::from(error).with_note(prompts.and_then(|prompts| hint(&prompt, &prompts))))
             }
-            result => result.map_err(CommandFailure::from),
+            result => result.map_err(CliCommandFailure::from),
         }
     });
     let result = match getting.await? {
-        SessionEnd::Finished(result) => result,
-        SessionEnd::Interrupted(interrupt) => return Ok(ExitStatus::Interrupted(interrupt)),
+        CliSessionEnd::Finished(result) => result,
+        CliSessionEnd::Interrupted(interrupt) => return Ok(CliExitStatus::Interrupted(interrupt)),
     };
     if options.connect.json {
         content::print_json(&result)?;
@@ -61,7 +61,7 @@ pub(crate) async fn run(mut options: PromptArgs) -> Result<ExitStatus, CommandFa
             content::print_line(&format!("{role}: {}", content::format_content(&message.content)))?;
         }
     }
-    Ok(ExitStatus::Success)
+    Ok(CliExitStatus::Success)
 }
 
 /// A hint for an error: the arguments of the prompt, or the names of the prompts if there is none of that name.

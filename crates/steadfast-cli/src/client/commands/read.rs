@@ -4,10 +4,10 @@ use clap::Args;
 use steadfast::ErrorKind;
 
 use crate::client::connection::session;
-use crate::client::connection::session::SessionEnd;
+use crate::client::connection::session::CliSessionEnd;
 use crate::client::display::server_log::ServerLogOptions;
 use crate::client::display::{content, hints};
-use crate::client::{CommandFailure, ConnectOptions, ExitStatus, HINT_TIMEOUT, ServerCommand, exit};
+use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, HINT_TIMEOUT, ServerCommand, exit};
 
 /// Reads a resource
 #[derive(Args)]
@@ -26,7 +26,7 @@ pub(crate) struct ReadArgs {
     server_command: ServerCommand,
 }
 
-pub(crate) async fn run(mut options: ReadArgs) -> Result<ExitStatus, CommandFailure> {
+pub(crate) async fn run(mut options: ReadArgs) -> Result<CliExitStatus, CliCommandFailure> {
     let uri = options.connect.take_operand(options.uri.take(), &options.server_command, "the URI of the resource")?;
     let timeout = options.connect.timeout();
     let reading = session::run(&options.connect, &options.server_command, async |client| {
@@ -37,14 +37,14 @@ pub(crate) async fn run(mut options: ReadArgs) -> Result<ExitStatus, CommandFail
                     let uris: Vec<&str> = resources.iter().map(|resource| &*resource.uri).collect();
                     hints::suggest_names("resources", &uri, &uris)
                 });
-                Err(CommandFailure::from(error).with_note(hint))
+                Err(CliCommandFailure::from(error).with_note(hint))
             }
-            result => result.map_err(CommandFailure::from),
+            result => result.map_err(CliCommandFailure::from),
         }
     });
     let result = match reading.await? {
-        SessionEnd::Finished(result) => result,
-        SessionEnd::Interrupted(interrupt) => return Ok(ExitStatus::Interrupted(interrupt)),
+        CliSessionEnd::Finished(result) => result,
+        CliSessionEnd::Interrupted(interrupt) => return Ok(CliExitStatus::Interrupted(interrupt)),
     };
     if options.connect.json {
         content::print_json(&result)?;
@@ -53,5 +53,5 @@ pub(crate) async fn run(mut options: ReadArgs) -> Result<ExitStatus, CommandFail
             content::print_line(&content::format_resource(contents))?;
         }
     }
-    Ok(ExitStatus::Success)
+    Ok(CliExitStatus::Success)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, Method, StatusCode};
-use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize};
 use steadfast_auth::client::Authorizer;
 
 /// Signs requests if there is an authorizer, and records the status of the last response.
@@ -51,7 +51,7 @@ struct LastResponseRecorder {
 }
 
 impl AuthorizationAttempt for LastResponseRecorder {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async move {
             let Some(attempt) = &mut self.attempt else { return Ok(()) };
             let signed = attempt.sign(headers).await;
@@ -62,7 +62,7 @@ impl AuthorizationAttempt for LastResponseRecorder {
         })
     }
 
-    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> AuthorizeFuture<'a, bool> {
+    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> AuthorizationAttemptFuture<'a, bool> {
         Box::pin(async move {
             let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             let no_endpoint = matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);

@@ -8,7 +8,7 @@ use super::authorization::CliAuthorizer;
 use super::process::ServerProcess;
 use super::signals::{InterruptSignal, InterruptSignals};
 use super::target::{ConnectOptions, PreparedConnection, ServerCommand};
-use crate::client::CommandFailure;
+use crate::client::CliCommandFailure;
 use crate::client::display::hints;
 use crate::output::eprint_line;
 
@@ -18,7 +18,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const TIMEOUT_WITH_LOGIN: Duration = Duration::from_secs(15 * 60);
 
 /// How the work of a session ended.
-pub(crate) enum SessionEnd<T> {
+pub(crate) enum CliSessionEnd<T> {
     Finished(T),
     /// A signal interrupted it: the request was cancelled and the connection closed, without waiting if a second signal arrived.
     Interrupted(InterruptSignal),
@@ -28,8 +28,8 @@ pub(crate) enum SessionEnd<T> {
 pub(crate) async fn run<T>(
     connect: &ConnectOptions,
     server_command: &ServerCommand,
-    work: impl AsyncFnOnce(&Client) -> Result<T, CommandFailure>,
-) -> Result<SessionEnd<T>, CommandFailure> {
+    work: impl AsyncFnOnce(&Client) -> Result<T, CliCommandFailure>,
+) -> Result<CliSessionEnd<T>, CliCommandFailure> {
     let mut interrupts = InterruptSignals::new().map_err(|error| Error::transport(Outcome::NotSent, error))?;
     let PreparedConnection { connecting, authorization, login, process } = connect.prepare(server_command).await?;
     let opening = async {
@@ -46,25 +46,26 @@ pub(crate) async fn run<T>(
         interrupt = interrupts.next() => {
             eprint_line("\nsteadfast: cancelled before the connection was open");
             process.kill();
-            return Ok(SessionEnd::Interrupted(interrupt));
+            return Ok(CliSessionEnd::Interrupted(interrupt));
         }
     };
-    let with_status =
-        |failure: CommandFailure| if authorization.is_unauthorized() { failure.mark_unauthorized() } else { failure };
+    let with_status = |failure: CliCommandFailure| {
+        if authorization.is_unauthorized() { failure.mark_unauthorized() } else { failure }
+    };
     let client = match opened {
         Ok(client) => client,
         Err(error) => {
             let note = connect_hint(&error, connect, &authorization);
-            let failure = CommandFailure::from(error).mark_not_connected().with_note(note);
+            let failure = CliCommandFailure::from(error).mark_not_connected().with_note(note);
             return Err(with_stderr(with_status(failure), &process));
         }
     };
     let ended = tokio::select! {
         biased;
-        ended = work(&client) => ended.map(SessionEnd::Finished),
-        interrupt = interrupts.next() => Ok(SessionEnd::Interrupted(interrupt)),
+        ended = work(&client) => ended.map(CliSessionEnd::Finished),
+        interrupt = interrupts.next() => Ok(CliSessionEnd::Interrupted(interrupt)),
     };
-    if matches!(ended, Ok(SessionEnd::Interrupted(_))) {
+    if matches!(ended, Ok(CliSessionEnd::Interrupted(_))) {
         eprint_line("\nsteadfast: cancelling: waiting for the server to stop. Press Ctrl-C again to exit now");
     }
     tokio::select! {
@@ -100,14 +101,14 @@ fn connect_hint(error: &Error, connect: &ConnectOptions, authorization: &CliAuth
 }
 
 /// Adds the timeout and how to change it.
-fn with_timeout_note(failure: CommandFailure, timeout: Duration) -> CommandFailure {
+fn with_timeout_note(failure: CliCommandFailure, timeout: Duration) -> CliCommandFailure {
     let late = failure.kind() == Some(ErrorKind::TimedOut);
     let note = || format!("there was no response within {} s: --timeout SECONDS changes that", timeout.as_secs());
     failure.with_note(late.then(note))
 }
 
 /// Adds the last lines of the process's standard error. If the exit of the process is the cause, the error has them already.
-fn with_stderr(failure: CommandFailure, process: &ServerProcess) -> CommandFailure {
+fn with_stderr(failure: CliCommandFailure, process: &ServerProcess) -> CliCommandFailure {
     match (failure.is_connection_lost() && failure.has_cause(), process.shows_stderr()) {
         (true, true) => failure.mark_stderr_shown(),
         (true, false) => failure,

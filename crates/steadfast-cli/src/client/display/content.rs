@@ -4,18 +4,18 @@ use serde::Serialize;
 use steadfast::{Content, Error, ResourceContents};
 
 use super::sanitize;
-use crate::client::CommandFailure;
+use crate::client::CliCommandFailure;
 use crate::output;
 
 /// Prints a value as JSON.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CommandFailure> {
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliCommandFailure> {
     let value = serde_json::to_value(value).map_err(Error::encode)?;
     print_line(&sanitize::json(&value))
 }
 
 /// Prints a line.
-pub(crate) fn print_line(text: &str) -> Result<(), CommandFailure> {
-    output::print(&format!("{text}\n")).map_err(CommandFailure::output)
+pub(crate) fn print_line(text: &str) -> Result<(), CliCommandFailure> {
+    output::print(&format!("{text}\n")).map_err(CliCommandFailure::output)
 }
 
 /// A content block as text; for images and audio, a placeholder.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Modifier, Operator, Part, Variable};
+use super::{UriTemplateModifier, UriTemplateOperator, UriTemplatePart, UriTemplateVariable};
 use crate::json::JsonObject;
 
 /// The characters that are not percent-encoded.
@@ -16,12 +16,12 @@ pub(crate) enum AllowedCharacters {
     Reserved,
 }
 
-pub(crate) fn expand(parts: &[Part], values: &JsonObject) -> String {
+pub(crate) fn expand(parts: &[UriTemplatePart], values: &JsonObject) -> String {
     let mut out = String::new();
     for part in parts {
         match part {
-            Part::Literal(text) => out.push_str(text),
-            Part::Expression(operator, variables) => {
+            UriTemplatePart::Literal(text) => out.push_str(text),
+            UriTemplatePart::Expression(operator, variables) => {
                 TemplateExpressionWriter { operator: *operator, begun: false, out: &mut out }
                     .write_all(variables, values);
             }
@@ -31,13 +31,13 @@ pub(crate) fn expand(parts: &[Part], values: &JsonObject) -> String {
 }
 
 struct TemplateExpressionWriter<'a> {
-    operator: Operator,
+    operator: UriTemplateOperator,
     begun: bool,
     out: &'a mut String,
 }
 
 impl TemplateExpressionWriter<'_> {
-    fn write_all(&mut self, variables: &[Variable], values: &JsonObject) {
+    fn write_all(&mut self, variables: &[UriTemplateVariable], values: &JsonObject) {
         for variable in variables {
             if let Some(value) = values.get(&variable.name) {
                 self.write(variable, value);
@@ -45,8 +45,8 @@ impl TemplateExpressionWriter<'_> {
         }
     }
 
-    fn write(&mut self, variable: &Variable, value: &Value) {
-        let explode = variable.modifier == Modifier::Explode;
+    fn write(&mut self, variable: &UriTemplateVariable, value: &Value) {
+        let explode = variable.modifier == UriTemplateModifier::Explode;
         match value {
             Value::Array(items) => {
                 let items: Vec<_> = items.iter().filter_map(text_of).collect();
@@ -72,8 +72,8 @@ impl TemplateExpressionWriter<'_> {
             value => {
                 let Some(text) = text_of(value) else { return };
                 let text = match variable.modifier {
-                    Modifier::Prefix(length) => text.chars().take(length).collect(),
-                    Modifier::Whole | Modifier::Explode => text,
+                    UriTemplateModifier::Prefix(length) => text.chars().take(length).collect(),
+                    UriTemplateModifier::Whole | UriTemplateModifier::Explode => text,
                 };
                 self.item(Some(&variable.name), &text);
             }
@@ -95,7 +95,7 @@ impl TemplateExpressionWriter<'_> {
         if let Some(name) = name.filter(|_| self.operator.is_named()) {
             self.out.push_str(name);
             // A parameter without a value has no `=`; a field of a form has one.
-            if !value.is_empty() || self.operator != Operator::Parameter {
+            if !value.is_empty() || self.operator != UriTemplateOperator::Parameter {
                 self.out.push('=');
             }
         }
@@ -106,7 +106,7 @@ impl TemplateExpressionWriter<'_> {
     fn pair(&mut self, key: &str, value: &str) {
         self.begin();
         self.encode(key);
-        if !value.is_empty() || self.operator != Operator::Parameter {
+        if !value.is_empty() || self.operator != UriTemplateOperator::Parameter {
             self.out.push('=');
         }
         self.encode(value);

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::expand::{begins_with_triplet, is_unreserved};
-use super::{Modifier, Operator, Part, Variable};
+use super::{UriTemplateModifier, UriTemplateOperator, UriTemplatePart, UriTemplateVariable};
 use crate::json::JsonObject;
 
 /// Longer URIs never match.
@@ -19,24 +19,24 @@ enum TemplateMatchStep<'a> {
     /// A value.
     Value(VariableMatcher<'a>),
     /// Values with their names, in any order, each at most once unless it is exploded.
-    Named { operator: Operator, variables: &'a [Variable] },
+    Named { operator: UriTemplateOperator, variables: &'a [UriTemplateVariable] },
     /// Continue here, or skip to that step.
     Optional { skip_to: usize },
 }
 
 /// The values that a variable accepts.
 struct VariableMatcher<'a> {
-    operator: Operator,
-    variable: &'a Variable,
+    operator: UriTemplateOperator,
+    variable: &'a UriTemplateVariable,
     /// It is not empty.
     required: bool,
     /// The characters that end it.
     stops: String,
 }
 
-pub(crate) fn match_uri(parts: &[Part], uri: &str) -> Option<JsonObject> {
+pub(crate) fn match_uri(parts: &[UriTemplatePart], uri: &str) -> Option<JsonObject> {
     let begins = match parts.first() {
-        Some(Part::Literal(text)) => uri.starts_with(text.as_str()),
+        Some(UriTemplatePart::Literal(text)) => uri.starts_with(text.as_str()),
         _ => true,
     };
     if uri.len() > LONGEST || !begins {
@@ -78,15 +78,15 @@ pub(crate) fn match_uri(parts: &[Part], uri: &str) -> Option<JsonObject> {
     Some(values)
 }
 
-fn steps_of(parts: &[Part]) -> Vec<TemplateMatchStep<'_>> {
+fn steps_of(parts: &[UriTemplatePart]) -> Vec<TemplateMatchStep<'_>> {
     let mut steps = Vec::new();
     for (part, after) in parts.iter().zip(1..) {
         match part {
-            Part::Literal(text) => steps.push(TemplateMatchStep::Literal(text)),
-            Part::Expression(operator, variables) if operator.is_named() => {
+            UriTemplatePart::Literal(text) => steps.push(TemplateMatchStep::Literal(text)),
+            UriTemplatePart::Expression(operator, variables) if operator.is_named() => {
                 steps.push(TemplateMatchStep::Named { operator: *operator, variables });
             }
-            Part::Expression(operator, variables) => {
+            UriTemplatePart::Expression(operator, variables) => {
                 // All that an expression with an operator writes may be absent; and all but the first of one without.
                 let has_first = !operator.first().is_empty();
                 let end = steps.len() + 3 * variables.len() - if has_first { 0 } else { 2 };
@@ -111,15 +111,22 @@ fn steps_of(parts: &[Part]) -> Vec<TemplateMatchStep<'_>> {
 }
 
 /// The characters that end a value although its kind allows them, because the template uses them as separators.
-fn stops(operator: Operator, variable: &Variable, siblings: usize, after: &[Part]) -> String {
+fn stops(
+    operator: UriTemplateOperator,
+    variable: &UriTemplateVariable,
+    siblings: usize,
+    after: &[UriTemplatePart],
+) -> String {
     let mut stops = String::new();
-    let in_list = siblings > 1 && variable.modifier != Modifier::Explode;
-    if in_list && (operator == Operator::Simple || operator.allows_reserved()) {
+    let in_list = siblings > 1 && variable.modifier != UriTemplateModifier::Explode;
+    if in_list && (operator == UriTemplateOperator::Simple || operator.allows_reserved()) {
         stops.push(operator.separator());
     }
     if operator.allows_reserved() {
         let later = after.iter().filter_map(|part| match part {
-            Part::Expression(operator, _) if operator.is_named() || *operator == Operator::Fragment => {
+            UriTemplatePart::Expression(operator, _)
+                if operator.is_named() || *operator == UriTemplateOperator::Fragment =>
+            {
                 Some(operator.first())
             }
             _ => None,
@@ -129,10 +136,10 @@ fn stops(operator: Operator, variable: &Variable, siblings: usize, after: &[Part
     stops
 }
 
-fn separator_text(operator: Operator) -> &'static str {
+fn separator_text(operator: UriTemplateOperator) -> &'static str {
     match operator {
-        Operator::Label => ".",
-        Operator::Path => "/",
+        UriTemplateOperator::Label => ".",
+        UriTemplateOperator::Path => "/",
         _ => ",",
     }
 }
@@ -160,7 +167,9 @@ fn places(steps: &[TemplateMatchStep<'_>], uri: &str) -> Vec<Vec<bool>> {
                 TemplateMatchStep::Named { operator, variables } => {
                     at(next, read_named(*operator, variables, uri, place).0)
                 }
-                TemplateMatchStep::Value(expected) if matches!(expected.variable.modifier, Modifier::Prefix(_)) => {
+                TemplateMatchStep::Value(expected)
+                    if matches!(expected.variable.modifier, UriTemplateModifier::Prefix(_)) =>
+                {
                     expected.ends(uri, place).any(|end| at(next, end))
                 }
                 TemplateMatchStep::Value(expected) => {
@@ -187,8 +196,8 @@ impl VariableMatcher<'_> {
     /// Where a value that begins here may end: nowhere after a character that it cannot contain.
     fn ends(&self, uri: &str, place: usize) -> impl Iterator<Item = usize> {
         let most = match self.variable.modifier {
-            Modifier::Prefix(length) => length,
-            Modifier::Whole | Modifier::Explode => usize::MAX,
+            UriTemplateModifier::Prefix(length) => length,
+            UriTemplateModifier::Whole | UriTemplateModifier::Explode => usize::MAX,
         };
         let further = move |(place, count): &(usize, usize)| {
             let length = self.unit(uri, *place)?;
@@ -201,7 +210,8 @@ impl VariableMatcher<'_> {
 
     /// The length of the character or triplet at a position, if a value may contain it.
     fn unit(&self, uri: &str, place: usize) -> Option<usize> {
-        let in_path = self.variable.modifier == Modifier::Explode && self.operator == Operator::Path;
+        let in_path =
+            self.variable.modifier == UriTemplateModifier::Explode && self.operator == UriTemplateOperator::Path;
         unit(uri, place, |character| {
             let taken = if self.operator.allows_reserved() {
                 !character.is_ascii_control()
@@ -236,12 +246,12 @@ fn in_segment(character: char) -> bool {
 
 /// Values with their names from a position on, and where they end: before the first unknown name.
 fn read_named<'a, 'u>(
-    operator: Operator,
-    variables: &'a [Variable],
+    operator: UriTemplateOperator,
+    variables: &'a [UriTemplateVariable],
     uri: &'u str,
     place: usize,
-) -> (usize, Vec<(&'a Variable, &'u str)>) {
-    let mut pairs: Vec<(&Variable, &str)> = Vec::new();
+) -> (usize, Vec<(&'a UriTemplateVariable, &'u str)>) {
+    let mut pairs: Vec<(&UriTemplateVariable, &str)> = Vec::new();
     let mut end = place;
     loop {
         let separator = operator.separator();
@@ -253,7 +263,7 @@ fn read_named<'a, 'u>(
         let known = variables.iter().find(|variable| variable.name == name);
         let Some(variable) = known else { return (end, pairs) };
         let again = pairs.iter().any(|(present, _)| present.name == variable.name);
-        if again && variable.modifier != Modifier::Explode {
+        if again && variable.modifier != UriTemplateModifier::Explode {
             return (end, pairs);
         }
         let value_start = if uri.get(named..).is_some_and(|rest| rest.starts_with('=')) { named + 1 } else { named };
@@ -268,21 +278,27 @@ fn read_named<'a, 'u>(
 }
 
 /// Where a name or a value that begins here ends.
-fn run_of(operator: Operator, uri: &str, start: usize) -> usize {
+fn run_of(operator: UriTemplateOperator, uri: &str, start: usize) -> usize {
     let taken = |character: char| {
-        let in_query = operator != Operator::Parameter && matches!(character, '/' | '?');
+        let in_query = operator != UriTemplateOperator::Parameter && matches!(character, '/' | '?');
         (in_segment(character) || in_query) && character != '=' && character != operator.separator()
     };
     std::iter::successors(Some(start), |end| unit(uri, *end, taken).map(|length| end + length)).last().unwrap_or(start)
 }
 
 /// Decodes a value and stores it; `None` if it is not safe, or if the variable has another value already.
-fn note(values: &mut JsonObject, operator: Operator, variable: &Variable, text: &str, after_slash: bool) -> Option<()> {
+fn note(
+    values: &mut JsonObject,
+    operator: UriTemplateOperator,
+    variable: &UriTemplateVariable,
+    text: &str,
+    after_slash: bool,
+) -> Option<()> {
     let safe = |text: &str| {
         let decoded = decode(text)?;
         is_safe(operator, &decoded, after_slash).then_some(decoded)
     };
-    if variable.modifier != Modifier::Explode {
+    if variable.modifier != UriTemplateModifier::Explode {
         let value = Value::from(safe(text)?);
         return match values.insert(variable.name.clone(), value.clone()) {
             // A variable that occurs twice has one value.
@@ -303,9 +319,10 @@ fn note(values: &mut JsonObject, operator: Operator, variable: &Variable, text: 
 }
 
 /// Whether a value can be part of a path without leading out of it.
-fn is_safe(operator: Operator, value: &str, after_slash: bool) -> bool {
+fn is_safe(operator: UriTemplateOperator, value: &str, after_slash: bool) -> bool {
     let is_slash = |character: char| matches!(character, '/' | '\\');
-    let slashes_allowed = operator.allows_reserved() || matches!(operator, Operator::Query | Operator::Continuation);
+    let slashes_allowed = operator.allows_reserved()
+        || matches!(operator, UriTemplateOperator::Query | UriTemplateOperator::Continuation);
     let leads_out = value.split(is_slash).any(|segment| segment == "..");
     // After a slash, another one would turn a relative path into an absolute one.
     let begins_again = after_slash && value.starts_with(is_slash);

@@ -33,31 +33,31 @@ use crate::json::JsonObject;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UriTemplate {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<UriTemplatePart>,
 }
 
 /// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TemplateError {
+pub struct UriTemplateError {
     at: usize,
     what: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Part {
+enum UriTemplatePart {
     /// Literal text, percent-encoded as in a URI.
     Literal(String),
-    Expression(Operator, Vec<Variable>),
+    Expression(UriTemplateOperator, Vec<UriTemplateVariable>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Variable {
+struct UriTemplateVariable {
     name: String,
-    modifier: Modifier,
+    modifier: UriTemplateModifier,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Modifier {
+enum UriTemplateModifier {
     Whole,
     /// Only this many characters of the value.
     Prefix(usize),
@@ -67,7 +67,7 @@ enum Modifier {
 
 /// The operator of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Operator {
+enum UriTemplateOperator {
     Simple,
     Reserved,
     Fragment,
@@ -78,7 +78,7 @@ enum Operator {
     Continuation,
 }
 
-impl Operator {
+impl UriTemplateOperator {
     /// The text before the first value.
     fn first(self) -> &'static str {
         match self {
@@ -123,8 +123,8 @@ impl UriTemplate {
     /// The names of its variables, in order; one that occurs twice is listed twice.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let expressions = self.parts.iter().filter_map(|part| match part {
-            Part::Expression(_, variables) => Some(variables),
-            Part::Literal(_) => None,
+            UriTemplatePart::Expression(_, variables) => Some(variables),
+            UriTemplatePart::Literal(_) => None,
         });
         expressions.flatten().map(|variable| variable.name.as_str())
     }
@@ -149,10 +149,10 @@ impl fmt::Display for UriTemplate {
     }
 }
 
-impl fmt::Display for TemplateError {
+impl fmt::Display for UriTemplateError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} at character {}", self.what, self.at)
     }
 }
 
-impl std::error::Error for TemplateError {}
+impl std::error::Error for UriTemplateError {}

@@ -3,22 +3,24 @@
 use std::str::FromStr;
 
 use super::expand::{AllowedCharacters, encode};
-use super::{Modifier, Operator, Part, TemplateError, UriTemplate, Variable};
+use super::{
+    UriTemplate, UriTemplateError, UriTemplateModifier, UriTemplateOperator, UriTemplatePart, UriTemplateVariable,
+};
 
 /// The RFC allows prefixes of up to four digits.
 const LONGEST_PREFIX: usize = 9_999;
 
 impl FromStr for UriTemplate {
-    type Err = TemplateError;
+    type Err = UriTemplateError;
 
-    fn from_str(text: &str) -> Result<Self, TemplateError> {
+    fn from_str(text: &str) -> Result<Self, UriTemplateError> {
         let mut parts = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
             let at = text.len() - rest.len();
             let fault = |offset: usize, what| {
                 let before = text.get(..at + offset).unwrap_or(text);
-                TemplateError { at: before.chars().count() + 1, what }
+                UriTemplateError { at: before.chars().count() + 1, what }
             };
             if let Some(inside) = rest.strip_prefix('{') {
                 let (expression, after) =
@@ -34,7 +36,7 @@ impl FromStr for UriTemplate {
             }
             let mut encoded = String::new();
             encode(literal, AllowedCharacters::Reserved, &mut encoded);
-            parts.push(Part::Literal(encoded));
+            parts.push(UriTemplatePart::Literal(encoded));
             rest = after;
         }
         Ok(Self { text: text.to_owned(), parts })
@@ -45,36 +47,36 @@ fn is_no_literal(character: char) -> bool {
     character.is_control() || matches!(character, ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '|' | '}')
 }
 
-fn read_expression(text: &str) -> Result<Part, &'static str> {
+fn read_expression(text: &str) -> Result<UriTemplatePart, &'static str> {
     let operator = match text.chars().next() {
-        Some('+') => Operator::Reserved,
-        Some('#') => Operator::Fragment,
-        Some('.') => Operator::Label,
-        Some('/') => Operator::Path,
-        Some(';') => Operator::Parameter,
-        Some('?') => Operator::Query,
-        Some('&') => Operator::Continuation,
+        Some('+') => UriTemplateOperator::Reserved,
+        Some('#') => UriTemplateOperator::Fragment,
+        Some('.') => UriTemplateOperator::Label,
+        Some('/') => UriTemplateOperator::Path,
+        Some(';') => UriTemplateOperator::Parameter,
+        Some('?') => UriTemplateOperator::Query,
+        Some('&') => UriTemplateOperator::Continuation,
         Some('=' | ',' | '!' | '@' | '|') => return Err("a reserved operator"),
-        _ => Operator::Simple,
+        _ => UriTemplateOperator::Simple,
     };
-    let list = if operator == Operator::Simple { text } else { text.get(1..).unwrap_or_default() };
+    let list = if operator == UriTemplateOperator::Simple { text } else { text.get(1..).unwrap_or_default() };
     let variables = list.split(',').map(read_variable).collect::<Result<_, _>>()?;
-    Ok(Part::Expression(operator, variables))
+    Ok(UriTemplatePart::Expression(operator, variables))
 }
 
-fn read_variable(text: &str) -> Result<Variable, &'static str> {
+fn read_variable(text: &str) -> Result<UriTemplateVariable, &'static str> {
     let (name, modifier) = if let Some(name) = text.strip_suffix('*') {
-        (name, Modifier::Explode)
+        (name, UriTemplateModifier::Explode)
     } else if let Some((name, length)) = text.split_once(':') {
         let digits = length.bytes().all(|byte| byte.is_ascii_digit());
         let length = length.parse().ok().filter(|length| digits && (1..=LONGEST_PREFIX).contains(length));
-        (name, Modifier::Prefix(length.ok_or("a prefix that is not a number from 1 to 9999")?))
+        (name, UriTemplateModifier::Prefix(length.ok_or("a prefix that is not a number from 1 to 9999")?))
     } else {
-        (text, Modifier::Whole)
+        (text, UriTemplateModifier::Whole)
     };
     let word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '%');
     if !name.split('.').all(word) {
         return Err("a variable whose name is not letters, digits and underscores");
     }
-    Ok(Variable { name: name.to_owned(), modifier })
+    Ok(UriTemplateVariable { name: name.to_owned(), modifier })
 }

@@ -1,9 +1,9 @@
 //! What HTTP requests take from the cache (the headers of a tool), and report to it (their credentials).
 
 use super::ClientCache;
-use crate::transport::http::client::ToolHeaders;
+use crate::transport::http::client::ClientToolHeaders;
 
-impl ToolHeaders for ClientCache {
+impl ClientToolHeaders for ClientCache {
     fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str)) {
         if let Some(tool) = self.tool(tool) {
             tool.each_header(arguments, |name, value| header(name, &value));

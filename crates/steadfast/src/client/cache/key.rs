@@ -46,7 +46,7 @@ impl CacheKey {
 }
 
 /// A change at the server that makes cached responses stale.
-pub(crate) enum Invalidation {
+pub(crate) enum CacheInvalidation {
     Tools,
     Prompts,
     Resources,
@@ -59,7 +59,7 @@ pub(crate) enum Invalidation {
     SubscriptionStarted(SubscriptionFilter),
 }
 
-impl Invalidation {
+impl CacheInvalidation {
     /// What a notification makes stale; `None` if nothing.
     pub(crate) fn from_notification(method: Method, params: &OwnedParams) -> Option<Self> {
         match method {
@@ -154,17 +154,17 @@ mod tests {
 
     #[test]
     fn a_resource_is_stale_when_it_or_a_part_of_it_has_changed() {
-        let changed = Invalidation::Resource("file:///a/b".to_owned());
+        let changed = CacheInvalidation::Resource("file:///a/b".to_owned());
         assert!(changed.affects(&read("file:///a/b")) && changed.affects(&read("file:///a")));
         assert!(!changed.affects(&read("file:///a/b/c")) && !changed.affects(&read("file:///b")));
         assert!(!changed.affects(&page(&PaginatedParams::new())));
-        assert!(Invalidation::EveryResource.affects(&read("file:///b")));
+        assert!(CacheInvalidation::EveryResource.affects(&read("file:///b")));
     }
 
     #[test]
     fn a_new_subscription_makes_a_resource_its_parents_and_its_children_stale() {
         let filter = SubscriptionFilter::default().with_resource_subscriptions(vec!["file:///a/b".to_owned()]);
-        let started = Invalidation::SubscriptionStarted(filter);
+        let started = CacheInvalidation::SubscriptionStarted(filter);
         for uri in ["file:///a/b", "file:///a/b/c", "file:///a"] {
             assert!(started.affects(&read(uri)), "{uri}");
         }

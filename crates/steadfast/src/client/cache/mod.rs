@@ -30,17 +30,17 @@ pub(super) use ticket::CacheTicket;
 pub(crate) use tools::CachedTool;
 pub(super) use tools::RevisionAndTransport;
 
-use super::notifications::logs::LogListeners;
-use key::Invalidation;
-use tools::ToolCache;
+use super::notifications::logs::ClientLogStreams;
+use key::CacheInvalidation;
+use tools::ClientToolCache;
 use view::CacheView;
 
 /// See the [module](self). One per client.
 pub(crate) struct ClientCache {
     /// `None` if the client does not cache responses.
     responses: Option<CacheView>,
-    tools: ToolCache,
-    pub(super) logs: LogListeners,
+    tools: ClientToolCache,
+    pub(super) logs: ClientLogStreams,
 }
 
 impl ClientCache {
@@ -48,7 +48,11 @@ impl ClientCache {
     /// connection.
     pub(super) fn new(cache: Option<ResponseCache>, checks_output: bool, reconnects: bool) -> Arc<Self> {
         let responses = cache.map(CacheView::new);
-        Arc::new(Self { responses, tools: ToolCache::new(checks_output), logs: LogListeners::new(reconnects) })
+        Arc::new(Self {
+            responses,
+            tools: ClientToolCache::new(checks_output),
+            logs: ClientLogStreams::new(reconnects),
+        })
     }
 
     /// A tool as the server listed it, if it was listed and the list has not changed since.
@@ -61,7 +65,7 @@ impl ClientCache {
         if method == Method::LoggingMessage {
             return self.logs.deliver(params);
         }
-        let Some(change) = Invalidation::from_notification(method, params) else { return };
+        let Some(change) = CacheInvalidation::from_notification(method, params) else { return };
         if change.affects_tools() {
             self.tools.clear();
         }

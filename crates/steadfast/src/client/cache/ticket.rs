@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steadfast_model::Revision;
 use steadfast_model::request::Request;
-use steadfast_model::wire::{self, RequestSubject, ToolResultRef};
+use steadfast_model::wire::{self, RequestSubject, ToolsInResult};
 use steadfast_proto::Moment;
 
 use super::ClientCache;
@@ -73,7 +73,7 @@ impl CacheTicket {
         {
             responses.store(&fetch, text, policy);
         }
-        if let ToolResultRef::List(listed) = ToolResultRef::of::<R>(result) {
+        if let ToolsInResult::List(listed) = ToolsInResult::of::<R>(result) {
             self.cache.tools.store(self.generation, listed);
         }
         Ok(())
@@ -81,9 +81,9 @@ impl CacheTicket {
 
     /// Checks a result without storing anything: for the result of a task.
     pub(crate) fn check<R: Request>(&self, result: &R::Result) -> Result<(), Error> {
-        match (&self.output_check, ToolResultRef::of::<R>(result)) {
+        match (&self.output_check, ToolsInResult::of::<R>(result)) {
             // If the tool list has changed since, the output schema may have as well.
-            (Some(check), ToolResultRef::CallResult(output)) if self.generation == self.cache.tools.generation() => {
+            (Some(check), ToolsInResult::CallResult(output)) if self.generation == self.cache.tools.generation() => {
                 check.check(output)
             }
             _ => Ok(()),

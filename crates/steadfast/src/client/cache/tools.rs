@@ -19,13 +19,13 @@ const MAX_TOOLS: usize = 4_096;
 const MAX_BYTES: usize = 16 << 20;
 
 /// See the [module](self).
-pub(crate) struct ToolCache {
+pub(crate) struct ClientToolCache {
     /// Whether results are checked against output schemas.
     checks_output: bool,
-    state: Mutex<ToolCacheState>,
+    state: Mutex<ClientToolCacheState>,
 }
 
-struct ToolCacheState {
+struct ClientToolCacheState {
     tools: LruMap<Box<str>, Arc<CachedTool>>,
     /// How often the tool list has changed.
     generation: u64,
@@ -67,12 +67,12 @@ pub(crate) struct OutputCheck {
     tool: Arc<CachedTool>,
 }
 
-impl ToolCache {
+impl ClientToolCache {
     pub(crate) fn new(checks_output: bool) -> Self {
         Self {
             // Without the feature there is no validator.
             checks_output: checks_output && cfg!(feature = "schema-validation"),
-            state: Mutex::new(ToolCacheState { tools: LruMap::new(MAX_TOOLS, MAX_BYTES), generation: 0 }),
+            state: Mutex::new(ClientToolCacheState { tools: LruMap::new(MAX_TOOLS, MAX_BYTES), generation: 0 }),
         }
     }
 
@@ -130,7 +130,7 @@ impl ToolCache {
         self.lock().tools.get(&Box::from(name)).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, ToolCacheState> {
+    fn lock(&self) -> MutexGuard<'_, ClientToolCacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -190,8 +190,8 @@ mod tests {
         Tool::new(name).with_output_schema(output.as_object().cloned().unwrap())
     }
 
-    fn cache_of(tools: &[Tool]) -> ToolCache {
-        let cache = ToolCache::new(true);
+    fn cache_of(tools: &[Tool]) -> ClientToolCache {
+        let cache = ClientToolCache::new(true);
         cache.store(0, tools);
         cache
     }

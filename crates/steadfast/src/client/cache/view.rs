@@ -8,7 +8,7 @@ use steadfast_model::{CacheHints, CacheScope, Method};
 use steadfast_proto::Moment;
 
 use super::credentials::CredentialTracker;
-use super::key::{CacheKey, Invalidation};
+use super::key::{CacheInvalidation, CacheKey};
 use super::responses::{PendingCacheFill, ResponseCache};
 
 /// See the [module](self).
@@ -49,7 +49,7 @@ impl CacheView {
     }
 
     /// Removes the responses that a change has made stale.
-    pub(crate) fn invalidate(&self, change: &Invalidation) {
+    pub(crate) fn invalidate(&self, change: &CacheInvalidation) {
         self.cache.invalidate(|request| change.affects(request));
     }
 

@@ -21,7 +21,7 @@ use super::rounds::CallRounds;
 use super::{Call, CallSettings};
 use crate::client::Client;
 use crate::client::cache::CacheTicket;
-use crate::client::connection::live::NegotiatedConnection;
+use crate::client::connection::live::ClientConnection;
 use crate::client::connection::reconnecting::{LostConnection, ReconnectingConnection};
 use crate::client::dispatch::RequestInitiator;
 use crate::client::tasks;
@@ -37,7 +37,7 @@ pub(crate) struct CallFlow<R: Request> {
     /// Keeps the connection open while the call waits.
     client: Client,
     /// The connection of the last request.
-    live: Arc<NegotiatedConnection>,
+    live: Arc<ClientConnection>,
     /// When the last request was sent.
     sent_at: Moment,
     params: R::Params,
@@ -56,7 +56,7 @@ pub(crate) struct CallFlow<R: Request> {
 }
 
 /// What the end of a request means for the call.
-pub(crate) enum CallDecision<R: Request> {
+pub(crate) enum CallControlFlow<R: Request> {
     /// The call has ended.
     End(Result<R::Result, Error>),
     /// The call needs another step.
@@ -178,14 +178,14 @@ impl<R: Request> CallFlow<R> {
     }
 
     /// Decides what follows from the end of a request.
-    pub(crate) fn handle_end(&mut self, end: CallEnd) -> CallDecision<R> {
+    pub(crate) fn handle_end(&mut self, end: CallEnd) -> CallControlFlow<R> {
         let loss = CallLoss::from_end(&end);
         if let Some(loss) = loss
             && self.attempts.allow_retry(loss)
         {
             let (live, first) = (Arc::clone(&self.live), self.attempts.is_first_retry());
             let lost = LostConnection { live, call_sent_at: self.sent_at, kind: loss.kind, first };
-            return CallDecision::Continue(CallStep::Reconnect(lost));
+            return CallControlFlow::Continue(CallStep::Reconnect(lost));
         }
         match text_of(end, R::METHOD.name()) {
             Ok(text) => self.handle_response(&text),
@@ -193,17 +193,17 @@ impl<R: Request> CallFlow<R> {
                 if !self.rounds.is_later_round()
                     && self.header_lookup.should_retry(&self.client, R::METHOD, &error) =>
             {
-                CallDecision::Continue(CallStep::ListTools)
+                CallControlFlow::Continue(CallStep::ListTools)
             }
             Err(error) if loss.is_some_and(|loss| loss.kind == LossScope::Connection) => {
-                CallDecision::Continue(CallStep::AwaitExitReason(error))
+                CallControlFlow::Continue(CallStep::AwaitExitReason(error))
             }
-            Err(error) => CallDecision::End(Err(self.with_known_outcome(error))),
+            Err(error) => CallControlFlow::End(Err(self.with_known_outcome(error))),
         }
     }
 
     /// Decides what follows from the text of a response.
-    pub(crate) fn handle_response(&mut self, text: &str) -> CallDecision<R> {
+    pub(crate) fn handle_response(&mut self, text: &str) -> CallControlFlow<R> {
         self.response_bytes = text.len();
         if let Some(kind) = self.task_kind.filter(|kind| *kind == TaskProtocol::Experimental)
             && let Some(task) = kind.created_task(text)
@@ -214,22 +214,22 @@ impl<R: Request> CallFlow<R> {
         let result = DeferrableResult::from_json(text).map_err(|error| Error::decode(R::METHOD, error));
         match result {
             Ok(DeferrableResult::InputRequired(input)) if may_ask => {
-                CallDecision::Continue(CallStep::AnswerInput(input))
+                CallControlFlow::Continue(CallStep::AnswerInput(input))
             }
             Ok(DeferrableResult::Task(created)) if self.task_kind == Some(TaskProtocol::Extension) => {
                 self.follow_task(TaskProtocol::Extension, created.task)
             }
-            result => {
-                CallDecision::End(result.and_then(complete::<R>).and_then(|result| self.check_and_store(text, result)))
-            }
+            result => CallControlFlow::End(
+                result.and_then(complete::<R>).and_then(|result| self.check_and_store(text, result)),
+            ),
         }
     }
 
     /// The task is registered here, whether or not the returned step is ever polled: if it is dropped, the task is
     /// cancelled.
-    fn follow_task(&self, kind: TaskProtocol, task: Task) -> CallDecision<R> {
+    fn follow_task(&self, kind: TaskProtocol, task: Task) -> CallControlFlow<R> {
         let follower = tasks::follow(self.client.clone(), kind, R::METHOD, task, self.settings.timeout);
-        CallDecision::Continue(CallStep::FollowTask(Box::pin(follower)))
+        CallControlFlow::Continue(CallStep::FollowTask(Box::pin(follower)))
     }
 
     /// Checks a result, and stores its response in the cache.

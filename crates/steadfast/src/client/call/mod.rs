@@ -1,7 +1,7 @@
 //! One call of a client: its settings before it starts, and its states until it ends.
 //!
 //! [`Call`] is a builder. [`Call::start`] returns a [`PendingResult`], which holds the state of the call from then on
-//! in one enum, `pending::CallState`. Polling the `PendingResult` is the only thing that changes the state:
+//! in one enum, `pending::PendingResultState`. Polling the `PendingResult` is the only thing that changes the state:
 //!
 //! ```text
 //!                       the request cannot be sent
@@ -37,7 +37,7 @@
 //! anything:
 //!
 //! - `CallSlot` of the runtime: the end of one request, from when the driver has put it there until it is taken.
-//! - `tasks::registry::TaskRegistration`: an entry for a call that may become a task, and for a task that is followed, so that the
+//! - `tasks::registry::ClientTaskRegistration`: an entry for a call that may become a task, and for a task that is followed, so that the
 //!   client can cancel all tasks when it is closed.
 //! - [`Canceller`](canceller::Canceller): whether the call was cancelled, and which request to cancel.
 //!

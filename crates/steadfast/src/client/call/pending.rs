@@ -9,12 +9,12 @@ use steadfast_model::request::Request;
 use steadfast_proto::connection::CallEnd;
 
 use super::canceller::Canceller;
-use super::flow::{CallDecision, CallFlow, CallStep, CallStepResult};
+use super::flow::{CallControlFlow, CallFlow, CallStep, CallStepResult};
 use super::outcome::CallOutcome;
 use crate::client::Client;
 use crate::client::tasks::TaskProtocol;
 use crate::client::tasks::cancel;
-use crate::client::tasks::registry::{TaskCancellationGuard, TaskRegistration};
+use crate::client::tasks::registry::{ClientTaskCancellationGuard, ClientTaskRegistration};
 use crate::error::Error;
 use crate::runtime::connection::call_result::text_of;
 use crate::runtime::{OnProgress, PendingCall};
@@ -22,11 +22,11 @@ use crate::runtime::{OnProgress, PendingCall};
 /// A started call that waits for its result. What it needs beyond the first request is done while it is polled.
 #[must_use = "dropping this cancels the call"]
 pub struct PendingResult<R: Request> {
-    state: CallState<R>,
+    state: PendingResultState<R>,
     canceller: Canceller,
 }
 
-enum CallState<R: Request> {
+enum PendingResultState<R: Request> {
     /// No request could be sent. Without a [`CallFlow`] if the caller's parameters were wrong: that call cannot be
     /// repeated.
     Failed(Error, Option<Box<CallFlow<R>>>),
@@ -50,17 +50,17 @@ impl<R: Request> PendingResult<R> {
     pub(crate) fn start(mut flow: Box<CallFlow<R>>) -> Self {
         let canceller = flow.canceller();
         if let Some(response) = flow.cached_response() {
-            return Self { state: CallState::Cached(response, flow), canceller };
+            return Self { state: PendingResultState::Cached(response, flow), canceller };
         }
         let state = match flow.send_request() {
-            Ok(request) => CallState::InFlight(request, flow),
-            Err(error) => CallState::Failed(error, Some(flow)),
+            Ok(request) => PendingResultState::InFlight(request, flow),
+            Err(error) => PendingResultState::Failed(error, Some(flow)),
         };
         Self { state, canceller }
     }
 
     pub(crate) fn failed(error: Error) -> Self {
-        Self { state: CallState::Failed(error, None), canceller: Canceller::new() }
+        Self { state: PendingResultState::Failed(error, None), canceller: Canceller::new() }
     }
 
     /// A handle that cancels this call from another task.
@@ -76,20 +76,22 @@ impl<R: Request> PendingResult<R> {
     pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<RepeatableCallResult<R>> {
         loop {
             match &mut self.state {
-                CallState::Failed(..) => {
-                    let CallState::Failed(error, flow) = self.take_state() else { return Poll::Pending };
+                PendingResultState::Failed(..) => {
+                    let PendingResultState::Failed(error, flow) = self.take_state() else { return Poll::Pending };
                     return Poll::Ready((Err(error), flow));
                 }
-                CallState::Cached(..) => {
-                    let CallState::Cached(text, mut flow) = self.take_state() else { return Poll::Pending };
+                PendingResultState::Cached(..) => {
+                    let PendingResultState::Cached(text, mut flow) = self.take_state() else { return Poll::Pending };
                     let decision = flow.handle_response(&text);
                     if let Some(ended) = self.apply(decision, flow) {
                         return Poll::Ready(ended);
                     }
                 }
-                CallState::InFlight(request, _) => {
+                PendingResultState::InFlight(request, _) => {
                     let end = std::task::ready!(Pin::new(request).poll(cx));
-                    let CallState::InFlight(mut request, mut flow) = self.take_state() else { return Poll::Pending };
+                    let PendingResultState::InFlight(mut request, mut flow) = self.take_state() else {
+                        return Poll::Pending;
+                    };
                     flow.restore_progress_callback(&mut request);
                     let decision = flow.handle_end(end);
                     // Not before: until the flow has registered the task in the response, the request counts for it.
@@ -98,40 +100,42 @@ impl<R: Request> PendingResult<R> {
                         return Poll::Ready(ended);
                     }
                 }
-                CallState::Continuing(step) => {
+                PendingResultState::Continuing(step) => {
                     let (result, flow) = std::task::ready!(step.as_mut().poll(cx));
                     match result {
-                        Ok(CallStepResult::RequestSent(request)) => self.state = CallState::InFlight(request, flow),
+                        Ok(CallStepResult::RequestSent(request)) => {
+                            self.state = PendingResultState::InFlight(request, flow)
+                        }
                         Ok(CallStepResult::TaskResult(result)) => {
-                            self.state = CallState::Ended;
+                            self.state = PendingResultState::Ended;
                             return Poll::Ready((flow.decode_task_result(result), Some(flow)));
                         }
                         Err(error) => {
-                            self.state = CallState::Ended;
+                            self.state = PendingResultState::Ended;
                             return Poll::Ready((Err(error), Some(flow)));
                         }
                     }
                 }
                 // Polled after its end, as no future should be: it stays pending, rather than panic.
-                CallState::Ended => return Poll::Pending,
+                PendingResultState::Ended => return Poll::Pending,
             }
         }
     }
 
     /// The end of the call, or `None` if it is `Continuing` now.
-    fn apply(&mut self, decision: CallDecision<R>, flow: Box<CallFlow<R>>) -> Option<RepeatableCallResult<R>> {
+    fn apply(&mut self, decision: CallControlFlow<R>, flow: Box<CallFlow<R>>) -> Option<RepeatableCallResult<R>> {
         match decision {
-            CallDecision::End(result) => Some((result, Some(flow))),
-            CallDecision::Continue(step) => {
-                self.state = CallState::Continuing(run(flow, step));
+            CallControlFlow::End(result) => Some((result, Some(flow))),
+            CallControlFlow::Continue(step) => {
+                self.state = PendingResultState::Continuing(run(flow, step));
                 None
             }
         }
     }
 
     /// Takes the state, and leaves `Ended`.
-    fn take_state(&mut self) -> CallState<R> {
-        std::mem::replace(&mut self.state, CallState::Ended)
+    fn take_state(&mut self) -> PendingResultState<R> {
+        std::mem::replace(&mut self.state, PendingResultState::Ended)
     }
 }
 
@@ -173,10 +177,10 @@ pub(crate) struct InFlightRequest<R: Request> {
     client: Client,
     request: PendingCall,
     /// The kind of task that the request may become, and its entry in the registry.
-    task: Option<(TaskProtocol, TaskRegistration)>,
+    task: Option<(TaskProtocol, ClientTaskRegistration)>,
     /// Held from when the response was taken until this is dropped. In between, a task in the response is in no
     /// registry, and a client that is being closed waits for this.
-    unread_task: Option<TaskCancellationGuard>,
+    unread_task: Option<ClientTaskCancellationGuard>,
     request_type: PhantomData<fn() -> R>,
 }
 

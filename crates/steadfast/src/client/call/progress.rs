@@ -38,7 +38,7 @@ impl<R: Request> Call<R> {
     /// ```
     pub fn start_with_progress(self) -> (ProgressStream, CallHandle<R>) {
         let backlog = Arc::new(LossyChannel::new(MAX_UNREAD, MAX_UNREAD_BYTES));
-        let (reports, close_stream) = (Arc::clone(&backlog), CloseOnDrop(Arc::clone(&backlog)));
+        let (reports, close_stream) = (Arc::clone(&backlog), ProgressCloseGuard(Arc::clone(&backlog)));
         let runtime = Arc::clone(self.client.inner.runtime());
         let call = self.on_progress(move |progress: ProgressParams| {
             let bytes = progress_bytes(&progress);
@@ -66,9 +66,9 @@ impl<R: Request> Call<R> {
 }
 
 /// Ends the progress stream, however the call ends.
-struct CloseOnDrop(Arc<LossyChannel<ProgressParams>>);
+struct ProgressCloseGuard(Arc<LossyChannel<ProgressParams>>);
 
-impl Drop for CloseOnDrop {
+impl Drop for ProgressCloseGuard {
     fn drop(&mut self) {
         self.0.close();
     }

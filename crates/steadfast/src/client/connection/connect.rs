@@ -20,11 +20,11 @@ use super::reconnect::Reconnect;
 use super::reconnecting::ReconnectingConnection;
 use super::target::{ConnectTarget, TransportConnector};
 use crate::client::cache::{ClientCache, ResponseCache};
-use crate::client::dispatch::{ClientCloseLayer, ClientDispatch};
+use crate::client::dispatch::{ClientCloseInterceptor, ClientRequestPipeline};
 use crate::client::handlers::capabilities::capabilities_to_declare;
-use crate::client::handlers::server_request::ServerRequest;
+use crate::client::handlers::server_request::ServerToClientRequest;
 use crate::client::handlers::{ClientContext, ClientHandlers};
-use crate::client::notifications::logs::SetRequestLogLevel;
+use crate::client::notifications::logs::LogLevelInterceptor;
 use crate::client::tasks::registry::ClientTaskRegistry;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
@@ -142,7 +142,7 @@ impl ConnectBuilder {
         self.on::<request::Elicit>(handler)
     }
 
-    fn on<R: ServerRequest>(
+    fn on<R: ServerToClientRequest>(
         mut self,
         handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
     ) -> Self {
@@ -306,11 +306,11 @@ impl ConnectBuilder {
         let reconnects = policy.max_attempts() > 0 && self.connector.can_reopen();
         let cache = ClientCache::new(self.cache, self.checks_output, reconnects);
         let closing = watch::Sender::new(false);
-        let dispatch = ClientDispatch {
+        let dispatch = ClientRequestPipeline {
             common_members: CommonMembers::of_client(&self.info, &capabilities),
             layers: vec![
-                Arc::new(ClientCloseLayer(closing.subscribe())),
-                Arc::new(SetRequestLogLevel(Arc::clone(&cache))),
+                Arc::new(ClientCloseInterceptor(closing.subscribe())),
+                Arc::new(LogLevelInterceptor(Arc::clone(&cache))),
             ],
         };
         let opener = ConnectionOpener {

@@ -13,62 +13,62 @@ use tokio::sync::watch;
 use super::opening::{ConnectionOpener, NegotiationResult};
 use super::target::OpenTransport;
 use crate::client::cache::ClientCache;
-use crate::client::dispatch::{ClientDispatch, RequestSender};
-use crate::client::handlers::ClientInboundService;
-use crate::client::notifications::changes::ChangeListeners;
-use crate::runtime::connection::notification_handlers::IncomingNotificationQueue;
+use crate::client::dispatch::{ClientRequestPipeline, ClientRequestSender};
+use crate::client::handlers::ClientInboundDispatcher;
+use crate::client::notifications::changes::ClientChangeListeners;
+use crate::runtime::connection::notification_handlers::VendorNotificationQueue;
 use crate::runtime::threads::driver_migration;
 use crate::runtime::timeout::timeout_at;
-use crate::runtime::{Driver, DriverCommand, DriverMailbox, PeerExitReason, Runtime, RuntimeTask};
+use crate::runtime::{ConnectionDriver, DriverCommand, DriverMailbox, PeerExitReason, Runtime, RuntimeTask};
 #[cfg(feature = "http-client")]
-use crate::transport::http::client::HttpDriver;
+use crate::transport::http::client::HttpClientDriver;
 
 /// How long to wait for the exit reason of a server after the connection is lost. A process that exits is reaped at once.
 const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection whose revision is negotiated. Dropping it closes it.
-pub(crate) struct NegotiatedConnection {
-    driven: DriverHandle,
+pub(crate) struct ClientConnection {
+    driven: ClientDriverHandle,
     /// Sends requests over it.
-    pub(crate) sender: RequestSender,
+    pub(crate) sender: ClientRequestSender,
     pub(crate) peer: Arc<PeerInfo>,
     pub(crate) instructions: Option<String>,
     pub(crate) opened_at: Moment,
 }
 
-impl NegotiatedConnection {
+impl ClientConnection {
     pub(crate) fn new(
-        driven: DriverHandle,
-        dispatch: &Arc<ClientDispatch>,
+        driven: ClientDriverHandle,
+        dispatch: &Arc<ClientRequestPipeline>,
         negotiation: NegotiationResult,
         opened_at: Moment,
     ) -> Self {
         let NegotiationResult { peer, instructions } = negotiation;
-        let sender = RequestSender::new(dispatch, &driven.mailbox, peer.revision);
+        let sender = ClientRequestSender::new(dispatch, &driven.mailbox, peer.revision);
         Self { driven, sender, peer: Arc::new(peer), instructions, opened_at }
     }
 }
 
-impl std::ops::Deref for NegotiatedConnection {
-    type Target = DriverHandle;
+impl std::ops::Deref for ClientConnection {
+    type Target = ClientDriverHandle;
 
-    fn deref(&self) -> &DriverHandle {
+    fn deref(&self) -> &ClientDriverHandle {
         &self.driven
     }
 }
 
 /// A connection whose driver runs. Dropping it closes it.
-pub(crate) struct DriverHandle {
+pub(crate) struct ClientDriverHandle {
     pub(crate) mailbox: Arc<DriverMailbox>,
     /// The listeners to notifications that the server sends to every client.
-    pub(crate) change_listeners: ChangeListeners,
+    pub(crate) change_listeners: ClientChangeListeners,
     closed: watch::Receiver<bool>,
     refuses_calls: watch::Receiver<bool>,
     receives_notifications: watch::Receiver<bool>,
     exit_reason: watch::Receiver<PeerExitReason>,
 }
 
-impl DriverHandle {
+impl ClientDriverHandle {
     /// Spawns the driver: on `io_handle`, or on the workers if there is none.
     #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP can fail here"))]
     pub(crate) fn spawn(
@@ -76,15 +76,15 @@ impl DriverHandle {
         transport: OpenTransport,
         io_handle: Option<&Handle>,
     ) -> io::Result<Self> {
-        let change_listeners = ChangeListeners::new(opener.limits.calls);
+        let change_listeners = ClientChangeListeners::new(opener.limits.calls);
         let cache = Arc::clone(&opener.cache);
-        let service = ClientInboundService {
+        let service = ClientInboundDispatcher {
             handlers: Arc::clone(&opener.handlers),
             change_listeners: change_listeners.clone(),
             cache: Arc::clone(&cache),
             dispatch: Arc::clone(&opener.dispatch),
             task_registry: Arc::clone(&opener.task_registry),
-            notification_queue: IncomingNotificationQueue::default(),
+            notification_queue: VendorNotificationQueue::default(),
         };
         let (sender, closed) = watch::channel(false);
         let signal =
@@ -93,7 +93,7 @@ impl DriverHandle {
         let (mailbox, refuses_calls, receives_notifications, exit_reason, task): (_, _, _, _, RuntimeTask) =
             match transport {
                 OpenTransport::Bytes(transport) => {
-                    let mut driver = Driver::new(transport, |_| service, hello, limits, runtime);
+                    let mut driver = ConnectionDriver::new(transport, |_| service, hello, limits, runtime);
                     let (_, receives_notifications) = watch::channel(true);
                     let refuses_calls = driver.refuses_calls();
                     let exit_reason = driver.exit_reason();
@@ -111,7 +111,7 @@ impl DriverHandle {
                 }
                 #[cfg(feature = "http-client")]
                 OpenTransport::Http(target) => {
-                    let mut driver = HttpDriver::new(*target, cache, |_| service, hello, limits, runtime)?;
+                    let mut driver = HttpClientDriver::new(*target, cache, |_| service, hello, limits, runtime)?;
                     let (_, exit_reason) = watch::channel(PeerExitReason::Known(None));
                     let (mailbox, refuses_calls, receives_notifications) =
                         (Arc::clone(driver.mailbox()), driver.refuses_calls(), driver.receives_notifications());
@@ -160,7 +160,7 @@ impl DriverHandle {
     }
 }
 
-impl Drop for DriverHandle {
+impl Drop for ClientDriverHandle {
     fn drop(&mut self) {
         self.shut_down();
     }
@@ -193,7 +193,7 @@ async fn drive(driver: impl Future, signal: ClosedSignal) {
 /// Dropped when the connection is closed or its driver is dropped: notifies everything that has to know.
 struct ClosedSignal {
     closed: watch::Sender<bool>,
-    change_listeners: ChangeListeners,
+    change_listeners: ClientChangeListeners,
     cache: Arc<ClientCache>,
 }
 

@@ -15,10 +15,10 @@ use steadfast_proto::Moment;
 use steadfast_proto::connection::{CallEnd, ClientDescription, Limits, PeerInfo, SelfDescription};
 use tokio::sync::watch;
 
-use super::live::{DriverHandle, NegotiatedConnection, wait_until_closed};
+use super::live::{ClientConnection, ClientDriverHandle, wait_until_closed};
 use super::target::TransportConnector;
 use crate::client::cache::ClientCache;
-use crate::client::dispatch::{ClientDispatch, RequestSender};
+use crate::client::dispatch::{ClientRequestPipeline, ClientRequestSender};
 use crate::client::handlers::ClientHandlers;
 use crate::client::tasks::registry::ClientTaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
@@ -45,7 +45,7 @@ pub(crate) struct ConnectionOpener {
     pub(crate) connector: TransportConnector,
     pub(crate) info: Implementation,
     pub(crate) capabilities: ClientCapabilities,
-    pub(crate) dispatch: Arc<ClientDispatch>,
+    pub(crate) dispatch: Arc<ClientRequestPipeline>,
     pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) cache: Arc<ClientCache>,
     pub(crate) task_registry: Arc<ClientTaskRegistry>,
@@ -74,7 +74,7 @@ impl ConnectionOpener {
         last_revision: Option<Revision>,
         deadline: Moment,
         on_opened: impl Fn(watch::Receiver<bool>),
-    ) -> Result<NegotiatedConnection, Error> {
+    ) -> Result<ClientConnection, Error> {
         let not_sent = |error| Error::transport(Outcome::NotSent, error);
         // Before the transport is opened: if this fails, there is nothing to close.
         let io_handle = self.use_io_thread.then(io_handle).transpose().map_err(not_sent)?;
@@ -82,7 +82,7 @@ impl ConnectionOpener {
         loop {
             let transport = timeout_at(&*self.runtime, Some(deadline), self.connector.open()).await;
             let transport = transport.ok_or_else(|| Error::open_timed_out(self.timeout))?.map_err(not_sent)?;
-            let driven = DriverHandle::spawn(self, transport, io_handle).map_err(not_sent)?;
+            let driven = ClientDriverHandle::spawn(self, transport, io_handle).map_err(not_sent)?;
             on_opened(driven.closed());
             let error = match self.negotiate(&driven.mailbox, last_revision, deadline).await {
                 Ok(negotiation) => return Ok(self.finish(driven, negotiation)),
@@ -104,16 +104,16 @@ impl ConnectionOpener {
         closed && self.negotiation == NegotiationMode::Auto && self.connector.can_reopen() && !self.connector.is_http()
     }
 
-    fn finish(&self, driven: DriverHandle, negotiation: NegotiationResult) -> NegotiatedConnection {
+    fn finish(&self, driven: ClientDriverHandle, negotiation: NegotiationResult) -> ClientConnection {
         if let Some(interval) = self.ping_interval.filter(|_| !negotiation.peer.revision.is_stateless()) {
             let (mailbox, runtime) = (Arc::clone(&driven.mailbox), Arc::clone(&self.runtime));
             self.runtime.spawn(Box::pin(ping_interval(mailbox, runtime, interval, driven.closed())));
         }
-        NegotiatedConnection::new(driven, &self.dispatch, negotiation, self.runtime.now())
+        ClientConnection::new(driven, &self.dispatch, negotiation, self.runtime.now())
     }
 
     /// Closes a connection whose negotiation failed, and adds the exit reason of the server to the error.
-    async fn abort(&self, driven: DriverHandle, error: Error) -> Error {
+    async fn abort(&self, driven: ClientDriverHandle, error: Error) -> Error {
         driven.shut_down();
         wait_until_closed(driven.closed()).await;
         if error.kind() == ErrorKind::TimedOut {
@@ -197,7 +197,7 @@ impl ConnectionOpener {
         revision: Revision,
         deadline: Moment,
     ) -> Result<DiscoveryOutcome, Error> {
-        let sender = RequestSender::new(&self.dispatch, mailbox, revision);
+        let sender = ClientRequestSender::new(&self.dispatch, mailbox, revision);
         let end = sender.send::<request::Discover>(&EmptyParams::default(), self.options(deadline))?.await;
         let result: DiscoverResult = result_of::<request::Discover>(end)?;
         let revision = match result.known_versions().max() {
@@ -232,7 +232,7 @@ impl ConnectionOpener {
 
     /// Sends a request over an open connection to see whether the server still responds: any response will do. Half of
     /// the time is left to open another connection, if the server has forgotten this one.
-    pub(crate) async fn probe(&self, live: &NegotiatedConnection, deadline: Moment) -> CallEnd {
+    pub(crate) async fn probe(&self, live: &ClientConnection, deadline: Moment) -> CallEnd {
         let deadline = self.halfway_to(deadline);
         let (params, options) = (EmptyParams::default(), self.options(deadline));
         let request = if live.peer.revision.is_stateless() {

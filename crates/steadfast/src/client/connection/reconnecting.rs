@@ -1,4 +1,4 @@
-//! The connection of a client over its whole life: the current [`NegotiatedConnection`], and its replacement when it is lost.
+//! The connection of a client over its whole life: the current [`ClientConnection`], and its replacement when it is lost.
 //!
 //! ```text
 //!   connected --(a call is lost)--> reconnecting --+--> connected: all waiting calls continue on the new connection
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use steadfast_proto::{Moment, mutant};
 use tokio::sync::watch;
 
-use super::live::{NegotiatedConnection, wait_until_closed};
+use super::live::{ClientConnection, wait_until_closed};
 use super::opening::{ConnectionOpener, is_permanent};
 use super::reconnect::{FailureStreak, Reconnect};
 use crate::error::{Error, ErrorKind, Outcome};
@@ -33,7 +33,7 @@ pub(crate) struct ReconnectingConnection {
 
 struct ReconnectingConnectionState {
     /// The newest connection, which may be lost.
-    live: Arc<NegotiatedConnection>,
+    live: Arc<ClientConnection>,
     /// When the connection was last known to work; `None` from its loss to its replacement.
     working_since: Option<Moment>,
     /// Set while a [`ReconnectTask`] runs.
@@ -44,14 +44,14 @@ struct ReconnectingConnectionState {
     open_connections: Vec<watch::Receiver<bool>>,
 }
 
-type ReconnectResult = Result<Arc<NegotiatedConnection>, Arc<Error>>;
+type ReconnectResult = Result<Arc<ClientConnection>, Arc<Error>>;
 
 /// Sends the result of a [`ReconnectTask`] to all calls that wait for it.
 type ReconnectResultSender = watch::Sender<Option<ReconnectResult>>;
 
 /// A connection on which a call was lost.
 pub(crate) struct LostConnection {
-    pub(crate) live: Arc<NegotiatedConnection>,
+    pub(crate) live: Arc<ClientConnection>,
     pub(crate) call_sent_at: Moment,
     pub(crate) kind: LossScope,
     /// The call was lost for the first time.
@@ -61,7 +61,7 @@ pub(crate) struct LostConnection {
 impl ReconnectingConnection {
     pub(crate) fn new(
         opener: ConnectionOpener,
-        live: NegotiatedConnection,
+        live: ClientConnection,
         policy: Reconnect,
         closing: watch::Sender<bool>,
     ) -> Arc<Self> {
@@ -78,7 +78,7 @@ impl ReconnectingConnection {
     }
 
     /// The newest connection, which may be lost.
-    pub(crate) fn live(&self) -> Arc<NegotiatedConnection> {
+    pub(crate) fn live(&self) -> Arc<ClientConnection> {
         Arc::clone(&self.lock().live)
     }
 
@@ -88,7 +88,7 @@ impl ReconnectingConnection {
 
     /// Waits for a connection in place of a lost one. It may be the same, if only the call was lost and the server
     /// still responds.
-    pub(crate) async fn replace(self: &Arc<Self>, lost: LostConnection) -> Result<Arc<NegotiatedConnection>, Error> {
+    pub(crate) async fn replace(self: &Arc<Self>, lost: LostConnection) -> Result<Arc<ClientConnection>, Error> {
         let mut result = match self.start_reconnecting(lost) {
             Ok(live) => return live,
             Err(receiver) => receiver,
@@ -104,7 +104,7 @@ impl ReconnectingConnection {
     fn start_reconnecting(
         self: &Arc<Self>,
         lost: LostConnection,
-    ) -> Result<Result<Arc<NegotiatedConnection>, Error>, watch::Receiver<Option<ReconnectResult>>> {
+    ) -> Result<Result<Arc<ClientConnection>, Error>, watch::Receiver<Option<ReconnectResult>>> {
         let now = self.opener.runtime.now();
         let mut state = self.lock();
         if state.closed || self.policy.max_attempts() == 0 {
@@ -186,7 +186,7 @@ impl ReconnectingConnection {
     }
 
     /// Why the server of a connection exited. `None` if the client closed the connection: then the reason is known.
-    pub(crate) async fn exit_reason(&self, live: &NegotiatedConnection) -> Option<Arc<str>> {
+    pub(crate) async fn exit_reason(&self, live: &ClientConnection) -> Option<Arc<str>> {
         if self.lock().closed { None } else { live.exit_reason(&*self.opener.runtime).await }
     }
 
@@ -203,7 +203,7 @@ impl ReconnectingConnection {
 
 /// The last connection of a client that is being closed. Dropping this shuts it down, even if calls still hold the
 /// connection.
-pub(crate) struct ConnectionShutdownGuard(Arc<NegotiatedConnection>);
+pub(crate) struct ConnectionShutdownGuard(Arc<ClientConnection>);
 
 impl Drop for ConnectionShutdownGuard {
     fn drop(&mut self) {
@@ -257,7 +257,7 @@ impl ReconnectTask {
     }
 
     /// One attempt, after its pause.
-    async fn attempt(&self) -> Result<Arc<NegotiatedConnection>, Error> {
+    async fn attempt(&self) -> Result<Arc<ClientConnection>, Error> {
         let opener = &self.connection.opener;
         let when = self.connection.lock().streak.next_attempt_at(&self.connection.policy, &*opener.runtime);
         sleep_until(&*opener.runtime, when).await;
@@ -303,7 +303,7 @@ impl ReconnectTask {
         stop
     }
 
-    fn succeed(&self, live: Arc<NegotiatedConnection>) {
+    fn succeed(&self, live: Arc<ClientConnection>) {
         let mut state = self.connection.lock();
         if state.closed {
             drop(state);

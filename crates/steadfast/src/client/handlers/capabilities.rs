@@ -26,7 +26,7 @@ pub(crate) fn capabilities_to_declare(
 }
 
 /// How to check the result of a handler before it is sent.
-pub(crate) enum HandlerResultCheck {
+pub(crate) enum ClientHandlerResultCheck {
     /// The content has to fit the form that the server requested.
     Form(FormSchema),
     /// Every root has to be a `file://` URI.
@@ -35,7 +35,7 @@ pub(crate) enum HandlerResultCheck {
     None,
 }
 
-impl HandlerResultCheck {
+impl ClientHandlerResultCheck {
     /// The check for a request. An error if the request needs a capability that was not declared, or its messages do
     /// not pair each tool use with a tool result.
     pub(crate) fn for_request(declared: &ClientCapabilities, method: Method, params: &str) -> Result<Self, Error> {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use serde_json::Value;
 use steadfast_model::{InputRequest, InputRequests, InputResponses, JsonObject, Method, Revision};
 
-use super::{ClientContext, ClientHandlers, EncodedResult, ResultFuture};
+use super::{ClientContext, ClientHandlerFuture, ClientHandlers, EncodedResult};
 use crate::error::Error;
 use crate::runtime::poll_catching_panics;
 
@@ -25,7 +25,7 @@ struct PendingInputResponse {
 }
 
 enum InputResponseState {
-    Running(ResultFuture),
+    Running(ClientHandlerFuture),
     Done(Value),
 }
 

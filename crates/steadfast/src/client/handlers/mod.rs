@@ -17,28 +17,28 @@ use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
 
 use super::cache::ClientCache;
-use super::dispatch::{ClientDispatch, RequestSender};
-use super::notifications::changes::ChangeListeners;
+use super::dispatch::{ClientRequestPipeline, ClientRequestSender};
+use super::notifications::changes::ClientChangeListeners;
 use super::tasks::cancel;
 use super::tasks::registry::ClientTaskRegistry;
 use crate::error::Error;
-use crate::runtime::connection::notification_handlers::{IncomingNotificationQueue, NotificationHandlers};
+use crate::runtime::connection::notification_handlers::{VendorNotificationHandlers, VendorNotificationQueue};
 use crate::runtime::handler::async_handler::AsyncHandler;
 use crate::runtime::handler::prepared::{EncodedResult, response_of};
 use crate::runtime::{
-    DispatchResult, DriverMailbox, HandlerExecution, HandlerJob, InboundService, OutputEncoder, PeerNotification,
-    PreparedHandler, Runtime,
+    DriverMailbox, HandlerExecution, HandlerJob, InboundDispatchResult, InboundDispatcher, OutputEncoder,
+    PeerNotification, PreparedHandler, Runtime,
 };
-use capabilities::HandlerResultCheck;
+use capabilities::ClientHandlerResultCheck;
 
 /// Appends a result for a revision.
 type EncodeResultFn<T> = fn(Revision, &T, &mut Vec<u8>) -> Result<(), serde_json::Error>;
 
 /// A running handler.
-pub(crate) type ResultFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
+pub(crate) type ClientHandlerFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
 
 /// A function of the text of the parameters and the context.
-type ErasedClientHandler = Arc<dyn Fn(&str, ClientContext) -> ResultFuture + Send + Sync>;
+type ErasedClientHandler = Arc<dyn Fn(&str, ClientContext) -> ClientHandlerFuture + Send + Sync>;
 
 /// What a handler of a client can know about the request that it handles.
 #[derive(Clone, Debug)]
@@ -68,20 +68,20 @@ impl ClientContext {
 #[derive(Default)]
 pub(crate) struct ClientHandlers {
     by_method: BTreeMap<Method, ErasedClientHandler>,
-    pub(crate) notifications: NotificationHandlers,
+    pub(crate) notifications: VendorNotificationHandlers,
     declared: ClientCapabilities,
 }
 
 /// Handles the requests and notifications of the server on one connection.
-pub(crate) struct ClientInboundService {
+pub(crate) struct ClientInboundDispatcher {
     pub(crate) handlers: Arc<ClientHandlers>,
-    pub(crate) change_listeners: ChangeListeners,
+    pub(crate) change_listeners: ClientChangeListeners,
     pub(crate) cache: Arc<ClientCache>,
     /// For the requests that this service sends: `tasks/cancel`.
-    pub(crate) dispatch: Arc<ClientDispatch>,
+    pub(crate) dispatch: Arc<ClientRequestPipeline>,
     pub(crate) task_registry: Arc<ClientTaskRegistry>,
     /// The notifications of a vendor that wait for their handlers.
-    pub(crate) notification_queue: IncomingNotificationQueue,
+    pub(crate) notification_queue: VendorNotificationQueue,
 }
 
 impl ClientHandlers {
@@ -145,9 +145,9 @@ impl ClientHandlers {
     }
 
     /// Starts the handler of a method; `None` if it has none.
-    pub(crate) fn handle(&self, method: Method, params: &str, ctx: ClientContext) -> Option<ResultFuture> {
+    pub(crate) fn handle(&self, method: Method, params: &str, ctx: ClientContext) -> Option<ClientHandlerFuture> {
         let handler = self.by_method.get(&method)?;
-        let check = match HandlerResultCheck::for_request(&self.declared, method, params) {
+        let check = match ClientHandlerResultCheck::for_request(&self.declared, method, params) {
             Ok(check) => check,
             Err(error) => return Some(Box::pin(std::future::ready(Err(error)))),
         };
@@ -160,16 +160,16 @@ impl ClientHandlers {
     }
 }
 
-impl InboundService for ClientInboundService {
+impl InboundDispatcher for ClientInboundDispatcher {
     fn start(
         &mut self,
         request: connection::Request,
         mailbox: &Arc<DriverMailbox>,
         runtime: &Arc<dyn Runtime>,
-    ) -> DispatchResult {
+    ) -> InboundDispatchResult {
         let not_found = ErrorObject::method_not_found(request.method.name());
         if !self.handlers.has(request.method) {
-            return DispatchResult::Answered(EncodedResponse::error(&request.id, &not_found));
+            return InboundDispatchResult::Answered(EncodedResponse::error(&request.id, &not_found));
         }
         let execution = HandlerExecution::new(&request, Arc::clone(mailbox), Arc::clone(runtime));
         let handlers = Arc::clone(&self.handlers);
@@ -181,7 +181,7 @@ impl InboundService for ClientInboundService {
                 None => Err(Error::refused(request.method, not_found)),
             }
         }));
-        PreparedHandler::new(execution, job, ResultEncoder).launch()
+        PreparedHandler::new(execution, job, ClientResultEncoder).launch()
     }
 
     fn on_notification(&mut self, notification: PeerNotification<'_>) {
@@ -202,7 +202,7 @@ impl InboundService for ClientInboundService {
         mailbox: &Arc<DriverMailbox>,
         runtime: &Arc<dyn Runtime>,
     ) {
-        let sender = RequestSender::new(&self.dispatch, mailbox, peer.revision);
+        let sender = ClientRequestSender::new(&self.dispatch, mailbox, peer.revision);
         cancel::cancel_late(result, peer, sender, runtime, &self.task_registry);
     }
 
@@ -212,9 +212,9 @@ impl InboundService for ClientInboundService {
 }
 
 /// Encodes what the handlers of a client return.
-struct ResultEncoder;
+struct ClientResultEncoder;
 
-impl OutputEncoder for ResultEncoder {
+impl OutputEncoder for ClientResultEncoder {
     type Output = EncodedResult;
 
     fn encode(self, encoded: EncodedResult, execution: &HandlerExecution) -> EncodedResponse {

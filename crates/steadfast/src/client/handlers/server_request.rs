@@ -7,7 +7,7 @@ use steadfast_model::{ClientCapabilities, ElicitAction, ElicitParams, ElicitResu
 /// A request that servers send to clients: which capabilities a handler for it implies, and how its results are completed.
 ///
 /// `ping` is not one of them: the client responds to it without a handler.
-pub(crate) trait ServerRequest: Request<Result: Encode> {
+pub(crate) trait ServerToClientRequest: Request<Result: Encode> {
     /// The part of the request that is needed to complete the result.
     type Completion: Send + 'static;
 
@@ -20,7 +20,7 @@ pub(crate) trait ServerRequest: Request<Result: Encode> {
     fn complete(completion: Self::Completion, result: Self::Result) -> Self::Result;
 }
 
-impl ServerRequest for request::ListRoots {
+impl ServerToClientRequest for request::ListRoots {
     type Completion = ();
 
     fn declare(capabilities: ClientCapabilities) -> ClientCapabilities {
@@ -34,7 +34,7 @@ impl ServerRequest for request::ListRoots {
     }
 }
 
-impl ServerRequest for request::CreateMessage {
+impl ServerToClientRequest for request::CreateMessage {
     type Completion = ();
 
     fn declare(capabilities: ClientCapabilities) -> ClientCapabilities {
@@ -48,7 +48,7 @@ impl ServerRequest for request::CreateMessage {
     }
 }
 
-impl ServerRequest for request::Elicit {
+impl ServerToClientRequest for request::Elicit {
     type Completion = Option<FormSchema>;
 
     fn declare(capabilities: ClientCapabilities) -> ClientCapabilities {

@@ -17,9 +17,9 @@ use steadfast_proto::envelope::OwnedParams;
 use crate::client::Client;
 use crate::client::cache::ClientCache;
 use crate::client::call::pending::PendingResult;
-use crate::client::connection::live::NegotiatedConnection;
+use crate::client::connection::live::ClientConnection;
 use crate::client::connection::opening::ConnectionOpener;
-use crate::client::dispatch::{ClientRequestInterceptor, OutgoingRequest, RequestInitiator};
+use crate::client::dispatch::{ClientRequestInfo, ClientRequestInterceptor, RequestInitiator};
 use crate::error::Error;
 use crate::runtime::{CallOptions, LossyChannel};
 
@@ -63,7 +63,7 @@ impl Client {
             let error = Error::unsupported("the server did not declare the logging capability");
             return LogStream {
                 client: self.clone(),
-                listener: LogListener::new(level),
+                listener: ClientLogStreamEntry::new(level),
                 set_level: None,
                 error: Some(error),
                 ended: false,
@@ -81,7 +81,7 @@ impl Client {
 pub struct LogStream {
     /// Keeps the connection open.
     client: Client,
-    listener: Arc<LogListener>,
+    listener: Arc<ClientLogStreamEntry>,
     /// The `logging/setLevel` that is in flight.
     set_level: Option<PendingResult<request::SetLevel>>,
     /// The error that the stream ends with.
@@ -144,39 +144,39 @@ impl std::fmt::Debug for LogStream {
 }
 
 /// The listeners to the log messages of one client's server.
-pub(crate) struct LogListeners {
+pub(crate) struct ClientLogStreams {
     /// The client replaces a lost connection, so the streams do not end with it.
     reconnects: bool,
-    table: Mutex<LogListenerTable>,
+    table: Mutex<ClientLogStreamTable>,
 }
 
 #[derive(Default)]
-struct LogListenerTable {
-    listeners: Vec<Weak<LogListener>>,
+struct ClientLogStreamTable {
+    listeners: Vec<Weak<ClientLogStreamEntry>>,
     /// No more messages will arrive.
     closed: bool,
 }
 
-struct LogListener {
+struct ClientLogStreamEntry {
     level: LoggingLevel,
     backlog: LossyChannel<LoggingMessageParams>,
 }
 
-impl LogListener {
+impl ClientLogStreamEntry {
     fn new(level: LoggingLevel) -> Arc<Self> {
         Arc::new(Self { level, backlog: LossyChannel::new(MAX_UNREAD, MAX_UNREAD_BYTES) })
     }
 }
 
-impl LogListeners {
+impl ClientLogStreams {
     /// `reconnects`: the client replaces a lost connection.
     pub(crate) fn new(reconnects: bool) -> Self {
         Self { reconnects, table: Mutex::default() }
     }
 
     /// Adds a listener. Returns it, and the lowest level of all listeners.
-    fn add(&self, level: LoggingLevel) -> (Arc<LogListener>, LoggingLevel) {
-        let listener = LogListener::new(level);
+    fn add(&self, level: LoggingLevel) -> (Arc<ClientLogStreamEntry>, LoggingLevel) {
+        let listener = ClientLogStreamEntry::new(level);
         let mut table = self.lock();
         if table.closed {
             listener.backlog.close();
@@ -189,7 +189,7 @@ impl LogListeners {
 
     /// Sets the log level again after a reconnect (up to 2025-11-25). A failure is ignored: the streams then receive
     /// what the server sends by default.
-    pub(crate) fn restore(&self, live: &NegotiatedConnection, opener: &ConnectionOpener) {
+    pub(crate) fn restore(&self, live: &ClientConnection, opener: &ConnectionOpener) {
         let Some(level) = self.lowest_level().filter(|_| !live.peer.revision.is_stateless()) else { return };
         let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };
         let Ok(call) = live.sender.send::<request::SetLevel>(&SetLevelParams::new(level), options) else { return };
@@ -227,22 +227,22 @@ impl LogListeners {
         table.each().for_each(|listener| listener.backlog.close());
     }
 
-    fn lock(&self) -> MutexGuard<'_, LogListenerTable> {
+    fn lock(&self) -> MutexGuard<'_, ClientLogStreamTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl LogListenerTable {
-    fn each(&self) -> impl Iterator<Item = Arc<LogListener>> + '_ {
+impl ClientLogStreamTable {
+    fn each(&self) -> impl Iterator<Item = Arc<ClientLogStreamEntry>> + '_ {
         self.listeners.iter().filter_map(Weak::upgrade)
     }
 }
 
 /// Adds the level of the listeners to each call (since 2026-07-28).
-pub(crate) struct SetRequestLogLevel(pub(crate) Arc<ClientCache>);
+pub(crate) struct LogLevelInterceptor(pub(crate) Arc<ClientCache>);
 
-impl ClientRequestInterceptor for SetRequestLogLevel {
-    fn on_request(&self, request: &OutgoingRequest, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
+impl ClientRequestInterceptor for LogLevelInterceptor {
+    fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
         if request.origin == RequestInitiator::Call
             && request.revision.is_stateless()
             && let Some(level) = self.0.logs.lowest_level()

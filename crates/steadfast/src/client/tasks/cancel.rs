@@ -10,11 +10,11 @@ use steadfast_model::{TaskParams, request};
 use steadfast_proto::connection::PeerInfo;
 use steadfast_proto::mutant;
 
-use super::registry::{ClientTaskRegistry, TaskCancellationGuard};
+use super::registry::{ClientTaskCancellationGuard, ClientTaskRegistry};
 use super::{TaskProtocol, has_result_request};
 use crate::client::Client;
 use crate::client::connection::reconnecting::ConnectionShutdownGuard;
-use crate::client::dispatch::RequestSender;
+use crate::client::dispatch::ClientRequestSender;
 use crate::runtime::timeout::timeout_at;
 use crate::runtime::{CallOptions, Runtime};
 
@@ -25,7 +25,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Cancels a task, over the current connection of the client.
-pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: TaskCancellationGuard) {
+pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: ClientTaskCancellationGuard) {
     if !supports_task_cancel(&client.inner.connection.live().peer) {
         return;
     }
@@ -39,7 +39,7 @@ pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: TaskCancellat
 pub(crate) fn cancel_late(
     response: String,
     peer: &Arc<PeerInfo>,
-    sender: RequestSender,
+    sender: ClientRequestSender,
     runtime: &Arc<dyn Runtime>,
     registry: &Arc<ClientTaskRegistry>,
 ) {
@@ -84,7 +84,7 @@ pub(crate) fn cancel_all(client: &Client, last_connection: ConnectionShutdownGua
 }
 
 /// Sends `tasks/cancel`; the returned future waits for the response. Does nothing if the task id cannot be encoded.
-fn send_cancel(sender: &RequestSender, task_id: &str) -> impl Future<Output = ()> + Send + use<> {
+fn send_cancel(sender: &ClientRequestSender, task_id: &str) -> impl Future<Output = ()> + Send + use<> {
     let options = CallOptions { timeout: Some(CANCEL_TIMEOUT), ..CallOptions::default() };
     let request = sender.send::<request::CancelTask>(&TaskParams::new(task_id), options);
     async move {
@@ -98,7 +98,7 @@ fn send_cancel(sender: &RequestSender, task_id: &str) -> impl Future<Output = ()
 /// Past the limit the connection would refuse it.
 fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
-    cancellation: TaskCancellationGuard,
+    cancellation: ClientTaskCancellationGuard,
     send: impl FnOnce() -> F + Send + 'static,
 ) {
     let sent = match cancellation.try_permit() {

@@ -26,7 +26,7 @@ use super::connection::live::{wait_until_calls_are_refused, wait_until_closed};
 use super::handlers::input::InputHandlersFuture;
 use crate::error::{Error, Outcome};
 use crate::runtime::timeout::{sleep, unless_stopped};
-use registry::TaskRegistration;
+use registry::ClientTaskRegistration;
 
 /// The poll interval if the server sets none, and the bounds of the interval that it sets.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -128,7 +128,7 @@ struct TaskFollower {
     task: Task,
     /// The timeout of each request about the task.
     timeout: Option<Duration>,
-    entry: TaskRegistration,
+    entry: ClientTaskRegistration,
     answered: AnsweredInputKeys,
     /// The task has ended, and need not be cancelled.
     ended: bool,

@@ -11,7 +11,7 @@ use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 
 use super::mailbox::{DriverCommand, DriverMailbox};
-use crate::runtime::bounded_queue::BoundedQueue;
+use crate::runtime::bounded_queue::LossyQueue;
 use crate::runtime::threads::driver_migration::RuntimeCallCounter;
 
 /// Callback for the progress of a call.
@@ -19,19 +19,19 @@ pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
 /// Shared by a call and the driver, which stores the end, the progress and the notifications of the call here.
 pub(crate) struct CallSlot {
-    state: Mutex<CallState>,
+    state: Mutex<CallSlotState>,
     /// The result is needed even if the caller has dropped its future.
     expects_late_response: bool,
 }
 
-struct CallState {
+struct CallSlotState {
     end: Option<CallEnd>,
     /// The caller has dropped its future.
     abandoned: bool,
     /// Progress that the caller has not read.
-    progress: BoundedQueue<ProgressParams>,
+    progress: LossyQueue<ProgressParams>,
     /// Notifications of a subscription that the caller has not read.
-    notifications: BoundedQueue<(Method, OwnedParams)>,
+    notifications: LossyQueue<(Method, OwnedParams)>,
     waker: Option<Waker>,
 }
 
@@ -45,13 +45,13 @@ const MAX_NOTIFICATIONS: usize = 1_024;
 /// How many bytes of either may wait.
 const MAX_QUEUED_BYTES: usize = 4 << 20;
 
-impl Default for CallState {
+impl Default for CallSlotState {
     fn default() -> Self {
         Self {
             end: None,
             abandoned: false,
-            progress: BoundedQueue::new(MAX_PROGRESS, MAX_QUEUED_BYTES),
-            notifications: BoundedQueue::new(MAX_NOTIFICATIONS, MAX_QUEUED_BYTES),
+            progress: LossyQueue::new(MAX_PROGRESS, MAX_QUEUED_BYTES),
+            notifications: LossyQueue::new(MAX_NOTIFICATIONS, MAX_QUEUED_BYTES),
             waker: None,
         }
     }
@@ -63,7 +63,7 @@ pub(crate) fn progress_bytes(progress: &ProgressParams) -> usize {
     progress.message.as_ref().map_or(0, String::len) + meta.map_or(0, |text| text.len())
 }
 
-impl CallState {
+impl CallSlotState {
     fn take_progress(&mut self) -> Vec<ProgressParams> {
         std::iter::from_fn(|| self.progress.pop()).collect()
     }
@@ -101,7 +101,7 @@ impl CallSlot {
     }
 
     /// Changes the state and wakes the caller.
-    fn update(&self, change: impl FnOnce(&mut CallState)) {
+    fn update(&self, change: impl FnOnce(&mut CallSlotState)) {
         let mut state = self.lock();
         change(&mut state);
         let waker = state.waker.take();
@@ -109,7 +109,7 @@ impl CallSlot {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    fn lock(&self) -> MutexGuard<'_, CallState> {
+    fn lock(&self) -> MutexGuard<'_, CallSlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -125,7 +125,7 @@ pub(crate) struct CallOptions {
     /// No `notifications/cancelled` is sent for the call: it is the probe for the revision, or is cancelled in another way.
     pub(crate) uncancellable: bool,
     /// The result is needed even after the call was cancelled: see
-    /// [`InboundService::on_late_result`](crate::runtime::InboundService::on_late_result).
+    /// [`InboundDispatcher::on_late_result`](crate::runtime::InboundDispatcher::on_late_result).
     pub(crate) expects_late_response: bool,
 }
 

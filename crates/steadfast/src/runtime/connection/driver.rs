@@ -15,7 +15,7 @@ use steadfast_proto::frame::line::{InputLine, LineDecoder};
 use steadfast_proto::mutant;
 use tokio::sync::watch;
 
-use super::engine::{ConnectionEnd, ConnectionEngine, InboundService};
+use super::engine::{ConnectionEnd, ConnectionEngine, InboundDispatcher};
 use super::mailbox::DriverMailbox;
 use crate::runtime::Runtime;
 use crate::runtime::threads::driver_migration::MigratableDriver;
@@ -40,7 +40,7 @@ const MAX_TURNS_PER_POLL: usize = 32;
 const MAX_LAST_READS: usize = 64;
 
 /// Drives one connection over a byte stream to its end.
-pub(crate) struct Driver<T, S> {
+pub(crate) struct ConnectionDriver<T, S> {
     engine: ConnectionEngine<S>,
     transport: T,
     decoder: LineDecoder,
@@ -86,7 +86,7 @@ struct OutputBuffer {
     calls: VecDeque<(usize, CallKey)>,
 }
 
-impl<T: Transport, S: InboundService> Driver<T, S> {
+impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
     /// A driver. `service` is called with its mailbox.
     pub(crate) fn new(
         transport: T,
@@ -321,9 +321,9 @@ impl OutputBuffer {
 }
 
 // The driver is moved before it is polled and never pinned in place: nothing in it refers to itself.
-impl<T, S> Unpin for Driver<T, S> {}
+impl<T, S> Unpin for ConnectionDriver<T, S> {}
 
-impl<T: Transport, S: InboundService> Future for Driver<T, S> {
+impl<T: Transport, S: InboundDispatcher> Future for ConnectionDriver<T, S> {
     type Output = ConnectionEnd;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
@@ -372,7 +372,7 @@ impl<T: Transport, S: InboundService> Future for Driver<T, S> {
     }
 }
 
-impl<T: Transport, S: InboundService> MigratableDriver for Driver<T, S> {
+impl<T: Transport, S: InboundDispatcher> MigratableDriver for ConnectionDriver<T, S> {
     fn leave_runtime(&mut self) -> bool {
         self.transport.leave_runtime()
     }

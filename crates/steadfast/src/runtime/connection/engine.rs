@@ -24,13 +24,18 @@ use super::calls::CallSlot;
 use super::mailbox::{DriverCommand, DriverMailbox};
 use super::notification_handlers::PeerNotification;
 use crate::runtime::handler::execution::HandlerExecution;
-use crate::runtime::log::{PeerLogRecord, RateLimitedLog};
+use crate::runtime::log::{PeerWarningRecord, RateLimitedLog};
 use crate::runtime::{Runtime, Timer};
 
 /// The server or client that a connection belongs to. Called on the driver's thread: must not block and must not run user code.
-pub(crate) trait InboundService: Send + 'static {
+pub(crate) trait InboundDispatcher: Send + 'static {
     /// Starts the handler of a request, or responds at once.
-    fn start(&mut self, request: Request, mailbox: &Arc<DriverMailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult;
+    fn start(
+        &mut self,
+        request: Request,
+        mailbox: &Arc<DriverMailbox>,
+        runtime: &Arc<dyn Runtime>,
+    ) -> InboundDispatchResult;
 
     /// The handshake of an older revision has completed.
     fn on_initialized(&mut self, _peer: &Arc<PeerInfo>) {}
@@ -55,8 +60,8 @@ pub(crate) trait InboundService: Send + 'static {
     fn observe_notification(&mut self, _method: Method, _params: &OwnedParams) {}
 }
 
-/// What [`InboundService::start`] did with a request.
-pub(crate) enum DispatchResult {
+/// What [`InboundDispatcher::start`] did with a request.
+pub(crate) enum InboundDispatchResult {
     /// The request has its response.
     Answered(EncodedResponse),
     /// The handler of the request runs.
@@ -100,7 +105,7 @@ pub(crate) struct ConnectionEngine<S> {
     refuses_calls: Option<watch::Sender<bool>>,
 }
 
-impl<S: InboundService> ConnectionEngine<S> {
+impl<S: InboundDispatcher> ConnectionEngine<S> {
     /// An engine. `service` is called with its mailbox.
     pub(crate) fn new(
         service: impl FnOnce(&Arc<DriverMailbox>) -> S,
@@ -249,7 +254,7 @@ impl<S: InboundService> ConnectionEngine<S> {
                 }
                 ConnectionEvent::Opened(peer) => self.service.on_initialized(&peer),
                 ConnectionEvent::Warning(warning) => {
-                    self.log.write(self.runtime.now(), PeerLogRecord::Protocol(warning));
+                    self.log.write(self.runtime.now(), PeerWarningRecord::Protocol(warning));
                 }
                 ConnectionEvent::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;
@@ -343,13 +348,13 @@ impl<S: InboundService> ConnectionEngine<S> {
     fn start(&mut self, request: Request) {
         let key = request.key;
         match self.service.start(request, &self.mailbox, &self.runtime) {
-            DispatchResult::Running(execution) => drop(self.executions.insert(key, execution)),
-            DispatchResult::Listening { execution, acknowledged } => {
+            InboundDispatchResult::Running(execution) => drop(self.executions.insert(key, execution)),
+            InboundDispatchResult::Listening { execution, acknowledged } => {
                 self.executions.insert(key, execution);
                 // At once, so that it is sent before all notifications of the stream.
                 self.connection.notify_about(key, Method::SubscriptionAcknowledged, &acknowledged);
             }
-            DispatchResult::Answered(answer) => {
+            InboundDispatchResult::Answered(answer) => {
                 let now = self.runtime.now();
                 self.connection.respond(now, key, answer);
                 self.connection.handle_execution_ended(now, key);

@@ -12,23 +12,23 @@ use std::task::{Context, Poll};
 use steadfast_proto::envelope::Message;
 use steadfast_proto::mutant;
 
-use super::engine::{ConnectionEngine, InboundService};
+use super::engine::{ConnectionEngine, InboundDispatcher};
 
 /// One request, until its response.
-pub(crate) struct Exchange<S: InboundService, G: ExchangeDropGuard = ()> {
+pub(crate) struct RequestExchange<S: InboundDispatcher, G: RequestExchangeGuard = ()> {
     /// `None` after the response.
     engine: Option<(ConnectionEngine<S>, G)>,
 }
 
 /// A value that is dropped when all of an exchange has ended, including what goes on after its response.
-pub(crate) trait ExchangeDropGuard: Send + 'static {
+pub(crate) trait RequestExchangeGuard: Send + 'static {
     /// The drain deadline has passed, and this many executions have not ended.
     fn abandoned(&mut self, _count: usize) {}
 }
 
-impl ExchangeDropGuard for () {}
+impl RequestExchangeGuard for () {}
 
-impl<S: InboundService, G: ExchangeDropGuard> Exchange<S, G> {
+impl<S: InboundDispatcher, G: RequestExchangeGuard> RequestExchange<S, G> {
     /// Starts an exchange with the one message of a new engine.
     pub(crate) fn begin(mut engine: ConnectionEngine<S>, message: &[u8], guard: G) -> Self {
         engine.connection.serve_single_request();
@@ -105,7 +105,7 @@ impl<S: InboundService, G: ExchangeDropGuard> Exchange<S, G> {
     }
 }
 
-impl<S: InboundService, G: ExchangeDropGuard> Drop for Exchange<S, G> {
+impl<S: InboundDispatcher, G: RequestExchangeGuard> Drop for RequestExchange<S, G> {
     fn drop(&mut self) {
         if mutant!(IgnoreHangup)
             && let Some((engine, guard)) = self.engine.take()
@@ -126,7 +126,7 @@ struct DrainingExchange<S, G> {
 // Nothing in it is pinned in place.
 impl<S, G> Unpin for DrainingExchange<S, G> {}
 
-impl<S: InboundService, G: ExchangeDropGuard> Future for DrainingExchange<S, G> {
+impl<S: InboundDispatcher, G: RequestExchangeGuard> Future for DrainingExchange<S, G> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

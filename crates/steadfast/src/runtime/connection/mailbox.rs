@@ -10,7 +10,7 @@ use steadfast_proto::connection::{Call, CallKey, Limits, PeerInfo, RequestKey};
 use steadfast_proto::encode::EncodedResponse;
 
 use super::calls::CallSlot;
-use super::notifications::PendingNotifications;
+use super::notifications::OutboundNotifications;
 use crate::runtime::handler::output_budget::OutputBudget;
 use crate::runtime::threads::driver_migration::RuntimeCallCounter;
 
@@ -35,7 +35,7 @@ pub(crate) enum DriverCommand {
     /// Cancel a call.
     CancelCall(CallKey),
     /// Send all these notifications.
-    Notify(Arc<PendingNotifications>),
+    Notify(Arc<OutboundNotifications>),
     /// Send a notification of a vendor: of a request of the peer, or of none.
     NotifyVendor { request: Option<RequestKey>, method: VendorMethod, params: Box<str> },
     /// The handler of this request lets its client disconnect and resume the stream later.

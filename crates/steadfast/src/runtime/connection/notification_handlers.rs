@@ -67,19 +67,19 @@ impl PeerNotification<'_> {
 
 type RunningHandler = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-type NotificationHandler =
+type VendorNotificationHandler =
     Arc<dyn Fn(&str, NotificationContext) -> Result<RunningHandler, serde_json::Error> + Send + Sync>;
 
 /// The handlers of a server or client, by method.
 #[derive(Clone, Default)]
-pub(crate) struct NotificationHandlers {
-    by_method: BTreeMap<VendorMethod, NotificationHandler>,
+pub(crate) struct VendorNotificationHandlers {
+    by_method: BTreeMap<VendorMethod, VendorNotificationHandler>,
 }
 
-impl NotificationHandlers {
+impl VendorNotificationHandlers {
     pub(crate) fn add<N: Notification>(&mut self, handler: impl AsyncHandler<N::Params, NotificationContext, ()>) {
         let Method::Vendor(method) = N::METHOD else { return };
-        let handler: NotificationHandler =
+        let handler: VendorNotificationHandler =
             Arc::new(move |params, ctx| Ok(Box::pin(handler(serde_json::from_str(params)?, ctx))));
         self.by_method.insert(method, handler);
     }
@@ -107,7 +107,7 @@ impl NotificationHandlers {
     }
 }
 
-impl std::fmt::Debug for NotificationHandlers {
+impl std::fmt::Debug for VendorNotificationHandlers {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_set().entries(self.methods().map(VendorMethod::name)).finish()
     }
@@ -117,13 +117,13 @@ type VendorNotificationChannel = LossyChannel<(VendorMethod, OwnedParams, Notifi
 
 /// The notifications of one connection that wait for their handlers. Dropping it ends the task that runs them.
 #[derive(Default)]
-pub(crate) struct IncomingNotificationQueue {
+pub(crate) struct VendorNotificationQueue {
     waiting: Option<Arc<VendorNotificationChannel>>,
 }
 
-impl IncomingNotificationQueue {
+impl VendorNotificationQueue {
     /// Queues a notification. The first one starts the task that runs the handlers.
-    pub(crate) fn push(&mut self, handlers: &NotificationHandlers, notification: PeerNotification<'_>) {
+    pub(crate) fn push(&mut self, handlers: &VendorNotificationHandlers, notification: PeerNotification<'_>) {
         let Method::Vendor(method) = notification.method else { return };
         let context = notification.context();
         let waiting = self.waiting.get_or_insert_with(|| {
@@ -137,7 +137,7 @@ impl IncomingNotificationQueue {
     }
 }
 
-impl IncomingNotificationQueue {
+impl VendorNotificationQueue {
     /// The connection has ended: the handler that runs is dropped, and what waits is not handled.
     pub(crate) fn stop(&self) {
         if let Some(waiting) = &self.waiting {
@@ -146,7 +146,7 @@ impl IncomingNotificationQueue {
     }
 }
 
-impl Drop for IncomingNotificationQueue {
+impl Drop for VendorNotificationQueue {
     fn drop(&mut self) {
         self.stop();
     }
@@ -154,7 +154,7 @@ impl Drop for IncomingNotificationQueue {
 
 /// Runs the handlers of one connection, one after the other, until the queue is stopped. Yields between two of them: a peer that
 /// sends many must not keep a worker to itself.
-async fn run(runtime: Arc<dyn Runtime>, waiting: Arc<VendorNotificationChannel>, handlers: NotificationHandlers) {
+async fn run(runtime: Arc<dyn Runtime>, waiting: Arc<VendorNotificationChannel>, handlers: VendorNotificationHandlers) {
     while let Some((method, params, sender)) = std::future::poll_fn(|cx| waiting.poll(cx)).await {
         let mut running = pin!(handlers.handle(&*runtime, method, params.text(), sender));
         std::future::poll_fn(|cx| {

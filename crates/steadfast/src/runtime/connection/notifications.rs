@@ -9,15 +9,15 @@ use steadfast_proto::connection::{Connection, RequestKey};
 use super::mailbox::{DriverCommand, DriverMailbox};
 
 /// Notifications that wait to be sent on one connection.
-pub(crate) struct PendingNotifications {
+pub(crate) struct OutboundNotifications {
     mailbox: Weak<DriverMailbox>,
     /// The request on whose stream they are sent, if there is one.
     request: Option<RequestKey>,
-    state: Mutex<PendingNotificationsState>,
+    state: Mutex<OutboundNotificationsState>,
 }
 
 #[derive(Default)]
-struct PendingNotificationsState {
+struct OutboundNotificationsState {
     /// Nothing is sent before the acknowledgement of the stream.
     awaits_acknowledgement: bool,
     /// The parameters of the acknowledgement.
@@ -29,7 +29,7 @@ struct PendingNotificationsState {
 /// A notification with an equal key replaces the one that waits. The text is the subject, or the parameters if there is none.
 type NotificationKey = (Method, Option<Box<str>>);
 
-impl PendingNotifications {
+impl OutboundNotifications {
     /// For a connection, or for the stream of one of its requests.
     pub(crate) fn new(mailbox: &Arc<DriverMailbox>, request: Option<RequestKey>) -> Arc<Self> {
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request, state: Mutex::default() })
@@ -37,9 +37,9 @@ impl PendingNotifications {
 
     /// For a stream that will be acknowledged. Notifications are sent after the acknowledgement.
     pub(crate) fn before_acknowledgement(mailbox: &Arc<DriverMailbox>, request: RequestKey) -> Arc<Self> {
-        let state = Mutex::new(PendingNotificationsState {
+        let state = Mutex::new(OutboundNotificationsState {
             awaits_acknowledgement: true,
-            ..PendingNotificationsState::default()
+            ..OutboundNotificationsState::default()
         });
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request: Some(request), state })
     }
@@ -100,7 +100,7 @@ impl PendingNotifications {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, PendingNotificationsState> {
+    fn lock(&self) -> MutexGuard<'_, OutboundNotificationsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

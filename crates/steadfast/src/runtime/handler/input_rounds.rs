@@ -22,14 +22,14 @@ use crate::error::{Error, Outcome};
 
 /// The input requests and input responses of one request.
 pub(crate) struct HandlerInputs {
-    store: Box<dyn RoundStore>,
+    store: Box<dyn InputRoundStore>,
     state: Mutex<HandlerInputState>,
 }
 
 /// Carries the state of one round to the next.
-pub(crate) trait RoundStore: Send + Sync {
+pub(crate) trait InputRoundStore: Send + Sync {
     /// Reads what came with the request: the state of earlier rounds, and the input responses of this one.
-    fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject>;
+    fn open(&self) -> Result<(InputRoundState, JsonObject), ErrorObject>;
 
     /// Whether the state or the input responses of an earlier round came with the request.
     fn is_resumed(&self) -> bool {
@@ -37,12 +37,12 @@ pub(crate) trait RoundStore: Send + Sync {
     }
 
     /// Encodes the response that asks for input and carries the state to the next round.
-    fn suspend(&self, requests: InputRequests, state: &RoundState) -> EncodedResponse;
+    fn suspend(&self, requests: InputRequests, state: &InputRoundState) -> EncodedResponse;
 }
 
 /// The state that is carried from one round to the next.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RoundState {
+pub(crate) struct InputRoundState {
     /// The input requests that have a response, by key.
     #[serde(default, rename = "a")]
     answered: BTreeMap<String, InputResponseRecord>,
@@ -65,7 +65,7 @@ struct InputResponseRecord {
 
 #[derive(Default)]
 struct HandlerInputState {
-    rounds: RoundState,
+    rounds: InputRoundState,
     /// The request came with the state of earlier rounds: then a response counts only if its input was requested there.
     resumed: bool,
     /// The input responses of this round that the handler has not requested yet.
@@ -104,7 +104,7 @@ pub(crate) enum InputRequestStatus {
 
 /// Called by the code that requests input.
 impl HandlerInputs {
-    pub(crate) fn new(store: Box<dyn RoundStore>) -> Self {
+    pub(crate) fn new(store: Box<dyn InputRoundStore>) -> Self {
         Self { store, state: Mutex::default() }
     }
 
@@ -187,14 +187,14 @@ impl HandlerInputs {
     pub(crate) fn open(&self) -> Result<(), ErrorObject> {
         let (rounds, responses) = self.store.open()?;
         let mut state = self.lock();
-        state.resumed = rounds != RoundState::default();
+        state.resumed = rounds != InputRoundState::default();
         (state.rounds, state.responses) = (rounds, responses);
         Ok(())
     }
 
     /// What [`HandlerInputs::open`] read and the handler has not used yet: the state of earlier rounds, and the input responses.
     #[cfg(feature = "server")]
-    pub(crate) fn opened(&self) -> (RoundState, JsonObject) {
+    pub(crate) fn opened(&self) -> (InputRoundState, JsonObject) {
         let state = self.lock();
         (state.rounds.clone(), state.responses.clone())
     }
@@ -310,21 +310,21 @@ mod tests {
     /// A store whose state is set by the test.
     #[derive(Default)]
     struct FixedStore {
-        state: RoundState,
+        state: InputRoundState,
         responses: JsonObject,
     }
 
-    impl RoundStore for FixedStore {
-        fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject> {
+    impl InputRoundStore for FixedStore {
+        fn open(&self) -> Result<(InputRoundState, JsonObject), ErrorObject> {
             Ok((self.state.clone(), self.responses.clone()))
         }
 
-        fn suspend(&self, requests: InputRequests, state: &RoundState) -> EncodedResponse {
+        fn suspend(&self, requests: InputRequests, state: &InputRoundState) -> EncodedResponse {
             EncodedResponse::result(&RequestId::from(1), |out| serde_json::to_writer(out, &(requests, state)))
         }
     }
 
-    fn round(state: RoundState, responses: Value) -> HandlerInputs {
+    fn round(state: InputRoundState, responses: Value) -> HandlerInputs {
         let responses = responses.as_object().cloned().unwrap_or_default();
         let input_rounds = HandlerInputs::new(Box::new(FixedStore { state, responses }));
         input_rounds.open().unwrap();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     /// The state with which the next round starts.
-    fn state_after(input_rounds: &HandlerInputs) -> RoundState {
+    fn state_after(input_rounds: &HandlerInputs) -> InputRoundState {
         let mut state = input_rounds.lock().rounds.clone();
         state.waiting =
             input_rounds.lock().pending.iter().map(|pending| (pending.key.clone(), pending.digest.clone())).collect();
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn input_requests_without_a_key_are_numbered() {
-        let input_rounds = round(RoundState::default(), json!({}));
+        let input_rounds = round(InputRoundState::default(), json!({}));
         assert_eq!(ask(&input_rounds, None, "a").unwrap(), waiting("elicit-1"));
         assert_eq!(ask(&input_rounds, Some("own"), "b").unwrap(), waiting("own"));
         assert_eq!(ask(&input_rounds, None, "c").unwrap(), waiting("elicit-2"));
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_response_is_returned_for_its_input_request_in_later_rounds_too() {
-        let first = round(RoundState::default(), json!({}));
+        let first = round(InputRoundState::default(), json!({}));
         ask(&first, None, "a").unwrap();
         let second = round(state_after(&first), json!({"elicit-1": 7, "elicit-2": 8}));
         assert_eq!(ask(&second, None, "a").unwrap(), InputRequestStatus::Answered("elicit-1".to_owned(), json!(7)));
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn an_input_request_that_changes_between_rounds_is_an_error() {
-        let first = round(RoundState::default(), json!({}));
+        let first = round(InputRoundState::default(), json!({}));
         ask(&first, Some("k"), "a").unwrap();
         let second = round(state_after(&first), json!({"k": 7}));
         let error = ask(&second, Some("k"), "b").unwrap_err();
@@ -383,20 +383,20 @@ mod tests {
 
     #[test]
     fn responses_without_the_state_of_earlier_rounds_are_matched_by_key() {
-        let input_rounds = round(RoundState::default(), json!({"k": 7}));
+        let input_rounds = round(InputRoundState::default(), json!({"k": 7}));
         assert_eq!(ask(&input_rounds, Some("k"), "a").unwrap(), InputRequestStatus::Answered("k".to_owned(), json!(7)));
     }
 
     #[test]
     fn a_duplicate_key_is_an_error() {
-        let input_rounds = round(RoundState::default(), json!({}));
+        let input_rounds = round(InputRoundState::default(), json!({}));
         ask(&input_rounds, Some("k"), "a").unwrap();
         assert!(ask(&input_rounds, Some("k"), "a").is_err());
     }
 
     #[test]
     fn a_withdrawn_input_request_is_not_pending() {
-        let input_rounds = round(RoundState::default(), json!({}));
+        let input_rounds = round(InputRoundState::default(), json!({}));
         ask(&input_rounds, Some("k"), "a").unwrap();
         input_rounds.withdraw("k");
         assert!(!input_rounds.leave());
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn after_the_end_input_requests_fail() {
-        let input_rounds = round(RoundState::default(), json!({}));
+        let input_rounds = round(InputRoundState::default(), json!({}));
         ask(&input_rounds, Some("k"), "a").unwrap();
         input_rounds.wait("k", Waker::noop()).unwrap();
         input_rounds.end();
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_plain_function_gets_responses_but_cannot_wait_for_them() {
-        let input_rounds = round(RoundState::default(), json!({"k": 7}));
+        let input_rounds = round(InputRoundState::default(), json!({"k": 7}));
         input_rounds.set_blocking();
         assert!(matches!(ask(&input_rounds, Some("k"), "a").unwrap(), InputRequestStatus::Answered(..)));
         assert!(ask(&input_rounds, None, "b").unwrap_err().to_string().contains("async fn"));

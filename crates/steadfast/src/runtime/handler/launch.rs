@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::execution::HandlerExecution;
-use super::output_budget::BudgetWaitReason;
+use super::output_budget::OutputBudgetWaitReason;
 use super::prepared::OutputEncoder;
 use super::task::{HandlerStage, HandlerTask};
 
@@ -61,7 +61,7 @@ pub(super) fn launch_blocking<E: OutputEncoder>(
 /// Runs as much of the task as needs no waiting. The rest is spawned on the workers.
 fn run_blocking<E: OutputEncoder>(mut task: HandlerTask<E>) {
     let ready = task.execution.stop_reason().is_none()
-        && task.execution.mailbox.budget().has_capacity_to(BudgetWaitReason::Start);
+        && task.execution.mailbox.budget().has_capacity_to(OutputBudgetWaitReason::Start);
     if let (HandlerStage::WaitingForBudget(_), true) = (&task.stage, ready)
         && let HandlerStage::WaitingForBudget(HandlerJob::Blocking(function)) =
             std::mem::replace(&mut task.stage, HandlerStage::CleaningUp(None))

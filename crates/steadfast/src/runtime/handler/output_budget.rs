@@ -26,14 +26,14 @@ pub(crate) struct OutputBudget {
     parked: AtomicUsize,
     /// The connection is closed: nothing is written any more, and nothing waits.
     closed: AtomicBool,
-    queue: Mutex<BudgetWaitQueue>,
+    queue: Mutex<OutputBudgetQueue>,
     /// Whether handlers wait to start, so that the queue need not be locked to find out.
     starts_wait: AtomicBool,
 }
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum BudgetWaitReason {
+pub(crate) enum OutputBudgetWaitReason {
     /// To post a parked response.
     Respond,
     /// To start a handler.
@@ -41,16 +41,16 @@ pub(crate) enum BudgetWaitReason {
 }
 
 #[derive(Default)]
-struct BudgetWaitQueue {
+struct OutputBudgetQueue {
     /// The wakers of tasks that wait for capacity: parked responses first, then handlers, each from the oldest to the newest.
-    waiting: BTreeMap<(BudgetWaitReason, u64), Waker>,
+    waiting: BTreeMap<(OutputBudgetWaitReason, u64), Waker>,
     next: u64,
 }
 
 /// The position of a task in the queue. A task that stops waiting has to [leave](OutputBudget::leave_queue), or its waker would
 /// stay there.
 #[derive(Debug, Default)]
-pub(crate) struct BudgetQueueEntry(Option<(BudgetWaitReason, u64)>);
+pub(crate) struct BudgetQueueEntry(Option<(OutputBudgetWaitReason, u64)>);
 
 impl OutputBudget {
     pub(crate) fn new(limit: usize, parked_limit: usize) -> Self {
@@ -69,7 +69,7 @@ impl OutputBudget {
     /// Ready when there is capacity for this use. Otherwise the task is queued, and is woken when capacity is freed.
     pub(crate) fn poll(
         &self,
-        wanted: BudgetWaitReason,
+        wanted: OutputBudgetWaitReason,
         entry: &mut BudgetQueueEntry,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
@@ -81,7 +81,7 @@ impl OutputBudget {
             }
         }
         self.leave_queue(entry);
-        if wanted == BudgetWaitReason::Start && self.starts_wait.load(Ordering::SeqCst) {
+        if wanted == OutputBudgetWaitReason::Start && self.starts_wait.load(Ordering::SeqCst) {
             // Each handler that starts wakes the next one, which sees whether there is capacity left.
             self.wake_waiting(1);
         }
@@ -89,7 +89,7 @@ impl OutputBudget {
     }
 
     /// Puts a task into the queue, or updates its waker there.
-    fn enqueue(&self, wanted: BudgetWaitReason, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
+    fn enqueue(&self, wanted: OutputBudgetWaitReason, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
         let mut queue = self.queue();
         let number = entry.0.map_or(queue.next, |(_, number)| number);
         queue.next = queue.next.max(number + 1);
@@ -145,7 +145,7 @@ impl OutputBudget {
 
     /// Wakes up to so many tasks for which there is capacity. Returns whether more of them are left.
     fn wake_waiting(&self, most: usize) -> bool {
-        if !self.has_capacity_to(BudgetWaitReason::Respond) {
+        if !self.has_capacity_to(OutputBudgetWaitReason::Respond) {
             return false;
         }
         let mut queue = self.queue();
@@ -161,7 +161,7 @@ impl OutputBudget {
     }
 
     /// Whether there is capacity for the first task of the queue.
-    fn next_is_waiting(&self, queue: &BudgetWaitQueue) -> bool {
+    fn next_is_waiting(&self, queue: &OutputBudgetQueue) -> bool {
         queue.waiting.first_key_value().is_some_and(|((wanted, _), _)| self.has_capacity_to(*wanted))
     }
 
@@ -175,22 +175,23 @@ impl OutputBudget {
         woken.into_values().for_each(Waker::wake);
     }
 
-    pub(crate) fn has_capacity_to(&self, wanted: BudgetWaitReason) -> bool {
+    pub(crate) fn has_capacity_to(&self, wanted: OutputBudgetWaitReason) -> bool {
         let unwritten = self.held.load(Ordering::SeqCst).saturating_add(self.posted.load(Ordering::SeqCst));
         let parked = match wanted {
-            BudgetWaitReason::Start => self.parked.load(Ordering::SeqCst),
-            BudgetWaitReason::Respond => 0,
+            OutputBudgetWaitReason::Start => self.parked.load(Ordering::SeqCst),
+            OutputBudgetWaitReason::Respond => 0,
         };
         unwritten.saturating_add(parked) < self.limit || self.closed.load(Ordering::SeqCst)
     }
 
-    fn note_waiting_starts(&self, queue: &BudgetWaitQueue) {
+    fn note_waiting_starts(&self, queue: &OutputBudgetQueue) {
         // They are at the end.
-        let starts = queue.waiting.last_key_value().is_some_and(|((wanted, _), _)| *wanted == BudgetWaitReason::Start);
+        let starts =
+            queue.waiting.last_key_value().is_some_and(|((wanted, _), _)| *wanted == OutputBudgetWaitReason::Start);
         self.starts_wait.store(starts, Ordering::SeqCst);
     }
 
-    fn queue(&self) -> MutexGuard<'_, BudgetWaitQueue> {
+    fn queue(&self) -> MutexGuard<'_, OutputBudgetQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -213,7 +214,7 @@ mod tests {
             while !driver.is_finished() {
                 let mut entry = BudgetQueueEntry::default();
                 if budget
-                    .poll(BudgetWaitReason::Start, &mut entry, &mut Context::from_waker(Waker::noop()))
+                    .poll(OutputBudgetWaitReason::Start, &mut entry, &mut Context::from_waker(Waker::noop()))
                     .is_pending()
                 {
                     pending += 1;
@@ -225,7 +226,7 @@ mod tests {
         assert!(pending > 0);
     }
 
-    fn wait(budget: &OutputBudget, wanted: BudgetWaitReason, entry: &mut BudgetQueueEntry) -> bool {
+    fn wait(budget: &OutputBudget, wanted: OutputBudgetWaitReason, entry: &mut BudgetQueueEntry) -> bool {
         budget.poll(wanted, entry, &mut Context::from_waker(Waker::noop())).is_ready()
     }
 
@@ -238,14 +239,14 @@ mod tests {
         assert!(budget.park(80));
         let (mut response, mut start) = (BudgetQueueEntry::default(), BudgetQueueEntry::default());
         assert!(
-            !wait(&budget, BudgetWaitReason::Start, &mut start)
-                && !wait(&budget, BudgetWaitReason::Respond, &mut response)
+            !wait(&budget, OutputBudgetWaitReason::Start, &mut start)
+                && !wait(&budget, OutputBudgetWaitReason::Respond, &mut response)
         );
         budget.set_held(30);
-        assert!(!wait(&budget, BudgetWaitReason::Start, &mut start));
-        assert!(wait(&budget, BudgetWaitReason::Respond, &mut response));
+        assert!(!wait(&budget, OutputBudgetWaitReason::Start, &mut start));
+        assert!(wait(&budget, OutputBudgetWaitReason::Respond, &mut response));
         budget.unpark(80);
-        assert!(wait(&budget, BudgetWaitReason::Start, &mut start));
+        assert!(wait(&budget, OutputBudgetWaitReason::Start, &mut start));
     }
 
     /// Counts how often it is woken.
@@ -267,11 +268,11 @@ mod tests {
         let mut entries = [(); 2].map(|()| BudgetQueueEntry::default());
         for (wakes, entry) in wakes.iter().zip(&mut entries) {
             let waker = Waker::from(std::sync::Arc::clone(wakes));
-            assert!(budget.poll(BudgetWaitReason::Start, entry, &mut Context::from_waker(&waker)).is_pending());
+            assert!(budget.poll(OutputBudgetWaitReason::Start, entry, &mut Context::from_waker(&waker)).is_pending());
         }
         budget.unpark(80);
         assert_eq!([1, 0], [0, 1].map(|index: usize| wakes[index].0.load(Ordering::SeqCst)));
-        assert!(wait(&budget, BudgetWaitReason::Start, &mut entries[0]));
+        assert!(wait(&budget, OutputBudgetWaitReason::Start, &mut entries[0]));
         assert_eq!(wakes[1].0.load(Ordering::SeqCst), 1);
     }
 
@@ -281,7 +282,7 @@ mod tests {
         budget.set_held(100);
         assert!(budget.park(80));
         budget.release_all();
-        assert!(wait(&budget, BudgetWaitReason::Start, &mut BudgetQueueEntry::default()));
-        assert!(wait(&budget, BudgetWaitReason::Respond, &mut BudgetQueueEntry::default()));
+        assert!(wait(&budget, OutputBudgetWaitReason::Start, &mut BudgetQueueEntry::default()));
+        assert!(wait(&budget, OutputBudgetWaitReason::Respond, &mut BudgetQueueEntry::default()));
     }
 }

@@ -9,7 +9,7 @@ use steadfast_proto::encode::EncodedResponse;
 use super::execution::HandlerExecution;
 use super::launch::{HandlerJob, launch};
 use crate::error::Error;
-use crate::runtime::DispatchResult;
+use crate::runtime::InboundDispatchResult;
 
 /// Encodes what the handlers of one side return: those of a server, or those of a client. Each side has one type for all of its
 /// handlers, so that the task around them is compiled once.
@@ -48,12 +48,12 @@ impl<E: OutputEncoder> PreparedHandler<E> {
     }
 
     /// Launches the handler.
-    pub(crate) fn launch(self) -> DispatchResult {
+    pub(crate) fn launch(self) -> InboundDispatchResult {
         let Self { execution, job, encoder, grace, acknowledgement } = self;
         launch(Arc::clone(&execution), job, encoder, grace);
         match acknowledgement {
-            Some(acknowledged) => DispatchResult::Listening { execution, acknowledged },
-            None => DispatchResult::Running(execution),
+            Some(acknowledged) => InboundDispatchResult::Listening { execution, acknowledged },
+            None => InboundDispatchResult::Running(execution),
         }
     }
 }

@@ -9,7 +9,7 @@ use steadfast_proto::mutant;
 
 use super::catch_panic::{call_catching_panics, drop_catching_panics};
 use super::execution::HandlerExecution;
-use super::output_budget::BudgetWaitReason;
+use super::output_budget::OutputBudgetWaitReason;
 use super::prepared::OutputEncoder;
 use super::task::{HandlerStage, HandlerTask};
 use crate::runtime::connection::mailbox::DriverCommand;
@@ -45,7 +45,7 @@ impl<E: OutputEncoder> HandlerTask<E> {
     /// Posts a response, now or when the output budget has capacity.
     pub(super) fn deliver(&mut self, response: EncodedResponse) -> HandlerStage<E::Output> {
         let execution = &self.execution;
-        if execution.mailbox.budget().has_capacity_to(BudgetWaitReason::Respond) {
+        if execution.mailbox.budget().has_capacity_to(OutputBudgetWaitReason::Respond) {
             execution.drop_cleanups();
             return post_response(execution, response);
         }

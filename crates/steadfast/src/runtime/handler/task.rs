@@ -25,7 +25,7 @@ use super::catch_panic::{Panic, call_catching_panics, drop_catching_panics, poll
 use super::execution::HandlerExecution;
 use super::input_rounds::HandlerInputs;
 use super::launch::{HandlerJob, launch_blocking};
-use super::output_budget::{BudgetQueueEntry, BudgetWaitReason};
+use super::output_budget::{BudgetQueueEntry, OutputBudgetWaitReason};
 use super::prepared::OutputEncoder;
 use super::respond::{ParkedResponse, post, post_response};
 use super::suspend::{HandlerPoll, HandlerSuspendDetector};
@@ -81,7 +81,11 @@ impl<E: OutputEncoder> Future for HandlerTask<E> {
                     HandlerStage::CleaningUp(None)
                 }
                 HandlerStage::WaitingForBudget(job) => {
-                    if execution.mailbox.budget().poll(BudgetWaitReason::Start, &mut task.budget_queue, cx).is_pending()
+                    if execution
+                        .mailbox
+                        .budget()
+                        .poll(OutputBudgetWaitReason::Start, &mut task.budget_queue, cx)
+                        .is_pending()
                     {
                         task.stage = HandlerStage::WaitingForBudget(job);
                         return Poll::Pending;
@@ -131,7 +135,7 @@ impl<E: OutputEncoder> Future for HandlerTask<E> {
                     if execution
                         .mailbox
                         .budget()
-                        .poll(BudgetWaitReason::Respond, &mut task.budget_queue, cx)
+                        .poll(OutputBudgetWaitReason::Respond, &mut task.budget_queue, cx)
                         .is_pending()
                     {
                         task.stage = HandlerStage::ResponseParked(parked);

@@ -30,12 +30,12 @@ impl WeakBlockingPool {
 
 struct SharedBlockingPool {
     max_threads: usize,
-    state: Mutex<PoolState>,
+    state: Mutex<BlockingPoolState>,
     has_work: Condvar,
 }
 
 #[derive(Default)]
-struct PoolState {
+struct BlockingPoolState {
     jobs: VecDeque<BlockingJob>,
     threads: usize,
     idle_threads: usize,
@@ -107,7 +107,7 @@ impl SharedBlockingPool {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
+    fn lock(&self) -> MutexGuard<'_, BlockingPoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

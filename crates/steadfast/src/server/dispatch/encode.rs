@@ -14,7 +14,7 @@ use crate::server::tool::error::ToolError;
 use crate::server::{PromptReply, Server, ToolReply};
 
 /// What a handler of a server returned.
-pub(crate) enum HandlerOutput {
+pub(crate) enum ServerHandlerOutput {
     Tool(ToolReply),
     Prompt(PromptReply),
     Resource(ResourceReply),
@@ -24,20 +24,20 @@ pub(crate) enum HandlerOutput {
 }
 
 impl OutputEncoder for Server {
-    type Output = HandlerOutput;
+    type Output = ServerHandlerOutput;
 
-    fn encode(self, output: HandlerOutput, execution: &HandlerExecution) -> EncodedResponse {
+    fn encode(self, output: ServerHandlerOutput, execution: &HandlerExecution) -> EncodedResponse {
         match output {
-            HandlerOutput::Tool(reply) => encode(reply, execution, &self),
-            HandlerOutput::Prompt(reply) => encode(reply, execution, &self),
-            HandlerOutput::Resource(reply) => {
+            ServerHandlerOutput::Tool(reply) => encode(reply, execution, &self),
+            ServerHandlerOutput::Prompt(reply) => encode(reply, execution, &self),
+            ServerHandlerOutput::Resource(reply) => {
                 // A result that depends on the user's answers is for this client alone, and must not be cached.
                 let resumed = execution.input_rounds().is_some_and(HandlerInputs::is_resumed);
                 let reply = reply.map(|result| if resumed { result.with_cache(CacheHints::default()) } else { result });
                 encode(reply, execution, &self)
             }
-            HandlerOutput::Completion(reply) => encode(reply.map(CompleteResult::new), execution, &self),
-            HandlerOutput::Response(response) => response,
+            ServerHandlerOutput::Completion(reply) => encode(reply.map(CompleteResult::new), execution, &self),
+            ServerHandlerOutput::Response(response) => response,
         }
     }
 }

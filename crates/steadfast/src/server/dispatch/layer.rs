@@ -12,11 +12,11 @@ use steadfast_proto::connection::{PeerInfo, Request};
 use crate::server::tasks::without_tasks;
 
 /// A request, as layers see it.
-pub(crate) struct RequestInfo<'a> {
+pub(crate) struct ServerRequestInfo<'a> {
     request: &'a Request,
 }
 
-impl<'a> RequestInfo<'a> {
+impl<'a> ServerRequestInfo<'a> {
     pub(super) fn new(request: &'a Request) -> Self {
         Self { request }
     }
@@ -33,17 +33,17 @@ impl<'a> RequestInfo<'a> {
 }
 
 /// Something that runs before every request of a server.
-pub(crate) trait RequestInterceptor: fmt::Debug + Send + Sync + 'static {
+pub(crate) trait ServerRequestInterceptor: fmt::Debug + Send + Sync + 'static {
     /// Looks at a request. An error is the response to it.
-    fn on_request(&self, request: &RequestInfo<'_>) -> Result<(), ErrorObject>;
+    fn on_request(&self, request: &ServerRequestInfo<'_>) -> Result<(), ErrorObject>;
 }
 
 /// Refuses requests about tasks of clients that did not declare the tasks extension.
 #[derive(Debug)]
-pub(crate) struct RequireTasksExtension;
+pub(crate) struct TasksExtensionInterceptor;
 
-impl RequestInterceptor for RequireTasksExtension {
-    fn on_request(&self, request: &RequestInfo<'_>) -> Result<(), ErrorObject> {
+impl ServerRequestInterceptor for TasksExtensionInterceptor {
+    fn on_request(&self, request: &ServerRequestInfo<'_>) -> Result<(), ErrorObject> {
         let about_tasks = matches!(request.method(), Method::GetTask | Method::UpdateTask | Method::CancelTask);
         let client = request.client();
         if about_tasks

@@ -3,9 +3,9 @@
 //! ```text
 //!   transport              checks headers and the sender (HTTP), finds the messages
 //!   core                   checks the envelope, the revision, the id and the limits
-//!   ServerInboundService::route   1. layers: each may refuse the request          (layer.rs)
+//!   ServerDispatcher::route   1. layers: each may refuse the request          (layer.rs)
 //!                          2. route: find the handler, check capabilities  (routes.rs)
-//!   ServerInboundService::start   3. launch the handler                           (runtime/handler/prepared.rs)
+//!   ServerDispatcher::start   3. launch the handler                           (runtime/handler/prepared.rs)
 //!   HandlerTask            runs the handler, encodes the response          (runtime/handler/task.rs, encode.rs)
 //! ```
 //!
@@ -24,37 +24,37 @@ use steadfast_proto::connection::{Request, SelfDescription, ServerDescription};
 use steadfast_proto::encode::EncodedResponse;
 
 use super::input::round;
-use super::subscriptions::{self, ConnectionSubscriptions};
-use super::tasks::{self, TaskRounds};
+use super::subscriptions::{self, ServerConnectionSubscriptions};
+use super::tasks::{self, ServerTaskRounds};
 use super::{Catalog, CatalogItem, Server};
-use crate::runtime::connection::notification_handlers::IncomingNotificationQueue;
+use crate::runtime::connection::notification_handlers::VendorNotificationQueue;
 use crate::runtime::{
-    ConnectionEngine, DispatchResult, DriverMailbox, Exchange, HandlerExecution, HandlerInputs, InboundService,
-    PeerNotification, Runtime,
+    ConnectionEngine, DriverMailbox, HandlerExecution, HandlerInputs, InboundDispatchResult, InboundDispatcher,
+    PeerNotification, RequestExchange, Runtime,
 };
-use layer::RequestInfo;
+use layer::ServerRequestInfo;
 use routes::RouteResult;
 
 /// One connection's view of a server.
-pub(crate) struct ServerInboundService {
+pub(crate) struct ServerDispatcher {
     server: Server,
     /// The notifications that the client of this connection gets. None if the connection lives for one request.
-    subscriptions: Option<ConnectionSubscriptions>,
+    subscriptions: Option<ServerConnectionSubscriptions>,
     /// The connection runs the handler of a task, with this input.
-    task: Option<Arc<TaskRounds>>,
+    task: Option<Arc<ServerTaskRounds>>,
     /// The notifications of a vendor that wait for their handlers.
-    notification_queue: IncomingNotificationQueue,
+    notification_queue: VendorNotificationQueue,
 }
 
 /// What a route needs besides the request.
 #[derive(Clone, Copy)]
-pub(crate) struct DispatchContext<'a> {
+pub(crate) struct ServerDispatchContext<'a> {
     pub(crate) server: &'a Server,
     pub(crate) mailbox: &'a Arc<DriverMailbox>,
     pub(crate) runtime: &'a Arc<dyn Runtime>,
 }
 
-impl DispatchContext<'_> {
+impl ServerDispatchContext<'_> {
     /// The execution of a request whose handler asks its client for nothing.
     pub(crate) fn execution(&self, request: &Request) -> Arc<HandlerExecution> {
         HandlerExecution::new(request, Arc::clone(self.mailbox), Arc::clone(self.runtime))
@@ -66,21 +66,21 @@ impl DispatchContext<'_> {
     }
 
     /// The execution of a call that a task makes.
-    fn execution_in_task(&self, request: &Request, rounds: &Arc<TaskRounds>) -> Arc<HandlerExecution> {
+    fn execution_in_task(&self, request: &Request, rounds: &Arc<ServerTaskRounds>) -> Arc<HandlerExecution> {
         let rounds = Box::new(HandlerInputs::new(rounds.store(&request.id)));
         HandlerExecution::with_input_rounds(request, Arc::clone(self.mailbox), Arc::clone(self.runtime), Some(rounds))
     }
 }
 
-impl ServerInboundService {
+impl ServerDispatcher {
     pub(crate) fn new(server: Server, mailbox: &Arc<DriverMailbox>) -> Self {
-        let subscriptions = ConnectionSubscriptions::new(&server, &server.capabilities(), mailbox);
+        let subscriptions = ServerConnectionSubscriptions::new(&server, &server.capabilities(), mailbox);
         Self { subscriptions: Some(subscriptions), ..Self::for_exchange(server) }
     }
 
     /// For one request of 2026-07-28: it has no subscriptions of its connection.
     pub(crate) fn for_exchange(server: Server) -> Self {
-        Self { server, subscriptions: None, task: None, notification_queue: IncomingNotificationQueue::default() }
+        Self { server, subscriptions: None, task: None, notification_queue: VendorNotificationQueue::default() }
     }
 
     /// Runs the handler of a task once.
@@ -89,8 +89,8 @@ impl ServerInboundService {
         principal: Option<&Principal>,
         runtime: &Arc<dyn Runtime>,
         message: &[u8],
-        rounds: Arc<TaskRounds>,
-    ) -> Exchange<Self> {
+        rounds: Arc<ServerTaskRounds>,
+    ) -> RequestExchange<Self> {
         let mut limits = server.limits().clone();
         // A task may run until it expires.
         limits.handler_deadline = None;
@@ -100,12 +100,12 @@ impl ServerInboundService {
             mailbox.identify(principal);
             service
         };
-        Exchange::begin(ConnectionEngine::new(service, hello, limits, Arc::clone(runtime)), message, ())
+        RequestExchange::begin(ConnectionEngine::new(service, hello, limits, Arc::clone(runtime)), message, ())
     }
 
     /// How a request is answered: asks the layers, then the route of its method.
     fn route(&self, request: Request, mailbox: &Arc<DriverMailbox>, runtime: &Arc<dyn Runtime>) -> RouteResult {
-        let info = RequestInfo::new(&request);
+        let info = ServerRequestInfo::new(&request);
         for layer in self.server.layers() {
             if let Err(error) = layer.on_request(&info) {
                 let error = wire::error_for(request.peer.revision, &error);
@@ -113,7 +113,7 @@ impl ServerInboundService {
             }
         }
         let server = &self.server;
-        let scope = DispatchContext { server, mailbox, runtime };
+        let scope = ServerDispatchContext { server, mailbox, runtime };
         match request.method {
             Method::CallTool => routes::call_tool(scope, request, self.task.as_ref()),
             Method::ListTools => Err(self.list(&server.tool_list(), &request)),
@@ -122,8 +122,8 @@ impl ServerInboundService {
             Method::ReadResource => routes::read_resource(scope, request),
             Method::ListResources => Err(self.list(&server.resource_list(), &request)),
             Method::ListResourceTemplates => Err(self.list(&server.resource_template_list(), &request)),
-            Method::Subscribe => Err(self.subscribe(&request, ConnectionSubscriptions::subscribe)),
-            Method::Unsubscribe => Err(self.subscribe(&request, ConnectionSubscriptions::unsubscribe)),
+            Method::Subscribe => Err(self.subscribe(&request, ServerConnectionSubscriptions::subscribe)),
+            Method::Unsubscribe => Err(self.subscribe(&request, ServerConnectionSubscriptions::unsubscribe)),
             Method::Listen => subscriptions::listen(scope, &request),
             Method::Complete => routes::complete(scope, &request),
             Method::GetTask | Method::UpdateTask | Method::CancelTask
@@ -155,7 +155,7 @@ impl ServerInboundService {
     fn subscribe(
         &self,
         request: &Request,
-        answer: impl Fn(&ConnectionSubscriptions, &Server, &Request) -> EncodedResponse,
+        answer: impl Fn(&ServerConnectionSubscriptions, &Server, &Request) -> EncodedResponse,
     ) -> EncodedResponse {
         match &self.subscriptions {
             Some(subscriptions) => answer(subscriptions, &self.server, request),
@@ -164,11 +164,16 @@ impl ServerInboundService {
     }
 }
 
-impl InboundService for ServerInboundService {
-    fn start(&mut self, request: Request, mailbox: &Arc<DriverMailbox>, runtime: &Arc<dyn Runtime>) -> DispatchResult {
+impl InboundDispatcher for ServerDispatcher {
+    fn start(
+        &mut self,
+        request: Request,
+        mailbox: &Arc<DriverMailbox>,
+        runtime: &Arc<dyn Runtime>,
+    ) -> InboundDispatchResult {
         match self.route(request, mailbox, runtime) {
             Ok(handler) => handler.launch(),
-            Err(response) => DispatchResult::Answered(response),
+            Err(response) => InboundDispatchResult::Answered(response),
         }
     }
 

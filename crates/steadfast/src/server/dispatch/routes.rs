@@ -12,14 +12,14 @@ use steadfast_model::{CompleteParams, ErrorObject, Reference, VendorMethod, wire
 use steadfast_proto::connection::{PeerInfo, Request};
 use steadfast_proto::encode::EncodedResponse;
 
-use super::DispatchContext;
-use super::encode::HandlerOutput;
+use super::ServerDispatchContext;
+use super::encode::ServerHandlerOutput;
 use crate::error::Error;
 use crate::runtime::handler::prepared::response_of;
 use crate::runtime::{HandlerJob, PreparedHandler};
 use crate::server::completion::PreparedCompletion;
 use crate::server::input::need;
-use crate::server::tasks::{self, TaskDecision, TaskRounds};
+use crate::server::tasks::{self, ServerTaskRounds, TaskDecision};
 use crate::server::{Context, RawArguments, Server};
 
 /// How long a cooperative handler may go on after it was told to stop, while the connection lives.
@@ -29,8 +29,12 @@ const GRACE: Duration = Duration::from_secs(30);
 pub(crate) type RouteResult = Result<PreparedHandler<Server>, EncodedResponse>;
 
 /// `tools/call`. Within a task the handler of the tool runs, and no other task begins.
-pub(super) fn call_tool(scope: DispatchContext<'_>, request: Request, task: Option<&Arc<TaskRounds>>) -> RouteResult {
-    let DispatchContext { server, .. } = scope;
+pub(super) fn call_tool(
+    scope: ServerDispatchContext<'_>,
+    request: Request,
+    task: Option<&Arc<ServerTaskRounds>>,
+) -> RouteResult {
+    let ServerDispatchContext { server, .. } = scope;
     let refuse = |error: &ErrorObject| Err(EncodedResponse::error(&request.id, error));
     let Some(name) = request.params.get_string("name") else {
         return refuse(&ErrorObject::invalid_params("params.name must be the name of a tool"));
@@ -59,8 +63,8 @@ pub(super) fn call_tool(scope: DispatchContext<'_>, request: Request, task: Opti
 }
 
 /// A request that is not in the specification.
-pub(super) fn vendor(scope: DispatchContext<'_>, request: Request, method: VendorMethod) -> RouteResult {
-    let DispatchContext { server, .. } = scope;
+pub(super) fn vendor(scope: ServerDispatchContext<'_>, request: Request, method: VendorMethod) -> RouteResult {
+    let ServerDispatchContext { server, .. } = scope;
     let Some(handler) = server.vendor_handlers().request(method).cloned() else {
         return Err(EncodedResponse::error(&request.id, &ErrorObject::method_not_found(method.name())));
     };
@@ -70,14 +74,14 @@ pub(super) fn vendor(scope: DispatchContext<'_>, request: Request, method: Vendo
     // The handler is called inside of the job, where it may block or panic, and not on this thread.
     let job = HandlerJob::Future(Box::pin(async move {
         let encoded = handler(request.params, ctx, common_members).await;
-        HandlerOutput::Response(response_of(encoded, &running))
+        ServerHandlerOutput::Response(response_of(encoded, &running))
     }));
     Ok(PreparedHandler::new(execution, job, server.clone()))
 }
 
 /// `prompts/get`.
-pub(super) fn get_prompt(scope: DispatchContext<'_>, request: Request) -> RouteResult {
-    let DispatchContext { server, .. } = scope;
+pub(super) fn get_prompt(scope: ServerDispatchContext<'_>, request: Request) -> RouteResult {
+    let ServerDispatchContext { server, .. } = scope;
     let Some(name) = request.params.get_string("name") else {
         return invalid_params(&request, "params.name must be the name of a prompt");
     };
@@ -95,8 +99,8 @@ pub(super) fn get_prompt(scope: DispatchContext<'_>, request: Request) -> RouteR
 }
 
 /// `resources/read`.
-pub(super) fn read_resource(scope: DispatchContext<'_>, request: Request) -> RouteResult {
-    let DispatchContext { server, .. } = scope;
+pub(super) fn read_resource(scope: ServerDispatchContext<'_>, request: Request) -> RouteResult {
+    let ServerDispatchContext { server, .. } = scope;
     let refuse =
         |error: &ErrorObject| Err(EncodedResponse::error(&request.id, &wire::error_for(request.peer.revision, error)));
     let Some(uri) = request.params.get_string("uri") else {
@@ -117,7 +121,7 @@ fn find_resource(
     uri: &str,
     client: &PeerInfo,
     ctx: Context,
-) -> Result<(HandlerJob<HandlerOutput>, bool), Error> {
+) -> Result<(HandlerJob<ServerHandlerOutput>, bool), Error> {
     if let Some(resource) = server.resource_list().find(uri) {
         need::check(resource.needs(), client)?;
         return Ok((resource.start(ctx), resource.is_cooperative()));
@@ -130,8 +134,8 @@ fn find_resource(
 }
 
 /// `completion/complete`.
-pub(super) fn complete(scope: DispatchContext<'_>, request: &Request) -> RouteResult {
-    let DispatchContext { server, .. } = scope;
+pub(super) fn complete(scope: ServerDispatchContext<'_>, request: &Request) -> RouteResult {
+    let ServerDispatchContext { server, .. } = scope;
     let params = match serde_json::from_str::<CompleteParams>(request.params.text()) {
         Ok(params) => params,
         Err(error) => return invalid_params(request, format!("params of completion/complete: {error}")),
@@ -142,7 +146,7 @@ pub(super) fn complete(scope: DispatchContext<'_>, request: &Request) -> RouteRe
     };
     let execution = scope.execution(request);
     let ctx = Context::new(Arc::clone(&execution), server);
-    let job = HandlerJob::Future(Box::pin(async move { HandlerOutput::Completion(completion.run(ctx).await) }));
+    let job = HandlerJob::Future(Box::pin(async move { ServerHandlerOutput::Completion(completion.run(ctx).await) }));
     Ok(PreparedHandler::new(execution, job, server.clone()))
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use steadfast_model::request::{self, Request};
 use steadfast_model::{CreateMessageParams, ElicitParams, EmptyParams, InputRequest};
 
-use super::need::{self, RequiredCapability};
+use super::need::{self, RequiredClientCapability};
 use crate::error::{Error, Outcome};
 use crate::runtime::{HandlerExecution, InputRequestStatus};
 use crate::server::context::{CALL_TIMEOUT, Context};
@@ -139,7 +139,7 @@ impl InputRequestMethod for request::ListRoots {
 /// Requests input from the client: with a call, or since 2026-07-28 in a round of the handler's own request.
 pub(super) async fn request_input<R: InputRequestMethod>(
     ctx: &Context,
-    need: RequiredCapability,
+    need: RequiredClientCapability,
     params: R::Params,
     options: AskOptions,
 ) -> Result<InputAnswer<R>, Error> {

@@ -13,10 +13,10 @@ use steadfast_model::{
 
 use super::ask::{Ask, InputAnswer, request_input};
 use super::form::{self, Form};
-use super::need::RequiredCapability;
+use super::need::RequiredClientCapability;
 use super::url;
 use crate::error::{Error, Outcome};
-use crate::runtime::PendingNotifications;
+use crate::runtime::OutboundNotifications;
 use crate::server::context::Context;
 use crate::validation::form as form_check;
 
@@ -121,7 +121,7 @@ impl Context {
             let (form, shape) = form::of::<T>()?;
             let params = ElicitParams::form(message, form.clone());
             let answer =
-                request_input::<request::Elicit>(&ctx, RequiredCapability::Elicitation, params, options).await?;
+                request_input::<request::Elicit>(&ctx, RequiredClientCapability::Elicitation, params, options).await?;
             let content = answer.result.content.clone().unwrap_or_default();
             outcome_of(&answer, || form::read(shape, &form, content))
         }))
@@ -142,12 +142,12 @@ impl Context {
             let (params, need, form) = match params {
                 ElicitParams::Form(params) => {
                     let form = Some(params.requested_schema.clone());
-                    (ElicitParams::Form(params), RequiredCapability::Elicitation, form)
+                    (ElicitParams::Form(params), RequiredClientCapability::Elicitation, form)
                 }
                 ElicitParams::Url(params) => {
-                    (ElicitParams::Url(prepare_url(&ctx, params)?), RequiredCapability::ElicitationUrl, None)
+                    (ElicitParams::Url(prepare_url(&ctx, params)?), RequiredClientCapability::ElicitationUrl, None)
                 }
-                other => (other, RequiredCapability::ElicitationUrl, None),
+                other => (other, RequiredClientCapability::ElicitationUrl, None),
             };
             let mut answer = request_input::<request::Elicit>(&ctx, need, params, options).await?;
             if let (Some(form), ElicitAction::Accept) = (form, answer.result.action) {
@@ -168,7 +168,8 @@ impl Context {
         Elicit(Ask::new(move |options| async move {
             let params = ElicitParams::Url(prepare_url(&ctx, ElicitUrlParams::new(message, url))?);
             let answer =
-                request_input::<request::Elicit>(&ctx, RequiredCapability::ElicitationUrl, params, options).await?;
+                request_input::<request::Elicit>(&ctx, RequiredClientCapability::ElicitationUrl, params, options)
+                    .await?;
             outcome_of(&answer, || Ok(()))
         }))
     }
@@ -183,7 +184,7 @@ impl Context {
         // An object with one string can always be encoded.
         let text =
             wire::params_text(execution.peer.revision, &params, &wire::CommonMembers::none()).unwrap_or_default();
-        PendingNotifications::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text));
+        OutboundNotifications::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text));
     }
 
     /// An error that makes a client of 2025-11-25 show these URLs to its user, and retry the request after they were
@@ -197,7 +198,7 @@ impl Context {
         if !revision.has_url_elicitation_error() {
             return Error::unsupported("only clients of 2025-11-25 support the error that requires URLs to be visited");
         }
-        if !RequiredCapability::ElicitationUrl.is_met(&execution.peer.client_capabilities) {
+        if !RequiredClientCapability::ElicitationUrl.is_met(&execution.peer.client_capabilities) {
             return Error::unsupported("this needs a client that has declared elicitation by a URL");
         }
         let urls: Result<Vec<_>, Error> = urls.into_iter().map(|url| prepare_url(self, url)).collect();

@@ -69,7 +69,7 @@ const SINGLE: &str = "answer";
 
 /// How the content of a form becomes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FormValueSource {
+pub(crate) enum FormShape {
     /// All fields together are the value.
     Fields,
     /// The value of the one field is the value.
@@ -77,7 +77,7 @@ pub(crate) enum FormValueSource {
 }
 
 /// Derives the form of a type.
-pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, FormValueSource), Error> {
+pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, FormShape), Error> {
     let schema = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .for_deserialize()
@@ -87,12 +87,12 @@ pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, FormValueSource), Error
     let object = schema.get("type").and_then(Value::as_str) == Some("object");
     let (properties, required, shape) = if object {
         let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-        (properties, schema.get("required").cloned(), FormValueSource::Fields)
+        (properties, schema.get("required").cloned(), FormShape::Fields)
     } else {
         let mut single = schema.as_object().cloned().unwrap_or_default();
         // The name of a type is no title for people.
         single.shift_remove("title");
-        (JsonObject::from_iter([(SINGLE.to_owned(), single.into())]), Some(json!([SINGLE])), FormValueSource::Single)
+        (JsonObject::from_iter([(SINGLE.to_owned(), single.into())]), Some(json!([SINGLE])), FormShape::Single)
     };
     let mut fields = JsonObject::new();
     for (name, property) in properties {
@@ -112,14 +112,14 @@ pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, FormValueSource), Error
 
 /// Checks the content of a form and decodes it.
 pub(crate) fn read<T: DeserializeOwned>(
-    shape: FormValueSource,
+    shape: FormShape,
     form: &FormSchema,
     mut content: JsonObject,
 ) -> Result<T, String> {
     form::check(form, &mut content)?;
     let value = match shape {
-        FormValueSource::Fields => Value::Object(content),
-        FormValueSource::Single => content.shift_remove(SINGLE).unwrap_or_default(),
+        FormShape::Fields => Value::Object(content),
+        FormShape::Single => content.shift_remove(SINGLE).unwrap_or_default(),
     };
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
@@ -336,14 +336,14 @@ mod tests {
     fn optional_fields_are_not_required() {
         let (form, shape) = of::<All>().unwrap();
         assert_eq!(form.0["required"], json!(["name", "score", "plain", "colours", "units"]));
-        assert_eq!(shape, FormValueSource::Fields);
+        assert_eq!(shape, FormShape::Fields);
         assert_eq!(form.fields().count(), 9, "the model reads every field");
     }
 
     #[test]
     fn a_single_value_is_a_form_with_one_field() {
         let (form, shape) = of::<PlainColor>().unwrap();
-        assert_eq!(shape, FormValueSource::Single);
+        assert_eq!(shape, FormShape::Single);
         let content = json!({"answer": "green"}).as_object().cloned().unwrap();
         assert_eq!(read::<PlainColor>(shape, &form, content), Ok(PlainColor::Green));
         let (form, shape) = of::<bool>().unwrap();
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_type_that_a_form_cannot_express_is_an_error_that_names_the_field() {
-        let complaint = |result: Result<(FormSchema, FormValueSource), Error>| result.unwrap_err().to_string();
+        let complaint = |result: Result<(FormSchema, FormShape), Error>| result.unwrap_err().to_string();
         assert_eq!(
             complaint(of::<NestedForm>()),
             "a form cannot express `NestedForm`: the field `inner` is an object, and a form cannot have nested fields"

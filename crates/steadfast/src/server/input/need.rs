@@ -13,7 +13,7 @@ use crate::error::Error;
 /// [`ClientInfo::capabilities`](crate::server::ClientInfo::capabilities) instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum RequiredCapability {
+pub enum RequiredClientCapability {
     /// Ask the user with a form.
     Elicitation,
     /// Ask the user to visit a URL.
@@ -26,7 +26,7 @@ pub enum RequiredCapability {
     Roots,
 }
 
-impl RequiredCapability {
+impl RequiredClientCapability {
     /// Whether a client with these capabilities meets the need.
     pub fn is_met(self, capabilities: &ClientCapabilities) -> bool {
         let elicitation = capabilities.elicitation.as_ref();
@@ -64,12 +64,17 @@ impl RequiredCapability {
 }
 
 /// Checks all needs; the error names every capability that is missing.
-pub(crate) fn check(needs: &[RequiredCapability], client: &PeerInfo) -> Result<(), Error> {
+pub(crate) fn check(needs: &[RequiredClientCapability], client: &PeerInfo) -> Result<(), Error> {
     check_for(needs, client.revision, &client.client_capabilities)
 }
 
-fn check_for(needs: &[RequiredCapability], revision: Revision, capabilities: &ClientCapabilities) -> Result<(), Error> {
-    let missing: Vec<RequiredCapability> = needs.iter().copied().filter(|need| !need.is_met(capabilities)).collect();
+fn check_for(
+    needs: &[RequiredClientCapability],
+    revision: Revision,
+    capabilities: &ClientCapabilities,
+) -> Result<(), Error> {
+    let missing: Vec<RequiredClientCapability> =
+        needs.iter().copied().filter(|need| !need.is_met(capabilities)).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -92,7 +97,11 @@ mod tests {
 
     #[test]
     fn all_missing_capabilities_are_named() {
-        let needs = [RequiredCapability::Sampling, RequiredCapability::ElicitationUrl, RequiredCapability::Roots];
+        let needs = [
+            RequiredClientCapability::Sampling,
+            RequiredClientCapability::ElicitationUrl,
+            RequiredClientCapability::Roots,
+        ];
         let has = capabilities(json!({"elicitation": {}, "roots": {}}));
         let error = check_for(&needs, Revision::V2026_07_28, &has).unwrap_err();
         assert_eq!(error.object().code, code::MISSING_CAPABILITY);
@@ -102,8 +111,8 @@ mod tests {
 
     #[test]
     fn the_code_is_sent_only_to_revisions_that_have_it() {
-        let error =
-            check_for(&[RequiredCapability::Sampling], Revision::V2025_11_25, &ClientCapabilities::new()).unwrap_err();
+        let error = check_for(&[RequiredClientCapability::Sampling], Revision::V2025_11_25, &ClientCapabilities::new())
+            .unwrap_err();
         assert_eq!(error.object().code, code::INTERNAL_ERROR);
         assert_eq!(error.to_string(), "this needs a client that has declared sampling");
     }
@@ -111,10 +120,19 @@ mod tests {
     #[test]
     fn modes_and_tools_are_distinguished() {
         let plain = capabilities(json!({"elicitation": {}, "sampling": {}}));
-        assert!(RequiredCapability::Elicitation.is_met(&plain) && !RequiredCapability::ElicitationUrl.is_met(&plain));
-        assert!(RequiredCapability::Sampling.is_met(&plain) && !RequiredCapability::SamplingTools.is_met(&plain));
+        assert!(
+            RequiredClientCapability::Elicitation.is_met(&plain)
+                && !RequiredClientCapability::ElicitationUrl.is_met(&plain)
+        );
+        assert!(
+            RequiredClientCapability::Sampling.is_met(&plain)
+                && !RequiredClientCapability::SamplingTools.is_met(&plain)
+        );
         let rich = capabilities(json!({"elicitation": {"url": {}}, "sampling": {"tools": {}}}));
-        assert!(!RequiredCapability::Elicitation.is_met(&rich) && RequiredCapability::ElicitationUrl.is_met(&rich));
-        assert!(RequiredCapability::SamplingTools.is_met(&rich));
+        assert!(
+            !RequiredClientCapability::Elicitation.is_met(&rich)
+                && RequiredClientCapability::ElicitationUrl.is_met(&rich)
+        );
+        assert!(RequiredClientCapability::SamplingTools.is_met(&rich));
     }
 }

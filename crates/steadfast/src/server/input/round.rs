@@ -16,7 +16,7 @@ use steadfast_model::{
 use steadfast_proto::connection::Request;
 use steadfast_proto::encode::EncodedResponse;
 
-use crate::runtime::{DriverMailbox, HandlerExecution, HandlerInputs, RoundState, RoundStore, Runtime};
+use crate::runtime::{DriverMailbox, HandlerExecution, HandlerInputs, InputRoundState, InputRoundStore, Runtime};
 use crate::server::Server;
 
 /// The execution of a request whose handler may request input.
@@ -75,10 +75,10 @@ struct SealedRoundStore {
     resumed: bool,
 }
 
-impl RoundStore for SealedRoundStore {
-    fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject> {
+impl InputRoundStore for SealedRoundStore {
+    fn open(&self) -> Result<(InputRoundState, JsonObject), ErrorObject> {
         if !self.resumed {
-            return Ok((RoundState::default(), JsonObject::new()));
+            return Ok((InputRoundState::default(), JsonObject::new()));
         }
         let mut params = self.params()?;
         let responses = match params.shift_remove(RESPONSES) {
@@ -87,7 +87,7 @@ impl RoundStore for SealedRoundStore {
             Some(_) => return Err(ErrorObject::invalid_params("params.inputResponses must be an object")),
         };
         let memory = match params.shift_remove(STATE) {
-            None | Some(Value::Null) => RoundState::default(),
+            None | Some(Value::Null) => InputRoundState::default(),
             Some(Value::String(sealed)) => {
                 let opened = self.server.state_keys().open(&self.binding(params), &sealed);
                 let opened = opened.map_err(|why| ErrorObject::invalid_params(why.to_string()))?;
@@ -106,7 +106,7 @@ impl RoundStore for SealedRoundStore {
         self.resumed
     }
 
-    fn suspend(&self, requests: InputRequests, memory: &RoundState) -> EncodedResponse {
+    fn suspend(&self, requests: InputRequests, memory: &InputRoundState) -> EncodedResponse {
         let state = match self.seal(memory) {
             Ok(state) => state,
             Err(error) => return EncodedResponse::error(&self.id, &error),
@@ -124,7 +124,7 @@ impl SealedRoundStore {
             .map_err(|error| ErrorObject::invalid_params(format!("params could not be decoded: {error}")))
     }
 
-    fn seal(&self, memory: &RoundState) -> Result<String, ErrorObject> {
+    fn seal(&self, memory: &InputRoundState) -> Result<String, ErrorObject> {
         let written = serde_json::to_vec(memory).map_err(|error| ErrorObject::internal(error.to_string()))?;
         let sealed = self.server.state_keys().seal(&self.binding(self.params()?), &written);
         sealed.map_err(|why| ErrorObject::internal(why.to_string()))
@@ -169,7 +169,7 @@ mod tests {
 
     fn sealed() -> String {
         store(Method::CallTool, json!({"name": "t", "arguments": {"a": 1, "b": {"c": 2, "d": 3}}}), Some("ann"))
-            .seal(&RoundState::default())
+            .seal(&InputRoundState::default())
             .unwrap()
     }
 

@@ -3,7 +3,7 @@
 use steadfast_model::{CreateMessageParams, CreateMessageResult, EmptyParams, ListRootsResult, request};
 
 use super::ask::{Ask, request_input};
-use super::need::RequiredCapability;
+use super::need::RequiredClientCapability;
 use crate::server::context::Context;
 use crate::validation::conversation::check_tool_uses;
 
@@ -24,7 +24,7 @@ impl Context {
         Ask::new(move |options| async move {
             check_tool_uses(&params.messages)?;
             let tools = !params.tools.is_empty() || params.tool_choice.is_some();
-            let need = if tools { RequiredCapability::SamplingTools } else { RequiredCapability::Sampling };
+            let need = if tools { RequiredClientCapability::SamplingTools } else { RequiredClientCapability::Sampling };
             Ok(request_input::<request::CreateMessage>(&ctx, need, params, options).await?.result)
         })
     }
@@ -33,9 +33,14 @@ impl Context {
     pub fn roots(&self) -> Ask<ListRootsResult> {
         let ctx = self.clone();
         Ask::new(move |options| async move {
-            Ok(request_input::<request::ListRoots>(&ctx, RequiredCapability::Roots, EmptyParams::default(), options)
-                .await?
-                .result)
+            Ok(request_input::<request::ListRoots>(
+                &ctx,
+                RequiredClientCapability::Roots,
+                EmptyParams::default(),
+                options,
+            )
+            .await?
+            .result)
         })
     }
 }

@@ -15,7 +15,7 @@ use super::completion::{Completer, Completers};
 use super::context::Context;
 use super::decode::strings;
 use super::decode::strings::NamedStrings;
-use super::input::need::RequiredCapability;
+use super::input::need::RequiredClientCapability;
 use super::registry::description::{description_setters, needs_setter};
 use super::registry::names::problem_of_meta;
 use super::tool::arguments::RawArguments;
@@ -25,7 +25,7 @@ use super::tool::parameters::ParameterTuple;
 use super::tool::schema;
 use crate::error::Error;
 use crate::runtime::HandlerJob;
-use crate::server::dispatch::encode::HandlerOutput;
+use crate::server::dispatch::encode::ServerHandlerOutput;
 use reply::{IntoPromptReply, PromptReply};
 
 /// A prompt of a server: a template for messages that a user can start from. Cheap to clone.
@@ -61,13 +61,13 @@ struct ServerPromptInner {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
-    needs: Vec<RequiredCapability>,
+    needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
     start: Box<StartPrompt>,
 }
 
 /// Prepares one `prompts/get`. Decoding and checking the arguments is part of the job.
-type StartPrompt = dyn Fn(RawArguments, Context) -> HandlerJob<HandlerOutput> + Send + Sync;
+type StartPrompt = dyn Fn(RawArguments, Context) -> HandlerJob<ServerHandlerOutput> + Send + Sync;
 
 impl ServerPrompt {
     /// Starts building a prompt with that name. [`PromptBuilder::handler`] completes it.
@@ -97,7 +97,7 @@ impl ServerPrompt {
     }
 
     /// The capabilities that a client must have declared; other clients are refused.
-    pub fn needs(&self) -> &[RequiredCapability] {
+    pub fn needs(&self) -> &[RequiredClientCapability] {
         &self.inner.needs
     }
 
@@ -130,13 +130,13 @@ impl ServerPrompt {
         let text = serde_json::to_string(&arguments).map_err(Error::encode)?.into_boxed_str();
         let range = 0..text.len();
         match self.start(RawArguments::within(text, range), Context::detached()).run().await {
-            HandlerOutput::Prompt(reply) => reply.map_err(ToolError::into_error),
+            ServerHandlerOutput::Prompt(reply) => reply.map_err(ToolError::into_error),
             _ => Err(Error::internal("the handler returned something else than the result of a prompt")),
         }
     }
 
     /// Prepares one `prompts/get`.
-    pub(crate) fn start(&self, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput> {
+    pub(crate) fn start(&self, arguments: RawArguments, ctx: Context) -> HandlerJob<ServerHandlerOutput> {
         (self.inner.start)(arguments, ctx)
     }
 
@@ -164,7 +164,7 @@ pub struct PromptBuilder {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
-    needs: Vec<RequiredCapability>,
+    needs: Vec<RequiredClientCapability>,
 }
 
 /// An argument with a description, unless that is empty.
@@ -296,11 +296,11 @@ impl PromptBuilder {
                 let (checks, decode, call) = &*shared;
                 let value = match checks.decode(decode, &arguments) {
                     Ok(value) => value,
-                    Err(error) => return HandlerOutput::Prompt(Err(error)),
+                    Err(error) => return ServerHandlerOutput::Prompt(Err(error)),
                 };
                 // Free the text of the message before the call runs.
                 drop(arguments);
-                HandlerOutput::Prompt(checks.complete(call(value, ctx).await))
+                ServerHandlerOutput::Prompt(checks.complete(call(value, ctx).await))
             }))
         })
     }
@@ -318,17 +318,17 @@ impl PromptBuilder {
                 let (checks, decode, call) = &*shared;
                 let value = match checks.decode(decode, &arguments) {
                     Ok(value) => value,
-                    Err(error) => return HandlerOutput::Prompt(Err(error)),
+                    Err(error) => return ServerHandlerOutput::Prompt(Err(error)),
                 };
                 drop(arguments);
-                HandlerOutput::Prompt(checks.complete(call(value, ctx)))
+                ServerHandlerOutput::Prompt(checks.complete(call(value, ctx)))
             }))
         })
     }
 
     fn finish(
         self,
-        start: impl Fn(RawArguments, Context) -> HandlerJob<HandlerOutput> + Send + Sync + 'static,
+        start: impl Fn(RawArguments, Context) -> HandlerJob<ServerHandlerOutput> + Send + Sync + 'static,
     ) -> ServerPrompt {
         let problem = self.problem();
         let Self { definition, completers, cooperative, needs } = self;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// A position in a list: after one of its items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cursor {
+pub(crate) struct CatalogCursor {
     kind: u8,
     pub(crate) serial: u64,
     key_hash: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Cursor {
 /// The bytes of a cursor: the kind, the serial number and the hash.
 const LENGTH: usize = 1 + 8 + 4;
 
-impl Cursor {
+impl CatalogCursor {
     /// After the item with that serial number and key.
     pub(crate) fn after(kind: u8, serial: u64, key: &str) -> Self {
         Self { kind, serial, key_hash: hash_of(key) }
@@ -63,18 +63,18 @@ mod tests {
     #[test]
     fn a_cursor_is_decoded_as_it_was_encoded() {
         for serial in [0, 1, 255, 256, u64::MAX] {
-            let cursor = Cursor::after(b't', serial, "key");
-            assert_eq!(Cursor::decode(b't', &cursor.encode()), Some(cursor));
-            assert_eq!(Cursor::decode(b'r', &cursor.encode()), None);
+            let cursor = CatalogCursor::after(b't', serial, "key");
+            assert_eq!(CatalogCursor::decode(b't', &cursor.encode()), Some(cursor));
+            assert_eq!(CatalogCursor::decode(b'r', &cursor.encode()), None);
             assert!(cursor.follows("key") && !cursor.follows("other"));
         }
     }
 
     #[test]
     fn what_is_shorter_or_longer_is_none() {
-        let text = Cursor::after(b't', 7, "key").encode();
-        assert_eq!(Cursor::decode(b't', text.get(1..).unwrap()), None);
-        assert_eq!(Cursor::decode(b't', &format!("{text}AAAA")), None);
-        assert_eq!(Cursor::decode(b't', ""), None);
+        let text = CatalogCursor::after(b't', 7, "key").encode();
+        assert_eq!(CatalogCursor::decode(b't', text.get(1..).unwrap()), None);
+        assert_eq!(CatalogCursor::decode(b't', &format!("{text}AAAA")), None);
+        assert_eq!(CatalogCursor::decode(b't', ""), None);
     }
 }

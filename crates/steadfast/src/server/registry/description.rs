@@ -44,7 +44,7 @@ macro_rules! needs_setter {
     () => {
         /// A capability that a client must have declared: other clients are refused before the handler runs. May be
         /// called more than once.
-        pub fn needs(mut self, need: crate::server::input::need::RequiredCapability) -> Self {
+        pub fn needs(mut self, need: crate::server::input::need::RequiredClientCapability) -> Self {
             self.needs.push(need);
             self
         }

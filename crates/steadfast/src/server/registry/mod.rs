@@ -15,7 +15,7 @@ use steadfast_model::Revision;
 use steadfast_model::wire::{self, CommonMembers, RequestResult};
 
 use crate::error::Error;
-use cursor::Cursor;
+use cursor::CatalogCursor;
 
 /// An item of a catalog.
 pub(crate) trait CatalogItem: Clone {
@@ -150,7 +150,7 @@ impl<T: CatalogItem> Catalog<T> {
         let page = self.list.get(start..end).unwrap_or_default();
         let definitions = page.iter().map(|entry| entry.item.definition().clone()).collect();
         let last = page.last().filter(|_| end < self.list.len());
-        let next = last.map(|last| Cursor::after(T::KIND, last.serial, last.item.key()).encode());
+        let next = last.map(|last| CatalogCursor::after(T::KIND, last.serial, last.item.key()).encode());
         let mut written = Vec::new();
         wire::write_result(revision, &T::page(definitions, next), common_members, &mut written)
             .map_err(Error::encode)?;
@@ -160,7 +160,7 @@ impl<T: CatalogItem> Catalog<T> {
     /// The position of the page at a cursor. Items that were added since are at the end, and the page continues after
     /// items that were removed. A cursor of another list is rejected, because it has no position in this one.
     fn start_of(&self, cursor: &str) -> Result<usize, Error> {
-        let read = Cursor::decode(T::KIND, cursor).filter(|cursor| cursor.serial < self.next_serial);
+        let read = CatalogCursor::decode(T::KIND, cursor).filter(|cursor| cursor.serial < self.next_serial);
         let refused = || Error::invalid_params("invalid cursor: list again from the beginning");
         let cursor = read.ok_or_else(refused)?;
         match self.list.binary_search_by_key(&cursor.serial, |entry| entry.serial) {
@@ -313,9 +313,9 @@ mod tests {
         }
         let elsewhere = page(&catalog(&["x", "y"], 1), None).1.unwrap();
         assert_eq!(refusal(&tools, &elsewhere), code::INVALID_PARAMS);
-        let beyond = Cursor::after(ServerTool::KIND, 3, "d").encode();
+        let beyond = CatalogCursor::after(ServerTool::KIND, 3, "d").encode();
         assert_eq!(refusal(&tools, &beyond), code::INVALID_PARAMS);
-        let of_another_kind = Cursor::after(b'?', 0, "a").encode();
+        let of_another_kind = CatalogCursor::after(b'?', 0, "a").encode();
         assert_eq!(refusal(&tools, &of_another_kind), code::INVALID_PARAMS);
     }
 }

@@ -14,14 +14,14 @@ use steadfast_model::{CacheHints, Content, ReadResourceResult};
 use super::context::Context;
 use super::decode::strings;
 use super::decode::strings::NamedStrings;
-use super::input::need::RequiredCapability;
+use super::input::need::RequiredClientCapability;
 use super::registry::description::{contents_setters, description_setters, needs_setter};
 use super::registry::names;
 use super::tool::handler::{BlockingHandler, Handler};
 use super::tool::parameters::ParameterTuple;
 use crate::error::Error;
 use crate::runtime::HandlerJob;
-use crate::server::dispatch::encode::HandlerOutput;
+use crate::server::dispatch::encode::ServerHandlerOutput;
 use read::{ReadResultDefaults, ResourceReadRequest, StartRead, has_scheme};
 use reply::{IntoResourceReply, blob};
 
@@ -45,7 +45,7 @@ pub struct ServerResource {
 struct ServerResourceInner {
     definition: model::Resource,
     cooperative: bool,
-    needs: Vec<RequiredCapability>,
+    needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
     start: Box<StartRead>,
 }
@@ -88,7 +88,7 @@ impl ServerResource {
     }
 
     /// The capabilities that a client must have declared; other clients are refused.
-    pub fn needs(&self) -> &[RequiredCapability] {
+    pub fn needs(&self) -> &[RequiredClientCapability] {
         &self.inner.needs
     }
 
@@ -114,7 +114,7 @@ impl ServerResource {
     }
 
     /// Prepares one `resources/read`.
-    pub(crate) fn start(&self, ctx: Context) -> HandlerJob<HandlerOutput> {
+    pub(crate) fn start(&self, ctx: Context) -> HandlerJob<ServerHandlerOutput> {
         let uri = self.uri().to_owned();
         let variables = NamedStrings::from([("uri".to_owned(), uri.clone())]);
         (self.inner.start)(ResourceReadRequest { uri, variables }, ctx)
@@ -134,7 +134,7 @@ pub struct ResourceBuilder {
     definition: model::Resource,
     cache: Option<CacheHints>,
     cooperative: bool,
-    needs: Vec<RequiredCapability>,
+    needs: Vec<RequiredClientCapability>,
 }
 
 impl ResourceBuilder {

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::runtime::HandlerJob;
 use crate::server::context::Context;
 use crate::server::decode::strings::NamedStrings;
-use crate::server::dispatch::encode::HandlerOutput;
+use crate::server::dispatch::encode::ServerHandlerOutput;
 use crate::server::tool::error::ToolError;
 
 /// A request to read a resource.
@@ -22,7 +22,7 @@ pub(crate) struct ResourceReadRequest {
 }
 
 /// Prepares one `resources/read`. No code of the handler runs before the job runs.
-pub(crate) type StartRead = dyn Fn(ResourceReadRequest, Context) -> HandlerJob<HandlerOutput> + Send + Sync;
+pub(crate) type StartRead = dyn Fn(ResourceReadRequest, Context) -> HandlerJob<ServerHandlerOutput> + Send + Sync;
 
 /// How variables are decoded into what a handler takes.
 pub(crate) trait DecodeVariables<A>: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static {}
@@ -110,7 +110,7 @@ where
                 Ok(value) => options.complete(&request.uri, call(value, ctx).await.into_resource_reply()),
                 Err(error) => Err(error),
             };
-            HandlerOutput::Resource(reply)
+            ServerHandlerOutput::Resource(reply)
         }))
     })
 }
@@ -135,15 +135,15 @@ where
                 Ok(value) => options.complete(&request.uri, call(value, ctx).into_resource_reply()),
                 Err(error) => Err(error),
             };
-            HandlerOutput::Resource(reply)
+            ServerHandlerOutput::Resource(reply)
         }))
     })
 }
 
 /// Runs a job on the current thread, for tests without a server.
-pub(crate) async fn run(job: HandlerJob<HandlerOutput>) -> Result<ReadResourceResult, Error> {
+pub(crate) async fn run(job: HandlerJob<ServerHandlerOutput>) -> Result<ReadResourceResult, Error> {
     match job.run().await {
-        HandlerOutput::Resource(reply) => reply.map_err(ToolError::into_error),
+        ServerHandlerOutput::Resource(reply) => reply.map_err(ToolError::into_error),
         _ => Err(Error::internal("the handler returned something else than the contents of a resource")),
     }
 }

@@ -16,8 +16,8 @@ use crate::server::completion::{Completer, Completers};
 use crate::server::context::Context;
 use crate::server::decode::strings;
 use crate::server::decode::strings::NamedStrings;
-use crate::server::dispatch::encode::HandlerOutput;
-use crate::server::input::need::RequiredCapability;
+use crate::server::dispatch::encode::ServerHandlerOutput;
+use crate::server::input::need::RequiredClientCapability;
 use crate::server::registry::description::{contents_setters, description_setters, needs_setter};
 use crate::server::registry::names;
 use crate::server::tool::handler::{BlockingHandler, Handler};
@@ -57,7 +57,7 @@ struct ResourceTemplateInner {
     template: Option<UriTemplate>,
     completers: Completers,
     cooperative: bool,
-    needs: Vec<RequiredCapability>,
+    needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
     start: Box<StartRead>,
 }
@@ -71,7 +71,7 @@ impl ServerResourceTemplate {
 
     /// Starts building a template with an existing definition, for example that of another server's template.
     pub fn from_definition(definition: model::ResourceTemplate) -> ResourceTemplateBuilder {
-        let template = definition.uri_template.parse().map_err(|error: model::TemplateError| error.to_string());
+        let template = definition.uri_template.parse().map_err(|error: model::UriTemplateError| error.to_string());
         ResourceTemplateBuilder {
             definition,
             template,
@@ -103,7 +103,7 @@ impl ServerResourceTemplate {
     }
 
     /// The capabilities that a client must have declared; other clients are refused.
-    pub fn needs(&self) -> &[RequiredCapability] {
+    pub fn needs(&self) -> &[RequiredClientCapability] {
         &self.inner.needs
     }
 
@@ -141,7 +141,7 @@ impl ServerResourceTemplate {
     }
 
     /// Prepares one `resources/read`; `None` if the URI does not match the template.
-    pub(crate) fn start(&self, uri: &str) -> Option<impl FnOnce(Context) -> HandlerJob<HandlerOutput> + use<>> {
+    pub(crate) fn start(&self, uri: &str) -> Option<impl FnOnce(Context) -> HandlerJob<ServerHandlerOutput> + use<>> {
         let values = self.inner.template.as_ref()?.match_uri(uri)?;
         let variables = values.into_iter().map(|(name, value)| match value {
             Value::String(text) => (name, text),
@@ -179,7 +179,7 @@ pub struct ResourceTemplateBuilder {
     completers: Completers,
     cache: Option<CacheHints>,
     cooperative: bool,
-    needs: Vec<RequiredCapability>,
+    needs: Vec<RequiredClientCapability>,
 }
 
 impl ResourceTemplateBuilder {

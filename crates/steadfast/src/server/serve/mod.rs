@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use steadfast_proto::connection::{Limits, SelfDescription, ServerDescription};
 
-use super::dispatch::ServerInboundService;
+use super::dispatch::ServerDispatcher;
 use super::{IntoServer, Server};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::heartbeat;
-use crate::runtime::{ConnectionEnd, Driver, DriverCommand, DriverMailbox, Runtime, TokioRuntime, io_handle};
+use crate::runtime::{ConnectionDriver, ConnectionEnd, DriverCommand, DriverMailbox, Runtime, TokioRuntime, io_handle};
 use crate::transport::Transport;
 use crate::transport::stdio::Stdio;
 
@@ -189,8 +189,13 @@ impl ServeBuilder {
         let hello = self.server.hello();
         let server = self.server;
         let ping_runtime = Arc::clone(&runtime);
-        let driver =
-            Driver::new(transport, |mailbox| ServerInboundService::new(server, mailbox), hello, self.limits, runtime);
+        let driver = ConnectionDriver::new(
+            transport,
+            |mailbox| ServerDispatcher::new(server, mailbox),
+            hello,
+            self.limits,
+            runtime,
+        );
         let mailbox = Arc::clone(driver.mailbox());
         let ping_lost =
             self.ping_interval.map(|every| heartbeat::ping_timeout(Arc::clone(&mailbox), ping_runtime, every));

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 /// anything to shut down.
 pub(crate) fn listen(io: &Handle, shut_down: impl FnOnce() -> bool + Send + 'static) -> io::Result<()> {
     let _inside = io.enter();
-    let mut signals = ShutdownSignals::new()?;
+    let mut signals = ProcessShutdownSignals::new()?;
     io.spawn(async move {
         let mut code = signals.next().await;
         // If nothing is served any more, exit immediately.
@@ -21,13 +21,13 @@ pub(crate) fn listen(io: &Handle, shut_down: impl FnOnce() -> bool + Send + 'sta
 }
 
 #[cfg(unix)]
-struct ShutdownSignals {
+struct ProcessShutdownSignals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-impl ShutdownSignals {
+impl ProcessShutdownSignals {
     fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
@@ -44,10 +44,10 @@ impl ShutdownSignals {
 }
 
 #[cfg(not(unix))]
-struct ShutdownSignals;
+struct ProcessShutdownSignals;
 
 #[cfg(not(unix))]
-impl ShutdownSignals {
+impl ProcessShutdownSignals {
     fn new() -> io::Result<Self> {
         Ok(Self)
     }

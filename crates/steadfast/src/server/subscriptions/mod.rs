@@ -14,22 +14,22 @@ use steadfast_model::{
 use steadfast_proto::connection::Request;
 use steadfast_proto::encode::EncodedResponse;
 
-use super::dispatch::DispatchContext;
-use super::dispatch::encode::HandlerOutput;
+use super::dispatch::ServerDispatchContext;
+use super::dispatch::encode::ServerHandlerOutput;
 use super::dispatch::routes::RouteResult;
 use super::tasks::{self, TaskChangeNotifier, TaskRecord};
 use super::{Server, ServerChange, ServerChangeCallback};
-use crate::runtime::{DriverMailbox, HandlerExecution, HandlerJob, PendingNotifications, PreparedHandler};
+use crate::runtime::{DriverMailbox, HandlerExecution, HandlerJob, OutboundNotifications, PreparedHandler};
 
 /// The subscriptions of a connection of an older revision.
-pub(super) struct ConnectionSubscriptions {
+pub(super) struct ServerConnectionSubscriptions {
     uris: Arc<Mutex<BTreeSet<String>>>,
     most: usize,
     /// Posts the notifications, for as long as the connection lives.
     _watcher: Arc<ServerChangeCallback>,
 }
 
-impl ConnectionSubscriptions {
+impl ServerConnectionSubscriptions {
     /// The subscriptions of a connection on which the server has declared these capabilities.
     pub(super) fn new(server: &Server, declared: &ServerCapabilities, mailbox: &Arc<DriverMailbox>) -> Self {
         let told = SubscriptionFilter::new()
@@ -39,7 +39,7 @@ impl ConnectionSubscriptions {
             )
             .with_resources_list_changed(tells_resources(declared));
         let uris: Arc<Mutex<BTreeSet<String>>> = Arc::default();
-        let notices = PendingNotifications::new(mailbox, None);
+        let notices = OutboundNotifications::new(mailbox, None);
         let watcher: Arc<ServerChangeCallback> = {
             let uris = Arc::clone(&uris);
             Arc::new(move |change: &ServerChange<'_>| {
@@ -92,8 +92,8 @@ impl ConnectionSubscriptions {
 }
 
 /// Opens a stream of notifications, for as long as the request lives.
-pub(super) fn listen(scope: DispatchContext<'_>, request: &Request) -> RouteResult {
-    let DispatchContext { server, mailbox, .. } = scope;
+pub(super) fn listen(scope: ServerDispatchContext<'_>, request: &Request) -> RouteResult {
+    let ServerDispatchContext { server, mailbox, .. } = scope;
     let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
         Ok(params) => params.notifications,
         Err(error) => {
@@ -111,7 +111,7 @@ pub(super) fn listen(scope: DispatchContext<'_>, request: &Request) -> RouteResu
     if !task_ids.is_empty() && !request.peer.client_capabilities.has_extension(TASKS_EXTENSION) {
         return Err(refuse(request, &tasks::without_tasks("a subscription that names tasks")));
     }
-    let stream = SubscriptionStream {
+    let stream = ServerSubscriptionStream {
         honoured: supported_filter(asked, &declared),
         revision: request.peer.revision,
         id: request.id.clone(),
@@ -121,7 +121,7 @@ pub(super) fn listen(scope: DispatchContext<'_>, request: &Request) -> RouteResu
         return Ok((routes.listen)(server, stream, task_ids, execution));
     }
     let acknowledged = stream.acknowledgement();
-    let watcher = stream.watcher(PendingNotifications::new(mailbox, Some(request.key)), None);
+    let watcher = stream.watcher(OutboundNotifications::new(mailbox, Some(request.key)), None);
     server.watch(&watcher);
     if steadfast_proto::mutant!(TellTheCancelled) {
         std::mem::forget(Arc::clone(&watcher));
@@ -138,12 +138,12 @@ pub(super) fn listen(scope: DispatchContext<'_>, request: &Request) -> RouteResu
 /// acknowledgement waits, and notifications queue after it.
 pub(super) fn listen_to_tasks(
     server: &Server,
-    mut stream: SubscriptionStream,
+    mut stream: ServerSubscriptionStream,
     task_ids: Vec<String>,
     execution: Arc<HandlerExecution>,
 ) -> PreparedHandler<Server> {
     let mailbox = &execution.mailbox;
-    let notices = PendingNotifications::before_acknowledgement(mailbox, execution.key);
+    let notices = OutboundNotifications::before_acknowledgement(mailbox, execution.key);
     let (revision, common_members) = (stream.revision, CommonMembers::of_subscription(&stream.id));
     let write = move |record: &TaskRecord| params_text(revision, &record.task, &common_members);
     let listener = Arc::new(TaskChangeNotifier::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
@@ -158,7 +158,7 @@ pub(super) fn listen_to_tasks(
         let _watcher = watcher;
         let found = match listener.find(&tasks).await {
             Ok(found) => found,
-            Err(error) => return HandlerOutput::Response(EncodedResponse::error(&id, &error)),
+            Err(error) => return ServerHandlerOutput::Response(EncodedResponse::error(&id, &error)),
         };
         stream.honoured.task_ids = found.iter().map(|record| record.id().to_owned()).collect();
         // The state of each task now: a task that ended before the stream began changes no more.
@@ -172,16 +172,16 @@ pub(super) fn listen_to_tasks(
 }
 
 /// Called with each change of a task.
-type OnTaskChange = dyn Fn(&TaskRecord) + Send + Sync;
+type ServerTaskChangeCallback = dyn Fn(&TaskRecord) + Send + Sync;
 
 /// A stream and the notifications that it gets.
-pub(crate) struct SubscriptionStream {
+pub(crate) struct ServerSubscriptionStream {
     honoured: SubscriptionFilter,
     revision: Revision,
     id: RequestId,
 }
 
-impl SubscriptionStream {
+impl ServerSubscriptionStream {
     fn acknowledgement(&self) -> Box<str> {
         let common_members = CommonMembers::of_subscription(&self.id);
         params_text(self.revision, &SubscriptionParams::new(self.honoured.clone()), &common_members)
@@ -190,8 +190,8 @@ impl SubscriptionStream {
     /// Posts the notifications of the changes that match the filter.
     fn watcher(
         &self,
-        notices: Arc<PendingNotifications>,
-        on_task: Option<Box<OnTaskChange>>,
+        notices: Arc<OutboundNotifications>,
+        on_task: Option<Box<ServerTaskChangeCallback>>,
     ) -> Arc<ServerChangeCallback> {
         let (filter, revision) = (self.honoured.clone(), self.revision);
         let mut uris = BTreeSet::new();

@@ -10,9 +10,9 @@ type TaskFirstInputFuture = Pin<Box<dyn Future<Output = Result<(), ToolError>> +
 
 /// Requests the input that a task needs before it starts.
 #[derive(Clone)]
-pub(crate) struct FirstInputHandler(Arc<dyn Fn(Context) -> TaskFirstInputFuture + Send + Sync>);
+pub(crate) struct TaskFirstInputHandler(Arc<dyn Fn(Context) -> TaskFirstInputFuture + Send + Sync>);
 
-impl FirstInputHandler {
+impl TaskFirstInputHandler {
     pub(crate) fn new<F, A>(ask: F) -> Self
     where
         F: Fn(Context) -> A + Send + Sync + 'static,
@@ -26,8 +26,8 @@ impl FirstInputHandler {
     }
 }
 
-impl fmt::Debug for FirstInputHandler {
+impl fmt::Debug for TaskFirstInputHandler {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("FirstInputHandler")
+        formatter.write_str("TaskFirstInputHandler")
     }
 }

@@ -29,11 +29,11 @@ use steadfast_model::{
     TaskStatus,
 };
 
-pub use store::{MemoryTaskStore, StoreFuture, TaskRecord, TaskStore, TaskStoreError};
+pub use store::{MemoryTaskStore, TaskRecord, TaskStore, TaskStoreError, TaskStoreFuture};
 
-pub(super) use first_input::FirstInputHandler;
+pub(super) use first_input::TaskFirstInputHandler;
 pub(super) use notifications::TaskChangeNotifier;
-pub(super) use rounds::TaskRounds;
+pub(super) use rounds::ServerTaskRounds;
 pub(super) use routes::{TASK_ROUTES, TaskRoutes, TaskSetup};
 pub(super) use serve::{TaskDecision, refuse_unknown_task, task_decision, without_tasks};
 
@@ -124,12 +124,12 @@ pub(crate) struct ServerTasks {
     /// Notified of changes.
     watchers: Arc<ServerChangeWatchers>,
     /// The tasks that run in this process.
-    running: Mutex<HashMap<String, Arc<TaskRunWaker>>>,
+    running: Mutex<HashMap<String, Arc<ServerTaskRunWaker>>>,
 }
 
 /// Wakes a task that runs in this process after its record was changed.
 #[derive(Default)]
-pub(super) struct TaskRunWaker {
+pub(super) struct ServerTaskRunWaker {
     changed: tokio::sync::Notify,
 }
 
@@ -259,7 +259,7 @@ impl ServerTasks {
     }
 
     /// Registers a task that starts to run in this process.
-    pub(super) fn enter(&self, id: &str) -> Arc<TaskRunWaker> {
+    pub(super) fn enter(&self, id: &str) -> Arc<ServerTaskRunWaker> {
         Arc::clone(self.running().entry(id.to_owned()).or_default())
     }
 
@@ -274,7 +274,7 @@ impl ServerTasks {
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<TaskRunWaker>>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<ServerTaskRunWaker>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,27 +6,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use steadfast_model::{ErrorObject, Method};
 
 use super::{ServerTasks, TaskRecord};
-use crate::runtime::PendingNotifications;
+use crate::runtime::OutboundNotifications;
 
 /// Notifies one stream of changes in the tasks that it named, if they belong to its client.
 pub(crate) struct TaskChangeNotifier {
     named: Vec<String>,
     owner: Option<String>,
-    notifications: Arc<PendingNotifications>,
-    write: Box<WriteParams>,
+    notifications: Arc<OutboundNotifications>,
+    write: Box<TaskNotificationEncoder>,
     /// The last version of each task that was sent. Changes may be observed in another order than they were made.
     sent_versions: Mutex<BTreeMap<String, u64>>,
 }
 
 /// Encodes the parameters of the notification.
-type WriteParams = dyn Fn(&TaskRecord) -> Box<str> + Send + Sync;
+type TaskNotificationEncoder = dyn Fn(&TaskRecord) -> Box<str> + Send + Sync;
 
 impl TaskChangeNotifier {
     /// For a stream whose client named these tasks.
     pub(crate) fn new(
         named: Vec<String>,
         owner: Option<String>,
-        notifications: Arc<PendingNotifications>,
+        notifications: Arc<OutboundNotifications>,
         write: impl Fn(&TaskRecord) -> Box<str> + Send + Sync + 'static,
     ) -> Self {
         let mut seen = BTreeSet::new();

@@ -6,10 +6,10 @@ use steadfast_model::{ErrorObject, InputRequests, JsonObject, RequestId};
 use steadfast_proto::encode::EncodedResponse;
 
 use super::TaskRecord;
-use crate::runtime::{RoundState, RoundStore};
+use crate::runtime::{InputRoundState, InputRoundStore};
 
 /// One run of the handler of a task: what it got from earlier runs, and what it leaves if it requests input.
-pub(crate) struct TaskRounds {
+pub(crate) struct ServerTaskRounds {
     state: Option<String>,
     answers: JsonObject,
     /// The maximum length of a state, in bytes of text.
@@ -24,14 +24,14 @@ pub(super) struct SuspendedRun {
     pub(super) state: Option<String>,
 }
 
-impl TaskRounds {
+impl ServerTaskRounds {
     pub(super) fn new(record: &TaskRecord, longest: usize) -> Arc<Self> {
         let (state, answers) = (record.state.clone(), record.input_responses.0.clone());
         Arc::new(Self { state, answers, longest, suspended: Mutex::default() })
     }
 
     /// The store of a run whose call has this id.
-    pub(crate) fn store(self: &Arc<Self>, id: &RequestId) -> Box<dyn RoundStore> {
+    pub(crate) fn store(self: &Arc<Self>, id: &RequestId) -> Box<dyn InputRoundStore> {
         Box::new(TaskRoundStore { rounds: Arc::clone(self), id: id.clone() })
     }
 
@@ -42,22 +42,22 @@ impl TaskRounds {
 }
 
 /// The state of a round as a record has it; `None` if there is nothing to keep.
-pub(super) fn write_state(state: &RoundState) -> Result<Option<String>, ErrorObject> {
-    if *state == RoundState::default() {
+pub(super) fn write_state(state: &InputRoundState) -> Result<Option<String>, ErrorObject> {
+    if *state == InputRoundState::default() {
         return Ok(None);
     }
     serde_json::to_string(state).map(Some).map_err(|error| ErrorObject::internal(error.to_string()))
 }
 
 struct TaskRoundStore {
-    rounds: Arc<TaskRounds>,
+    rounds: Arc<ServerTaskRounds>,
     id: RequestId,
 }
 
-impl RoundStore for TaskRoundStore {
-    fn open(&self) -> Result<(RoundState, JsonObject), ErrorObject> {
+impl InputRoundStore for TaskRoundStore {
+    fn open(&self) -> Result<(InputRoundState, JsonObject), ErrorObject> {
         let state = match &self.rounds.state {
-            None => RoundState::default(),
+            None => InputRoundState::default(),
             Some(text) => serde_json::from_str(text).map_err(|_| {
                 ErrorObject::internal("the state of the task was written by another version of this server")
             })?,
@@ -65,7 +65,7 @@ impl RoundStore for TaskRoundStore {
         Ok((state, self.rounds.answers.clone()))
     }
 
-    fn suspend(&self, requests: InputRequests, state: &RoundState) -> EncodedResponse {
+    fn suspend(&self, requests: InputRequests, state: &InputRoundState) -> EncodedResponse {
         let state = match write_state(state) {
             Ok(state) => state,
             Err(error) => return EncodedResponse::error(&self.id, &error),

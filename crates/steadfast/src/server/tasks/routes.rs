@@ -9,20 +9,21 @@ use steadfast_proto::connection::Request;
 
 use super::{TaskSettings, serve};
 use crate::runtime::{HandlerExecution, PreparedHandler};
-use crate::server::dispatch::DispatchContext;
+use crate::server::dispatch::ServerDispatchContext;
 use crate::server::dispatch::routes::RouteResult;
-use crate::server::subscriptions::{self, SubscriptionStream};
+use crate::server::subscriptions::{self, ServerSubscriptionStream};
 use crate::server::{Server, ServerTool};
 
 /// The routes of requests about tasks.
 #[derive(Debug)]
 pub(crate) struct TaskRoutes {
     /// `tools/call` that becomes a task.
-    pub(crate) begin: fn(DispatchContext<'_>, &ServerTool, &Request) -> RouteResult,
+    pub(crate) begin: fn(ServerDispatchContext<'_>, &ServerTool, &Request) -> RouteResult,
     /// `tasks/get`, `tasks/update` and `tasks/cancel`.
-    pub(crate) serve: fn(DispatchContext<'_>, &Request) -> RouteResult,
+    pub(crate) serve: fn(ServerDispatchContext<'_>, &Request) -> RouteResult,
     /// `subscriptions/listen` that names tasks.
-    pub(crate) listen: fn(&Server, SubscriptionStream, Vec<String>, Arc<HandlerExecution>) -> PreparedHandler<Server>,
+    pub(crate) listen:
+        fn(&Server, ServerSubscriptionStream, Vec<String>, Arc<HandlerExecution>) -> PreparedHandler<Server>,
 }
 
 pub(crate) static TASK_ROUTES: TaskRoutes =

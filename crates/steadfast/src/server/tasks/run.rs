@@ -9,20 +9,20 @@ use serde_json::json;
 use steadfast_model::{ErrorObject, JsonObject, Method, Principal, TaskStatus, meta};
 use steadfast_proto::envelope::{self, Message, ResultOrError};
 
-use super::rounds::{SuspendedRun, TaskRounds};
-use super::{ServerTasks, TaskRecord, TaskRunWaker};
-use crate::runtime::{Exchange, Runtime, Timer};
+use super::rounds::{ServerTaskRounds, SuspendedRun};
+use super::{ServerTaskRunWaker, ServerTasks, TaskRecord};
+use crate::runtime::{RequestExchange, Runtime, Timer};
 use crate::server::Server;
-use crate::server::dispatch::ServerInboundService;
+use crate::server::dispatch::ServerDispatcher;
 
 /// Runs the handler of one task.
-pub(super) struct TaskRunner {
+pub(super) struct ServerTaskRunner {
     pub(super) server: Server,
     pub(super) principal: Option<Principal>,
     pub(super) runtime: Arc<dyn Runtime>,
 }
 
-impl TaskRunner {
+impl ServerTaskRunner {
     /// Runs a task to its end.
     pub(super) async fn run(&self, id: &str) {
         let tasks = self.server.tasks();
@@ -37,8 +37,8 @@ impl TaskRunner {
         tasks.leave(id);
     }
 
-    async fn work(&self, tasks: &ServerTasks, id: &str, waker: &TaskRunWaker) {
-        let mut run: Option<TaskRun> = None;
+    async fn work(&self, tasks: &ServerTasks, id: &str, waker: &ServerTaskRunWaker) {
+        let mut run: Option<ServerTaskRun> = None;
         let mut status_message = StatusMessageThrottle::new(tasks.poll_interval, &self.runtime);
         loop {
             // If the store fails the task stays as it is, and the log says why.
@@ -50,9 +50,9 @@ impl TaskRunner {
             }
             drop(record);
             let end = match next(run.as_mut(), waker, &mut status_message).await {
-                TaskRunEvent::RecordChanged => continue,
-                TaskRunEvent::StatusMessage => None,
-                TaskRunEvent::Response(response) => Some(TaskRunEnd::read(run.take(), &response)),
+                ServerTaskRunEvent::RecordChanged => continue,
+                ServerTaskRunEvent::StatusMessage => None,
+                ServerTaskRunEvent::Response(response) => Some(ServerTaskRunEnd::read(run.take(), &response)),
             };
             let message = status_message.take(&*self.runtime);
             let stored = tasks.change(id, |record| {
@@ -71,13 +71,13 @@ impl TaskRunner {
     }
 
     /// Starts one run of the handler.
-    fn begin(&self, record: &TaskRecord) -> TaskRun {
-        let rounds = TaskRounds::new(record, self.server.state_keys().byte_limit());
+    fn begin(&self, record: &TaskRecord) -> ServerTaskRun {
+        let rounds = ServerTaskRounds::new(record, self.server.state_keys().byte_limit());
         let principal = self.principal.as_ref();
         let call = call_of(record);
         let exchange =
-            ServerInboundService::exchange_for_task(&self.server, principal, &self.runtime, &call, Arc::clone(&rounds));
-        TaskRun { exchange, rounds }
+            ServerDispatcher::exchange_for_task(&self.server, principal, &self.runtime, &call, Arc::clone(&rounds));
+        ServerTaskRun { exchange, rounds }
     }
 
     /// Completes when the task expires, if it does.
@@ -97,13 +97,13 @@ impl TaskRunner {
 }
 
 /// One run of the handler.
-struct TaskRun {
-    exchange: Exchange<ServerInboundService>,
-    rounds: Arc<TaskRounds>,
+struct ServerTaskRun {
+    exchange: RequestExchange<ServerDispatcher>,
+    rounds: Arc<ServerTaskRounds>,
 }
 
 /// The next event of a task.
-enum TaskRunEvent {
+enum ServerTaskRunEvent {
     /// The response to the call.
     Response(Vec<u8>),
     /// The status message may be stored.
@@ -114,14 +114,14 @@ enum TaskRunEvent {
 
 /// Waits for the next event of the task.
 async fn next(
-    run: Option<&mut TaskRun>,
-    waker: &TaskRunWaker,
+    run: Option<&mut ServerTaskRun>,
+    waker: &ServerTaskRunWaker,
     status_message: &mut StatusMessageThrottle,
-) -> TaskRunEvent {
+) -> ServerTaskRunEvent {
     let mut changed = pin!(waker.changed.notified());
     let mut run = run;
     std::future::poll_fn(|cx| {
-        while let Some(TaskRun { exchange, .. }) = run.as_mut() {
+        while let Some(ServerTaskRun { exchange, .. }) = run.as_mut() {
             match exchange.poll_next(cx) {
                 Poll::Ready(Some(message)) => match envelope::read(&message, usize::MAX) {
                     Ok(Message::Notification { method, params }) => {
@@ -131,16 +131,16 @@ async fn next(
                             status_message.newest = Some(text.into_owned());
                         }
                     }
-                    _ => return Poll::Ready(TaskRunEvent::Response(message)),
+                    _ => return Poll::Ready(ServerTaskRunEvent::Response(message)),
                 },
                 Poll::Ready(None) => run = None,
                 Poll::Pending => break,
             }
         }
         if status_message.poll(cx).is_ready() {
-            return Poll::Ready(TaskRunEvent::StatusMessage);
+            return Poll::Ready(ServerTaskRunEvent::StatusMessage);
         }
-        changed.as_mut().poll(cx).map(|()| TaskRunEvent::RecordChanged)
+        changed.as_mut().poll(cx).map(|()| ServerTaskRunEvent::RecordChanged)
     })
     .await
 }
@@ -183,15 +183,15 @@ impl StatusMessageThrottle {
 }
 
 /// How a run of the handler ended.
-enum TaskRunEnd {
+enum ServerTaskRunEnd {
     /// It requests input, and runs again with the answers.
     Suspended(SuspendedRun),
     Completed(JsonObject),
     Failed(ErrorObject),
 }
 
-impl TaskRunEnd {
-    fn read(run: Option<TaskRun>, response: &[u8]) -> Self {
+impl ServerTaskRunEnd {
+    fn read(run: Option<ServerTaskRun>, response: &[u8]) -> Self {
         if let Some(suspended) = run.and_then(|run| run.rounds.take_suspended()) {
             return Self::Suspended(suspended);
         }
@@ -229,7 +229,7 @@ impl TaskRunEnd {
     }
 }
 
-/// The `tools/call` that a run of the handler answers. Answers and state are not part of it: see [`TaskRounds`].
+/// The `tools/call` that a run of the handler answers. Answers and state are not part of it: see [`ServerTaskRounds`].
 fn call_of(record: &TaskRecord) -> Vec<u8> {
     let mut params = json!({
         "name": record.tool,

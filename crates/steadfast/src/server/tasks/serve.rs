@@ -13,12 +13,12 @@ use steadfast_proto::encode::EncodedResponse;
 use tokio::sync::oneshot;
 
 use super::rounds::write_state;
-use super::run::TaskRunner;
+use super::run::ServerTaskRunner;
 use super::{NewTask, TaskMode, TaskRoutes, task_not_found};
 use crate::error::Error;
 use crate::runtime::{HandlerExecution, HandlerJob, PreparedHandler};
-use crate::server::dispatch::DispatchContext;
-use crate::server::dispatch::encode::HandlerOutput;
+use crate::server::dispatch::ServerDispatchContext;
+use crate::server::dispatch::encode::ServerHandlerOutput;
 use crate::server::dispatch::routes::RouteResult;
 use crate::server::{Context, Server, ServerTool};
 
@@ -43,8 +43,8 @@ pub(crate) fn task_decision(tool: &ServerTool, peer: &PeerInfo) -> TaskDecision 
 }
 
 /// Creates a task for a call. The response follows when the task is stored.
-pub(super) fn begin(scope: DispatchContext<'_>, tool: &ServerTool, request: &Request) -> RouteResult {
-    let DispatchContext { server, mailbox, runtime } = scope;
+pub(super) fn begin(scope: ServerDispatchContext<'_>, tool: &ServerTool, request: &Request) -> RouteResult {
+    let ServerDispatchContext { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
         Ok(new) => new,
@@ -53,7 +53,7 @@ pub(super) fn begin(scope: DispatchContext<'_>, tool: &ServerTool, request: &Req
     let first = tool.asks_first().cloned();
     let execution = scope.execution_with_input(request);
     let ctx = Context::new(Arc::clone(&execution), server);
-    let runner = TaskRunner { server: server.clone(), principal, runtime: Arc::clone(runtime) };
+    let runner = ServerTaskRunner { server: server.clone(), principal, runtime: Arc::clone(runtime) };
     let work = async move {
         let mut new = new;
         // What came with the call goes to the task as it was opened here: the task is not the client's to send again.
@@ -79,7 +79,7 @@ pub(super) fn begin(scope: DispatchContext<'_>, tool: &ServerTool, request: &Req
 
 /// Creates a task, sends it to its client, and runs it. If the client is gone by then, the task is cancelled: no client knows its
 /// id.
-async fn make(runner: TaskRunner, new: NewTask, tell: oneshot::Sender<Result<Task, ErrorObject>>) {
+async fn make(runner: ServerTaskRunner, new: NewTask, tell: oneshot::Sender<Result<Task, ErrorObject>>) {
     let tasks = runner.server.tasks();
     let made = tasks.create(new).await.map(|record| (record.id().to_owned(), record.owner, record.task.task));
     match made {
@@ -94,8 +94,8 @@ async fn make(runner: TaskRunner, new: NewTask, tell: oneshot::Sender<Result<Tas
 }
 
 /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
-pub(super) fn serve(scope: DispatchContext<'_>, request: &Request) -> RouteResult {
-    let DispatchContext { server, mailbox, .. } = scope;
+pub(super) fn serve(scope: ServerDispatchContext<'_>, request: &Request) -> RouteResult {
+    let ServerDispatchContext { server, mailbox, .. } = scope;
     let (id, answers) = read_params(request).map_err(|error| EncodedResponse::error(&request.id, &error))?;
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
     let owner = mailbox.owner();
@@ -150,7 +150,9 @@ fn handler(
     let (server, around) = (server.clone(), Arc::clone(&execution));
     let encoder = server.clone();
     let job =
-        HandlerJob::Future(Box::pin(async move { HandlerOutput::Response(encode(work.await, &around, &server)) }));
+        HandlerJob::Future(Box::pin(
+            async move { ServerHandlerOutput::Response(encode(work.await, &around, &server)) },
+        ));
     PreparedHandler::new(execution, job, encoder)
 }
 

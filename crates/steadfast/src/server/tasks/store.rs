@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use steadfast_model::{ClientCapabilities, DetailedTask, Implementation, InputResponses, JsonObject, Revision};
 
 /// The future of a store operation.
-pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TaskStoreError>> + Send + 'a>>;
+pub type TaskStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TaskStoreError>> + Send + 'a>>;
 
 /// A task in a store. A store in another crate can build it, and serialise it with serde:
 ///
@@ -112,10 +112,10 @@ pub trait TaskStore: Send + Sync + 'static {
     /// # Errors
     ///
     /// [`TaskStoreError::Full`] if the limit of tasks is reached.
-    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()>;
+    fn insert(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()>;
 
     /// The task with that id, if there is one and it has not expired.
-    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<TaskRecord>>;
+    fn load<'a>(&'a self, id: &'a str) -> TaskStoreFuture<'a, Option<TaskRecord>>;
 
     /// Replaces the record whose version is one less than that of the new record.
     ///
@@ -123,7 +123,7 @@ pub trait TaskStore: Send + Sync + 'static {
     ///
     /// [`TaskStoreError::Conflict`] if there is no record with that version: another writer was faster, or it has expired.
     /// Load it again.
-    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()>;
+    fn replace(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()>;
 }
 
 /// Why a store operation failed.
@@ -216,15 +216,15 @@ impl MemoryTaskStore {
 }
 
 impl TaskStore for MemoryTaskStore {
-    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+    fn insert(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
         Box::pin(std::future::ready(self.insert_now(record)))
     }
 
-    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<TaskRecord>> {
+    fn load<'a>(&'a self, id: &'a str) -> TaskStoreFuture<'a, Option<TaskRecord>> {
         Box::pin(std::future::ready(Ok(self.load_now(id))))
     }
 
-    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+    fn replace(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
         Box::pin(std::future::ready(self.replace_now(record)))
     }
 }

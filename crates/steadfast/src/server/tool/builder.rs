@@ -17,10 +17,10 @@ use super::parameters::ParameterTuple;
 use super::reply::IntoToolReply;
 use super::{ServerTool, ServerToolInner, schema};
 use crate::server::context::Context;
-use crate::server::input::need::RequiredCapability;
+use crate::server::input::need::RequiredClientCapability;
 use crate::server::registry::description::description_setters;
 use crate::server::registry::names;
-use crate::server::tasks::{FirstInputHandler, TASK_ROUTES, TaskMode, TaskRoutes};
+use crate::server::tasks::{TASK_ROUTES, TaskFirstInputHandler, TaskMode, TaskRoutes};
 use crate::validation::SchemaValidator;
 
 /// Builds a [`ServerTool`]: see [`ServerTool::new`].
@@ -31,8 +31,8 @@ pub struct ToolBuilder {
     schemas: HandwrittenSchemas,
     cooperative: bool,
     tasks: Option<(TaskMode, &'static TaskRoutes)>,
-    ask_first: Option<FirstInputHandler>,
-    needs: Vec<RequiredCapability>,
+    ask_first: Option<TaskFirstInputHandler>,
+    needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
 }
 
@@ -185,7 +185,7 @@ impl ToolBuilder {
         F: Fn(Context) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), ToolError>> + Send + 'static,
     {
-        self.ask_first = Some(FirstInputHandler::new(ask));
+        self.ask_first = Some(TaskFirstInputHandler::new(ask));
         self
     }
 
@@ -194,14 +194,14 @@ impl ToolBuilder {
     ///
     /// ```
     /// use steadfast::{Context, ServerTool};
-    /// use steadfast::server::RequiredCapability;
+    /// use steadfast::server::RequiredClientCapability;
     ///
-    /// ServerTool::new("summary").needs(RequiredCapability::Sampling).handler(|ctx: Context| async move {
+    /// ServerTool::new("summary").needs(RequiredClientCapability::Sampling).handler(|ctx: Context| async move {
     ///     let summary = ctx.sample("Say it in a word.").await?;
     ///     Ok::<_, steadfast::ToolError>(summary.content)
     /// });
     /// ```
-    pub fn needs(mut self, need: RequiredCapability) -> Self {
+    pub fn needs(mut self, need: RequiredClientCapability) -> Self {
         self.needs.push(need);
         self
     }

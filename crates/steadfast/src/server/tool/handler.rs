@@ -15,7 +15,7 @@ use super::reply::IntoToolReply;
 use crate::error::Error;
 use crate::runtime::HandlerJob;
 use crate::server::context::Context;
-use crate::server::dispatch::encode::HandlerOutput;
+use crate::server::dispatch::encode::ServerHandlerOutput;
 use crate::validation::SchemaValidator;
 
 /// An `async` function or closure that can be the handler of a tool or a prompt.
@@ -138,7 +138,7 @@ handlers!(TakesBoth<A>, [A], (A, Context), A, |arguments, ctx| (arguments, ctx))
 
 /// A type-erased handler.
 pub(crate) trait ErasedHandler: Send + Sync {
-    fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput>;
+    fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<ServerHandlerOutput>;
 }
 
 /// How arguments are decoded into what a handler takes.
@@ -218,8 +218,8 @@ impl ToolChecks {
     }
 
     /// Checks what the handler returned.
-    fn complete(&self, reply: ToolReply) -> HandlerOutput {
-        HandlerOutput::Tool(reply.and_then(|result| self.check_output(result)))
+    fn complete(&self, reply: ToolReply) -> ServerHandlerOutput {
+        ServerHandlerOutput::Tool(reply.and_then(|result| self.check_output(result)))
     }
 
     fn check_output(&self, result: CallToolResult) -> ToolReply {
@@ -250,11 +250,11 @@ where
     Out: Future + Send + 'static,
     Out::Output: IntoToolReply,
 {
-    fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput> {
+    fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<ServerHandlerOutput> {
         HandlerJob::Future(Box::pin(async move {
             let value = match self.checks.decode(&self.decoder, &arguments) {
                 Ok(value) => value,
-                Err(error) => return HandlerOutput::Tool(Err(error)),
+                Err(error) => return ServerHandlerOutput::Tool(Err(error)),
             };
             // Free the text of the message before the call runs.
             drop(arguments);
@@ -276,11 +276,11 @@ where
     F: Fn(I::Value, Context) -> Out + Send + Sync + 'static,
     Out: IntoToolReply,
 {
-    fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput> {
+    fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<ServerHandlerOutput> {
         HandlerJob::Blocking(Box::new(move || {
             let value = match self.checks.decode(&self.decoder, &arguments) {
                 Ok(value) => value,
-                Err(error) => return HandlerOutput::Tool(Err(error)),
+                Err(error) => return ServerHandlerOutput::Tool(Err(error)),
             };
             drop(arguments);
             self.checks.complete((self.call)(value, ctx).into_tool_reply())

@@ -20,12 +20,12 @@ use steadfast_proto::http::params::MirroredParams;
 
 use super::context::Context;
 use super::input::need;
-use super::input::need::RequiredCapability;
+use super::input::need::RequiredClientCapability;
 use super::registry::CatalogItem;
-use super::tasks::{FirstInputHandler, TaskMode, TaskRoutes};
+use super::tasks::{TaskFirstInputHandler, TaskMode, TaskRoutes};
 use crate::error::Error;
 use crate::runtime::HandlerJob;
-use crate::server::dispatch::encode::HandlerOutput;
+use crate::server::dispatch::encode::ServerHandlerOutput;
 use arguments::RawArguments;
 use builder::HandwrittenSchemas;
 use handler::ErasedHandler;
@@ -65,8 +65,8 @@ struct ServerToolInner {
     definition: model::Tool,
     cooperative: bool,
     tasks: Option<(TaskMode, &'static TaskRoutes)>,
-    ask_first: Option<FirstInputHandler>,
-    needs: Vec<RequiredCapability>,
+    ask_first: Option<TaskFirstInputHandler>,
+    needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
     handler: Arc<dyn ErasedHandler>,
     /// The arguments that HTTP clients mirror into headers.
@@ -124,12 +124,12 @@ impl ServerTool {
     }
 
     /// The capabilities that a client must have declared; calls of other clients are refused.
-    pub fn needs(&self) -> &[RequiredCapability] {
+    pub fn needs(&self) -> &[RequiredClientCapability] {
         &self.inner.needs
     }
 
     /// The input that is requested before a call becomes a task.
-    pub(super) fn asks_first(&self) -> Option<&FirstInputHandler> {
+    pub(super) fn asks_first(&self) -> Option<&TaskFirstInputHandler> {
         self.inner.ask_first.as_ref()
     }
 
@@ -157,7 +157,7 @@ impl ServerTool {
         let text = serde_json::to_string(&arguments).map_err(Error::encode)?.into_boxed_str();
         let range = 0..text.len();
         match self.start(RawArguments::within(text, range), Context::detached()).run().await {
-            HandlerOutput::Tool(reply) => reply.or_else(super::ToolError::into_result),
+            ServerHandlerOutput::Tool(reply) => reply.or_else(super::ToolError::into_result),
             _ => Err(Error::internal("the handler returned something else than the result of a tool")),
         }
     }
@@ -168,7 +168,7 @@ impl ServerTool {
     }
 
     /// Prepares one call. No code of the handler runs before the returned future is polled, or the function called.
-    pub(crate) fn start(&self, arguments: RawArguments, ctx: Context) -> HandlerJob<HandlerOutput> {
+    pub(crate) fn start(&self, arguments: RawArguments, ctx: Context) -> HandlerJob<ServerHandlerOutput> {
         Arc::clone(&self.inner.handler).start(arguments, ctx)
     }
 }

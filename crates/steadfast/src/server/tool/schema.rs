@@ -72,13 +72,13 @@ pub(crate) fn of_nothing() -> JsonObject {
 }
 
 /// The schema of arguments that are declared one by one, as by `#[tool]`.
-pub struct Properties {
+pub struct ArgumentSchemaBuilder {
     generator: SchemaGenerator,
     members: JsonObject,
     required: Vec<Value>,
 }
 
-impl Default for Properties {
+impl Default for ArgumentSchemaBuilder {
     fn default() -> Self {
         let generator = SchemaSettings::draft2020_12()
             .with(|settings| settings.inline_subschemas = true)
@@ -88,7 +88,7 @@ impl Default for Properties {
     }
 }
 
-impl Properties {
+impl ArgumentSchemaBuilder {
     /// Adds an argument: required, unless its type can be absent, like `Option`.
     pub fn argument<T: DeserializeOwned + JsonSchema>(mut self, name: &str, description: &str) -> Self {
         if !parameters::may_be_absent::<T>() {
@@ -319,7 +319,8 @@ mod tests {
 
     #[test]
     fn a_recursive_type_is_a_reference() {
-        let schema = Properties::default().argument::<Tree>("tree", "").argument::<Tree>("other", "").finish();
+        let schema =
+            ArgumentSchemaBuilder::default().argument::<Tree>("tree", "").argument::<Tree>("other", "").finish();
         let schema = Value::Object(schema);
         let reference = schema.to_string();
         assert!(reference.contains("\"$ref\":\"#/$defs/Tree\""), "{reference}");
@@ -328,7 +329,7 @@ mod tests {
 
     #[test]
     fn arguments_have_descriptions_defaults_and_their_order() {
-        let schema = Properties::default()
+        let schema = ArgumentSchemaBuilder::default()
             .argument::<String>("city", "City name")
             .argument_or::<u8>("days", "", Some(json!(3)))
             .argument::<Option<bool>>("verbose", "")
@@ -341,13 +342,13 @@ mod tests {
 
     #[test]
     fn any_value_is_an_empty_schema() {
-        let schema = Properties::default().argument::<Value>("any", "").finish();
+        let schema = ArgumentSchemaBuilder::default().argument::<Value>("any", "").finish();
         assert_eq!(Value::Object(schema)["properties"]["any"], json!({}));
     }
 
     #[test]
     fn no_arguments_is_a_closed_object() {
-        let schema = Value::Object(Properties::default().finish());
+        let schema = Value::Object(ArgumentSchemaBuilder::default().finish());
         assert_eq!(schema, json!({"type": "object", "properties": {}, "additionalProperties": false}));
     }
 }

@@ -19,7 +19,7 @@ use super::{Child, report};
 #[must_use = "nothing is started until a client connects to it"]
 pub struct Command {
     pub(super) process: process::Command,
-    pub(super) stderr: Stderr,
+    pub(super) stderr: StderrTarget,
     pub(super) line_limit: usize,
     pub(super) end_timeouts: ChildShutdownTimeouts,
 }
@@ -29,7 +29,7 @@ pub(super) type LineCallback = Box<dyn FnMut(&str) + Send>;
 
 /// Where standard error goes.
 #[derive(Clone)]
-pub(super) enum Stderr {
+pub(super) enum StderrTarget {
     Log,
     /// To a callback that all processes of the command share.
     Lines(Arc<Mutex<LineCallback>>),
@@ -51,7 +51,7 @@ impl Command {
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             process: process::Command::new(program),
-            stderr: Stderr::Log,
+            stderr: StderrTarget::Log,
             line_limit: LINE_LIMIT,
             end_timeouts: ChildShutdownTimeouts { leave: Duration::from_secs(2), terminate: Duration::from_secs(2) },
         }
@@ -114,19 +114,19 @@ impl Command {
     /// Calls `callback` with each line of standard error, without its line break, on a thread of its own. Bytes that
     /// are not UTF-8 arrive as replacement characters. A callback that panics is not called again.
     pub fn on_stderr_line(mut self, callback: impl FnMut(&str) + Send + 'static) -> Self {
-        self.stderr = Stderr::Lines(Arc::new(Mutex::new(Box::new(callback))));
+        self.stderr = StderrTarget::Lines(Arc::new(Mutex::new(Box::new(callback))));
         self
     }
 
     /// Lets the process write to our own standard error.
     pub fn stderr_inherit(mut self) -> Self {
-        self.stderr = Stderr::Inherit;
+        self.stderr = StderrTarget::Inherit;
         self
     }
 
     /// Discards standard error.
     pub fn stderr_null(mut self) -> Self {
-        self.stderr = Stderr::Null;
+        self.stderr = StderrTarget::Null;
         self
     }
 

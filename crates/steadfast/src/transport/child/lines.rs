@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::command::{LineCallback, Stderr};
+use super::command::{LineCallback, StderrTarget};
 
 /// The default for the length in bytes above which a line is split.
 pub(super) const LINE_LIMIT: usize = 16 * 1024;
@@ -16,18 +16,18 @@ pub(super) struct LineSplitter {
 
 impl LineSplitter {
     /// `None` if standard error is not read.
-    pub(super) fn new(stderr: Stderr, limit: usize, id: u32) -> Option<Self> {
+    pub(super) fn new(stderr: StderrTarget, limit: usize, id: u32) -> Option<Self> {
         let deliver: LineCallback = match stderr {
-            Stderr::Log => {
+            StderrTarget::Log => {
                 Box::new(move |line: &str| tracing::info!(target: "steadfast::child", process = id, "{line}"))
             }
-            Stderr::Lines(shared) => Box::new(move |line: &str| {
+            StderrTarget::Lines(shared) => Box::new(move |line: &str| {
                 // A callback that has panicked has poisoned the lock, and is not called again.
                 if let Ok(mut deliver) = shared.lock() {
                     deliver(line);
                 }
             }),
-            Stderr::Inherit | Stderr::Null => return None,
+            StderrTarget::Inherit | StderrTarget::Null => return None,
         };
         // A character has at most four bytes, so every piece contains at least one.
         Some(Self { deliver: Some(deliver), partial: Vec::new(), limit: limit.max(4) })
@@ -117,7 +117,7 @@ mod tests {
     fn collect(limit: usize, parts: &[&[u8]]) -> Vec<String> {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&seen);
-        let deliver = Stderr::Lines(shared(move |line| sink.lock().unwrap().push(line.to_owned())));
+        let deliver = StderrTarget::Lines(shared(move |line| sink.lock().unwrap().push(line.to_owned())));
         let mut lines = LineSplitter::new(deliver, limit, 1).unwrap();
         for part in parts {
             lines.push(part);
@@ -157,7 +157,7 @@ mod tests {
     fn a_callback_that_panics_is_not_called_again() {
         let calls = Arc::new(Mutex::new(0));
         let counter = Arc::clone(&calls);
-        let deliver = Stderr::Lines(shared(move |_| {
+        let deliver = StderrTarget::Lines(shared(move |_| {
             *counter.lock().unwrap() += 1;
             std::panic::resume_unwind(Box::new("wrong"));
         }));

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use super::command::{Command, Stderr};
+use super::command::{Command, StderrTarget};
 use super::lines::LineSplitter;
 use super::process_state::{ChildHandle, ProcessExitState, ProcessState};
 use super::{group, report};
@@ -66,7 +66,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
         }
     })?;
     let (stderr_sender, stderr_receiver) = mpsc::channel::<(OwnedFd, LineSplitter, Arc<ProcessState>)>();
-    if matches!(stderr, Stderr::Log | Stderr::Lines(_)) {
+    if matches!(stderr, StderrTarget::Log | StderrTarget::Lines(_)) {
         let group_gone = Arc::clone(&group_gone);
         thread("steadfast-stderr", move || {
             if let Ok((pipe, mut lines, process)) = stderr_receiver.recv() {
@@ -82,9 +82,9 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
 
     process.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
     process.stderr(match &stderr {
-        Stderr::Log | Stderr::Lines(_) => Stdio::piped(),
-        Stderr::Inherit => Stdio::inherit(),
-        Stderr::Null => Stdio::null(),
+        StderrTarget::Log | StderrTarget::Lines(_) => Stdio::piped(),
+        StderrTarget::Inherit => Stdio::inherit(),
+        StderrTarget::Null => Stdio::null(),
     });
     let mut child = process.spawn().map_err(|error| report::spawn_error(process, &error))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());

@@ -8,7 +8,7 @@ use std::process::{self, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use super::command::{Command, Stderr};
+use super::command::{Command, StderrTarget};
 use super::lines::LineSplitter;
 use super::process_state::{ChildHandle, ProcessExitState, ProcessState};
 use super::report;
@@ -38,9 +38,9 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     let (stderr, line_limit, end_timeouts) = (stderr.clone(), *line_limit, *end_timeouts);
     process.stdin(Stdio::piped()).stdout(Stdio::piped());
     process.stderr(match &stderr {
-        Stderr::Log | Stderr::Lines(_) => Stdio::piped(),
-        Stderr::Inherit => Stdio::inherit(),
-        Stderr::Null => Stdio::null(),
+        StderrTarget::Log | StderrTarget::Lines(_) => Stdio::piped(),
+        StderrTarget::Inherit => Stdio::inherit(),
+        StderrTarget::Null => Stdio::null(),
     });
     let mut child = process.spawn().map_err(|error| report::spawn_error(process, &error))?;
     let id = child.id();

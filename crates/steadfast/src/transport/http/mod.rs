@@ -7,8 +7,8 @@ pub(crate) mod server;
 
 #[cfg(feature = "http-client")]
 pub use client::{
-    AuthorizationAttempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest,
-    FetchResponse, HttpTarget,
+    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, Fetch, FetchBody, FetchError, FetchFuture,
+    FetchRequest, FetchResponse, HttpTarget,
 };
 #[cfg(feature = "http")]
-pub use server::{EventLogLimits, HttpBody, HttpServerOptions, HttpService, OriginPolicy, ServeHttpBuilder};
+pub use server::{HttpServerOptions, HttpService, HttpServiceBody, OriginPolicy, ServeHttpBuilder, SseEventLogLimits};

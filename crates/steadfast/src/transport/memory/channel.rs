@@ -14,7 +14,7 @@ use crate::transport::broken_pipe;
 
 /// A channel that holds `capacity` bytes, and at least one.
 pub(crate) fn channel(capacity: usize) -> (ByteSender, ByteReceiver) {
-    let shared = Arc::new(Mutex::new(ChannelState {
+    let shared = Arc::new(Mutex::new(ByteChannelState {
         bytes: VecDeque::new(),
         capacity: capacity.max(1),
         closed: false,
@@ -32,15 +32,15 @@ pub(crate) fn channel(capacity: usize) -> (ByteSender, ByteReceiver) {
 
 /// The writing end. Dropping it closes the stream after the bytes that are in the channel.
 pub(crate) struct ByteSender {
-    shared: Arc<Mutex<ChannelState>>,
+    shared: Arc<Mutex<ByteChannelState>>,
 }
 
 /// The reading end. Dropping it makes writes of the sender fail.
 pub(crate) struct ByteReceiver {
-    shared: Arc<Mutex<ChannelState>>,
+    shared: Arc<Mutex<ByteChannelState>>,
 }
 
-struct ChannelState {
+struct ByteChannelState {
     bytes: VecDeque<u8>,
     capacity: usize,
     /// The sender has closed the stream.
@@ -62,7 +62,7 @@ struct ChannelState {
     dropped_waker: Option<Waker>,
 }
 
-impl ChannelState {
+impl ByteChannelState {
     fn space(&self) -> usize {
         self.capacity.saturating_sub(self.bytes.len())
     }
@@ -261,7 +261,7 @@ fn copy(from: &[u8], to: &mut [u8]) -> usize {
     count
 }
 
-fn lock(shared: &Mutex<ChannelState>) -> MutexGuard<'_, ChannelState> {
+fn lock(shared: &Mutex<ByteChannelState>) -> MutexGuard<'_, ByteChannelState> {
     // No foreign code runs while the lock is held, so a poisoned state is consistent.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -269,8 +269,8 @@ fn lock(shared: &Mutex<ChannelState>) -> MutexGuard<'_, ChannelState> {
 /// Stores the waker in a slot and returns `Pending`. The waker that was there before is dropped after the lock is released: it
 /// may be the last reference to a task that owns an end of this very channel.
 fn park<T>(
-    mut state: MutexGuard<'_, ChannelState>,
-    slot: impl FnOnce(&mut ChannelState) -> &mut Option<Waker>,
+    mut state: MutexGuard<'_, ByteChannelState>,
+    slot: impl FnOnce(&mut ByteChannelState) -> &mut Option<Waker>,
     cx: &Context<'_>,
 ) -> Poll<T> {
     let slot = slot(&mut state);

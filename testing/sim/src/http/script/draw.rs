@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use steadfast::Limits;
-use steadfast::transport::http::EventLogLimits;
+use steadfast::transport::http::SseEventLogLimits;
 
 use super::{Action, Call, ClientBehavior, Hang, Kind, Op, Pace, ResumeFrom, Step, Tuning, UNKNOWN, Upload};
 use crate::script::rng::Random;
@@ -21,7 +21,7 @@ pub(super) fn limits(random: &mut Random) -> Limits {
 }
 
 pub(super) fn tuning(random: &mut Random) -> Tuning {
-    let mut log = EventLogLimits::default();
+    let mut log = SseEventLogLimits::default();
     let forgetful = random.chance(20);
     if forgetful {
         log.events = *random.pick(&[1, 4, 20]);

@@ -10,21 +10,21 @@ use steadfast_proto::envelope::OwnedParams;
 use tokio::sync::oneshot;
 
 use super::Change;
-use super::subscriptions::SubscribedResources;
+use super::subscriptions::ClientResourceSubscriptions;
 use crate::error::Error;
 use crate::runtime::LossyChannel;
 use crate::runtime::connection::call_result::CallLoss;
 
 /// See the [module](self).
 #[derive(Clone)]
-pub(crate) struct ChangeListeners {
-    table: Arc<Mutex<ChangeListenerTable>>,
-    pub(crate) subscribed: Arc<SubscribedResources>,
+pub(crate) struct ClientChangeListeners {
+    table: Arc<Mutex<ClientChangeListenerTable>>,
+    pub(crate) subscribed: Arc<ClientResourceSubscriptions>,
 }
 
 #[derive(Default)]
-struct ChangeListenerTable {
-    listeners: Vec<Weak<ChangeListener>>,
+struct ClientChangeListenerTable {
+    listeners: Vec<Weak<ClientChangeListener>>,
     /// The connection is closed: no more changes will arrive.
     closed: bool,
 }
@@ -33,7 +33,7 @@ struct ChangeListenerTable {
 const MAX_UNREAD: usize = 1_024;
 const MAX_UNREAD_BYTES: usize = 4 << 20;
 
-pub(crate) struct ChangeListener {
+pub(crate) struct ClientChangeListener {
     pub(crate) filter: SubscriptionFilter,
     backlog: LossyChannel<Result<Change, ListenFailure>>,
     /// The subscriptions are in place, and changes are delivered.
@@ -49,17 +49,17 @@ pub(crate) struct ListenFailure {
     pub(crate) loss: Option<CallLoss>,
 }
 
-impl ChangeListeners {
+impl ClientChangeListeners {
     /// `max_calls`: how many calls the connection may have in flight.
     pub(crate) fn new(max_calls: usize) -> Self {
-        Self { table: Arc::default(), subscribed: Arc::new(SubscribedResources::new(max_calls)) }
+        Self { table: Arc::default(), subscribed: Arc::new(ClientResourceSubscriptions::new(max_calls)) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, ChangeListenerTable> {
+    fn lock(&self) -> MutexGuard<'_, ClientChangeListenerTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(&self, listener: &Arc<ChangeListener>) {
+    pub(crate) fn add(&self, listener: &Arc<ClientChangeListener>) {
         let mut table = self.lock();
         table.listeners.retain(|listener| listener.strong_count() > 0);
         table.listeners.push(Arc::downgrade(listener));
@@ -95,7 +95,7 @@ impl ChangeListeners {
     }
 }
 
-impl ChangeListener {
+impl ClientChangeListener {
     /// A listener, and a receiver that completes, with an error, when the listener is dropped.
     pub(crate) fn new(filter: SubscriptionFilter) -> (Arc<Self>, oneshot::Receiver<()>) {
         let (sender, dropped) = oneshot::channel();

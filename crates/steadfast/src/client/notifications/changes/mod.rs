@@ -20,17 +20,17 @@ use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::{Moment, mutant};
 
 use crate::client::Client;
-use crate::client::connection::live::NegotiatedConnection;
+use crate::client::connection::live::ClientConnection;
 use crate::client::connection::reconnect::FailureStreak;
 use crate::client::connection::reconnecting::LostConnection;
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossScope, result_of};
 use crate::runtime::timeout::{sleep_until, unless_stopped};
 use crate::runtime::{CallOptions, PendingCall};
-use listeners::{ChangeListener, ListenFailure};
+use listeners::{ClientChangeListener, ListenFailure};
 use subscribe::listen;
 
-pub(crate) use listeners::ChangeListeners;
+pub(crate) use listeners::ClientChangeListeners;
 
 /// A change at the server.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +100,7 @@ pub struct ChangeStream {
     filter: SubscriptionFilter,
     source: ChangeSource,
     /// The connection of the source.
-    live: Arc<NegotiatedConnection>,
+    live: Arc<ClientConnection>,
     /// When the source was created.
     started_at: Moment,
     /// [`Change::Listening`] was sent on this connection.
@@ -114,9 +114,9 @@ enum ChangeSource {
     /// A `subscriptions/listen` in flight (since 2026-07-28).
     Subscription(Box<PendingCall>),
     /// The notifications that the server sends to every client (up to 2025-11-25).
-    Broadcast(Arc<ChangeListener>),
+    Broadcast(Arc<ClientChangeListener>),
     /// The connection was lost: waits for the next one.
-    Reconnecting(Pin<Box<dyn Future<Output = Result<Arc<NegotiatedConnection>, Error>> + Send>>),
+    Reconnecting(Pin<Box<dyn Future<Output = Result<Arc<ClientConnection>, Error>> + Send>>),
     /// The request could not be encoded.
     Failed(Error),
     Ended,
@@ -127,7 +127,7 @@ enum ChangeSourceEvent {
     Change(Change),
     /// A notification that reports no change.
     Ignored,
-    Reconnected(Arc<NegotiatedConnection>),
+    Reconnected(Arc<ClientConnection>),
     /// The source has ended, with an error or without. With a loss if the connection failed.
     Ended(Option<Error>, Option<CallLoss>),
 }

@@ -9,9 +9,9 @@ use steadfast_model::{ResourceParams, SubscriptionFilter};
 use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
-use super::listeners::{ChangeListener, ChangeListeners, ListenFailure};
-use crate::client::connection::live::{NegotiatedConnection, wait_until_notifications_arrive};
-use crate::client::dispatch::RequestSender;
+use super::listeners::{ClientChangeListener, ClientChangeListeners, ListenFailure};
+use crate::client::connection::live::{ClientConnection, wait_until_notifications_arrive};
+use crate::client::dispatch::ClientRequestSender;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, result_of};
@@ -31,12 +31,12 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 /// Adds a listener to a connection, and spawns the task that subscribes for it.
 pub(crate) fn listen(
     client: &Client,
-    live: &Arc<NegotiatedConnection>,
+    live: &Arc<ClientConnection>,
     filter: SubscriptionFilter,
-) -> Arc<ChangeListener> {
-    let (listener, dropped) = ChangeListener::new(filter);
+) -> Arc<ClientChangeListener> {
+    let (listener, dropped) = ClientChangeListener::new(filter);
     live.change_listeners.add(&listener);
-    let subscriptions = ListenerSubscriptions {
+    let subscriptions = ResourceSubscriber {
         client: Arc::downgrade(&client.inner),
         runtime: Arc::clone(client.inner.runtime()),
         listeners: live.change_listeners.clone(),
@@ -50,12 +50,12 @@ pub(crate) fn listen(
 }
 
 /// The subscriptions of one listener. It keeps neither the client nor the connection open.
-struct ListenerSubscriptions {
+struct ResourceSubscriber {
     /// Never upgraded across an await: dropping the last `Client` has to close the connection.
     client: Weak<ClientInner>,
     runtime: Arc<dyn Runtime>,
-    listeners: ChangeListeners,
-    sender: RequestSender,
+    listeners: ClientChangeListeners,
+    sender: ClientRequestSender,
     receives_notifications: watch::Receiver<bool>,
     listener_dropped: ListenerDropReceiver,
 }
@@ -76,10 +76,10 @@ impl ListenerDropReceiver {
     }
 }
 
-impl ListenerSubscriptions {
+impl ResourceSubscriber {
     /// Subscribes, activates the listener, and unsubscribes when the listener is dropped, also if it is dropped while
     /// subscribing.
-    async fn run(mut self, listener: Weak<ChangeListener>, filter: SubscriptionFilter) {
+    async fn run(mut self, listener: Weak<ClientChangeListener>, filter: SubscriptionFilter) {
         if let Some(result) = self.subscribe_all(&filter).await {
             if let Some(listener) = listener.upgrade() {
                 match result {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 /// See the [module](self).
-pub(crate) struct SubscribedResources {
+pub(crate) struct ClientResourceSubscriptions {
     resources: Mutex<BTreeMap<String, SubscriptionState>>,
     /// One permit for each request to unsubscribe that may be in flight.
     unsubscribe_permits: Semaphore,
@@ -25,7 +25,7 @@ type SubscriptionState = Arc<tokio::sync::Mutex<bool>>;
 /// The lock of one [`SubscriptionState`].
 pub(crate) type SubscriptionGuard = OwnedMutexGuard<bool>;
 
-impl SubscribedResources {
+impl ClientResourceSubscriptions {
     /// `max_unsubscribes`: how many requests to unsubscribe may be in flight.
     pub(crate) fn new(max_unsubscribes: usize) -> Self {
         let unsubscribe_permits = Semaphore::new(max_unsubscribes.clamp(1, Semaphore::MAX_PERMITS));
@@ -58,7 +58,7 @@ mod tests {
 
     #[tokio::test]
     async fn locks_of_one_resource_are_given_one_at_a_time_and_in_order() {
-        let subscribed = SubscribedResources::new(1);
+        let subscribed = ClientResourceSubscriptions::new(1);
         let mut first = subscribed.lock("a:1").await;
         *first = true;
         let mut second = Box::pin(subscribed.lock("a:1"));
@@ -71,7 +71,7 @@ mod tests {
 
     #[tokio::test]
     async fn resources_without_a_subscription_are_removed() {
-        let subscribed = SubscribedResources::new(1);
+        let subscribed = ClientResourceSubscriptions::new(1);
         *subscribed.lock("subscribed").await = true;
         for number in 0..100 {
             *subscribed.lock(&number.to_string()).await = false;

@@ -14,20 +14,20 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Level;
 
 use super::HttpTarget;
-use super::exchange::{DriverEvent, MessagePost};
-use super::in_flight::InFlight;
-use super::in_flight::{DeliveryState, SentRequest};
+use super::exchange::{HttpClientDriverEvent, MessagePost};
+use super::in_flight::HttpInFlightMessages;
+use super::in_flight::{DeliveryState, HttpInFlightRequest};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse;
-use super::mirrored_headers::ToolHeaders;
+use super::mirrored_headers::ClientToolHeaders;
 use super::mirrored_headers::mirrored_headers;
-use super::request::HttpRequest;
-use super::shared::SharedHttpConnection;
+use super::request::ClientHttpRequest;
+use super::shared::HttpClientConnection;
 #[cfg(feature = "legacy-sse")]
 use super::stream::events::SseEventReader;
 use super::stream::server_stream::listen;
-use super::task::{HttpTaskHandle, HttpTasks};
-use crate::runtime::{ConnectionEnd, ConnectionEngine, DriverMailbox, InboundService, Runtime, Timer};
+use super::task::{HttpClientTaskHandle, HttpClientTasks};
+use crate::runtime::{ConnectionEnd, ConnectionEngine, DriverMailbox, InboundDispatcher, Runtime, Timer};
 
 /// How many events of tasks the driver queues. Messages beyond that stay in their sockets.
 const EVENT_QUEUE: usize = 64;
@@ -39,28 +39,28 @@ const TURNS: usize = 32;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Drives one client of a server at a URL.
-pub(crate) struct HttpDriver<S> {
+pub(crate) struct HttpClientDriver<S> {
     engine: ConnectionEngine<S>,
-    shared: Arc<SharedHttpConnection>,
-    events: mpsc::Receiver<DriverEvent>,
+    shared: Arc<HttpClientConnection>,
+    events: mpsc::Receiver<HttpClientDriverEvent>,
     /// For the tasks.
-    event_sender: mpsc::Sender<DriverEvent>,
-    in_flight: InFlight,
+    event_sender: mpsc::Sender<HttpClientDriverEvent>,
+    in_flight: HttpInFlightMessages,
     /// While this is set, nothing is sent: the server has to have `notifications/initialized` before any other message. Resolves
     /// when that was delivered, or never will be.
     barrier: Option<oneshot::Receiver<()>>,
     /// Reads the stream of messages that the server sends by itself; over HTTP+SSE, of all its messages.
-    server_stream: Option<HttpTaskHandle>,
+    server_stream: Option<HttpClientTaskHandle>,
     /// Set while the driver closes: how the connection ended, and when to stop waiting for the server.
     closing: Option<(ConnectionEnd, Box<dyn Timer>)>,
     /// The requests, and the stream of the server. After their handles, which abort them.
-    tasks: HttpTasks<DriverEvent>,
+    tasks: HttpClientTasks<HttpClientDriverEvent>,
 }
 
-impl<S: InboundService> HttpDriver<S> {
+impl<S: InboundDispatcher> HttpClientDriver<S> {
     pub(crate) fn new(
         target: HttpTarget,
-        tool_headers: Arc<dyn ToolHeaders>,
+        tool_headers: Arc<dyn ClientToolHeaders>,
         service: impl FnOnce(&Arc<DriverMailbox>) -> S,
         hello: SelfDescription,
         limits: Limits,
@@ -75,11 +75,11 @@ impl<S: InboundService> HttpDriver<S> {
             shared,
             events,
             event_sender,
-            in_flight: InFlight::default(),
+            in_flight: HttpInFlightMessages::default(),
             barrier: None,
             server_stream: None,
             closing: None,
-            tasks: HttpTasks::new(),
+            tasks: HttpClientTasks::new(),
         })
     }
 
@@ -110,19 +110,19 @@ impl<S: InboundService> HttpDriver<S> {
         handled
     }
 
-    fn handle_event(&mut self, event: DriverEvent) {
+    fn handle_event(&mut self, event: HttpClientDriverEvent) {
         let now = self.engine.runtime.now();
         match event {
-            DriverEvent::Message(message) if mutant!(LoseWhatWasRead) && message.len() % 8 == 0 => {}
-            DriverEvent::Message(message) => self.engine.connection.handle_envelope(now, &message),
-            DriverEvent::CallEnded(call, end) => self.engine.connection.handle_call_ended(call, end),
-            DriverEvent::SessionLost if mutant!(KeepLostSession) => {}
-            DriverEvent::SessionLost => self.engine.connection.handle_peer_gone(now),
+            HttpClientDriverEvent::Message(message) if mutant!(LoseWhatWasRead) && message.len() % 8 == 0 => {}
+            HttpClientDriverEvent::Message(message) => self.engine.connection.handle_envelope(now, &message),
+            HttpClientDriverEvent::CallEnded(call, end) => self.engine.connection.handle_call_ended(call, end),
+            HttpClientDriverEvent::SessionLost if mutant!(KeepLostSession) => {}
+            HttpClientDriverEvent::SessionLost => self.engine.connection.handle_peer_gone(now),
             #[cfg(feature = "legacy-sse")]
-            DriverEvent::LegacyStreamOpened(events) => self.read_legacy_stream(*events),
+            HttpClientDriverEvent::LegacyStreamOpened(events) => self.read_legacy_stream(*events),
             #[cfg(feature = "legacy-sse")]
-            DriverEvent::LegacyStreamEnded => self.engine.connection.handle_end_of_input(now),
-            DriverEvent::ResponseTail(tail) => {
+            HttpClientDriverEvent::LegacyStreamEnded => self.engine.connection.handle_end_of_input(now),
+            HttpClientDriverEvent::ResponseTail(tail) => {
                 let task = self.tasks.push(tail, || None);
                 self.in_flight.insert_tail(task);
             }
@@ -146,8 +146,8 @@ impl<S: InboundService> HttpDriver<S> {
     fn start(
         &self,
         task: impl Future<Output = ()> + Send + 'static,
-        failure: impl FnOnce() -> Option<DriverEvent> + Send + 'static,
-    ) -> HttpTaskHandle {
+        failure: impl FnOnce() -> Option<HttpClientDriverEvent> + Send + 'static,
+    ) -> HttpClientTaskHandle {
         let shared = Arc::clone(&self.shared);
         self.tasks.push(task, move || {
             shared.log(Level::ERROR, "a request to the server did not finish", "the HTTP client panicked");
@@ -222,7 +222,7 @@ impl<S: InboundService> HttpDriver<S> {
         let failure = post.failure();
         let task = self.start(post.run(body, cancelled), failure);
         match call {
-            Some(call) => self.in_flight.insert_call(call, SentRequest { task, delivery }),
+            Some(call) => self.in_flight.insert_call(call, HttpInFlightRequest { task, delivery }),
             None if follows_request => self.in_flight.insert_cancellation(task),
             None => self.in_flight.insert_message(task),
         }
@@ -259,7 +259,7 @@ impl<S: InboundService> HttpDriver<S> {
     fn read_legacy_stream(&mut self, events: SseEventReader) {
         let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.event_sender.clone());
         self.shared.note_receives_notifications();
-        self.server_stream = Some(self.start(reading, || Some(DriverEvent::LegacyStreamEnded)));
+        self.server_stream = Some(self.start(reading, || Some(HttpClientDriverEvent::LegacyStreamEnded)));
     }
 
     /// Aborts the calls that have ended, because nothing awaits their responses. While cancellations wait in the connection, calls
@@ -284,7 +284,7 @@ impl<S: InboundService> HttpDriver<S> {
         }
         if self.shared.session().id.is_some() {
             let shared = Arc::clone(&self.shared);
-            let delete = HttpRequest { method: http::Method::DELETE, ..HttpRequest::default() };
+            let delete = ClientHttpRequest { method: http::Method::DELETE, ..ClientHttpRequest::default() };
             // The response does not matter: servers may refuse to end sessions, and the server may be gone.
             let deleting = async move { drop(shared.send(delete).await) };
             let task = self.start(deleting, || None);
@@ -309,9 +309,9 @@ impl<S: InboundService> HttpDriver<S> {
 }
 
 // No field is pinned.
-impl<S> Unpin for HttpDriver<S> {}
+impl<S> Unpin for HttpClientDriver<S> {}
 
-impl<S: InboundService> Future for HttpDriver<S> {
+impl<S: InboundDispatcher> Future for HttpClientDriver<S> {
     type Output = ConnectionEnd;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {

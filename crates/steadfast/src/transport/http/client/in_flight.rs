@@ -13,7 +13,7 @@ use steadfast_proto::Moment;
 use steadfast_proto::connection::CallKey;
 use tokio::sync::watch;
 
-use super::task::HttpTaskHandle;
+use super::task::HttpClientTaskHandle;
 use crate::runtime::Runtime;
 use crate::runtime::timeout::{timeout_at, unless_stopped};
 
@@ -27,38 +27,38 @@ const MAX_CANCELLATIONS: usize = 1_024;
 const MAX_TAILS: usize = 16;
 
 #[derive(Default)]
-pub(crate) struct InFlight {
+pub(crate) struct HttpInFlightMessages {
     /// Requests that await a response.
-    calls: BTreeMap<CallKey, SentRequest>,
+    calls: BTreeMap<CallKey, HttpInFlightRequest>,
     /// Those of `calls` that have ended for their callers, and could not be dropped so far.
     ended: Vec<CallKey>,
     /// Notifications, responses, and the DELETE of the session. They end by themselves.
-    messages: Vec<HttpTaskHandle>,
+    messages: Vec<HttpClientTaskHandle>,
     /// Cancellations, each sent after the request that it cancels. Nothing waits for them.
-    cancellations: VecDeque<HttpTaskHandle>,
+    cancellations: VecDeque<HttpClientTaskHandle>,
     /// The rest of HTTP responses whose message has come.
-    tails: VecDeque<HttpTaskHandle>,
+    tails: VecDeque<HttpClientTaskHandle>,
 }
 
-impl InFlight {
-    pub(crate) fn insert_call(&mut self, key: CallKey, request: SentRequest) {
+impl HttpInFlightMessages {
+    pub(crate) fn insert_call(&mut self, key: CallKey, request: HttpInFlightRequest) {
         self.calls.insert(key, request);
     }
 
-    pub(crate) fn insert_message(&mut self, task: HttpTaskHandle) {
+    pub(crate) fn insert_message(&mut self, task: HttpClientTaskHandle) {
         self.messages.push(task);
     }
 
-    pub(crate) fn insert_cancellation(&mut self, task: HttpTaskHandle) {
+    pub(crate) fn insert_cancellation(&mut self, task: HttpClientTaskHandle) {
         push_bounded(&mut self.cancellations, task, MAX_CANCELLATIONS);
     }
 
-    pub(crate) fn insert_tail(&mut self, task: HttpTaskHandle) {
+    pub(crate) fn insert_tail(&mut self, task: HttpClientTaskHandle) {
         push_bounded(&mut self.tails, task, MAX_TAILS);
     }
 
     /// Removes a call, so that its cancellation can wait for its delivery.
-    pub(crate) fn take_call(&mut self, key: CallKey) -> Option<SentRequest> {
+    pub(crate) fn take_call(&mut self, key: CallKey) -> Option<HttpInFlightRequest> {
         self.calls.remove(&key)
     }
 
@@ -76,7 +76,7 @@ impl InFlight {
     pub(crate) fn abort_ended(
         &mut self,
         ended: impl IntoIterator<Item = CallKey>,
-        stays: impl Fn(CallKey, &SentRequest) -> bool,
+        stays: impl Fn(CallKey, &HttpInFlightRequest) -> bool,
     ) {
         self.ended.extend(ended);
         self.ended.retain(|key| {
@@ -97,7 +97,7 @@ impl InFlight {
 
     /// Removes the tasks that have ended, and registers the waker with the others. Calls report their ends themselves.
     pub(crate) fn reap(&mut self, cx: &mut Context<'_>) {
-        let mut is_running = |task: &HttpTaskHandle| task.poll_over(cx).is_pending();
+        let mut is_running = |task: &HttpClientTaskHandle| task.poll_over(cx).is_pending();
         self.messages.retain(&mut is_running);
         self.cancellations.retain(&mut is_running);
         self.tails.retain(&mut is_running);
@@ -105,7 +105,7 @@ impl InFlight {
 }
 
 /// Aborts the oldest task if there are `most` already.
-fn push_bounded(tasks: &mut VecDeque<HttpTaskHandle>, task: HttpTaskHandle, most: usize) {
+fn push_bounded(tasks: &mut VecDeque<HttpClientTaskHandle>, task: HttpClientTaskHandle, most: usize) {
     if tasks.len() >= most {
         tasks.pop_front();
     }
@@ -167,12 +167,12 @@ impl DeliveryState {
 }
 
 /// A request in flight, and how far its delivery has come. Dropping it aborts the request.
-pub(crate) struct SentRequest {
-    pub(crate) task: HttpTaskHandle,
+pub(crate) struct HttpInFlightRequest {
+    pub(crate) task: HttpClientTaskHandle,
     pub(crate) delivery: Arc<DeliveryState>,
 }
 
-impl SentRequest {
+impl HttpInFlightRequest {
     /// Whether the request may still be delivered: neither a response nor a failure is known, and there is time left.
     pub(crate) fn is_being_delivered(&self, now: Moment) -> bool {
         self.delivery.sending_since().is_some_and(|since| now < since + DELIVERY_TIMEOUT) && !self.task.is_over()
@@ -197,16 +197,16 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::transport::http::client::task::HttpTasks;
+    use crate::transport::http::client::task::HttpClientTasks;
 
-    fn pending_task() -> HttpTaskHandle {
-        HttpTasks::<()>::new().push(std::future::pending(), || None)
+    fn pending_task() -> HttpClientTaskHandle {
+        HttpClientTasks::<()>::new().push(std::future::pending(), || None)
     }
 
-    fn in_flight(calls: u64) -> InFlight {
-        let mut in_flight = InFlight::default();
+    fn in_flight(calls: u64) -> HttpInFlightMessages {
+        let mut in_flight = HttpInFlightMessages::default();
         for number in 0..calls {
-            let request = SentRequest { task: pending_task(), delivery: DeliveryState::new() };
+            let request = HttpInFlightRequest { task: pending_task(), delivery: DeliveryState::new() };
             in_flight.insert_call(CallKey::new(number), request);
         }
         in_flight
@@ -216,7 +216,7 @@ mod tests {
     #[tokio::test]
     async fn only_ended_calls_are_looked_at() {
         let (mut in_flight, asked) = (in_flight(100), Cell::new(0));
-        let stays = |key, _: &SentRequest| {
+        let stays = |key, _: &HttpInFlightRequest| {
             asked.set(asked.get() + 1);
             key == CallKey::new(7)
         };
@@ -240,7 +240,7 @@ mod tests {
 
     #[tokio::test]
     async fn messages_are_bounded_by_waiting_and_cancellations_by_dropping_the_oldest() {
-        let mut in_flight = InFlight::default();
+        let mut in_flight = HttpInFlightMessages::default();
         for _ in 0..MAX_MESSAGES {
             assert!(!in_flight.is_full());
             in_flight.insert_message(pending_task());

@@ -22,11 +22,11 @@ use steadfast_proto::frame::sse::SseFrame;
 use tokio::sync::mpsc;
 use tracing::Level;
 
-use super::exchange::DriverEvent;
+use super::exchange::HttpClientDriverEvent;
 use super::fetch::FetchResponse;
-use super::request::{HttpRequest, HttpRequestError};
-use super::shared::SharedHttpConnection;
-use super::stream::events::{SseEventReader, StreamEvent, is_events};
+use super::request::{ClientHttpRequest, ClientHttpRequestError};
+use super::shared::HttpClientConnection;
+use super::stream::events::{SseEventReader, SseReaderEvent, is_events};
 use crate::runtime::timeout::timeout_at;
 
 /// How long a server may take to name the endpoint. A server that does not name one has another kind of stream there, and the
@@ -35,7 +35,7 @@ const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether a server is known to need HTTP+SSE. Shared by all connections of one target.
 #[derive(Default)]
-pub(crate) struct LegacySseFlag {
+pub(crate) struct ServerNeedsLegacySse {
     /// The server has refused Streamable HTTP.
     needs_legacy_sse: AtomicBool,
 }
@@ -44,13 +44,13 @@ pub(crate) struct LegacySseFlag {
 pub(crate) struct LegacySseState {
     /// Streamable HTTP is not tried.
     required: bool,
-    known: Arc<LegacySseFlag>,
+    known: Arc<ServerNeedsLegacySse>,
     /// Where to POST to, once the stream is open.
     endpoint: OnceLock<Url>,
 }
 
 impl LegacySseState {
-    pub(crate) fn new(required: bool, known: Arc<LegacySseFlag>) -> Self {
+    pub(crate) fn new(required: bool, known: Arc<ServerNeedsLegacySse>) -> Self {
         Self { required, known, endpoint: OnceLock::new() }
     }
 
@@ -92,7 +92,7 @@ pub(crate) fn is_legacy_refusal(status: StatusCode, error: Option<&ErrorObject>)
 
 /// Why the stream was not opened.
 pub(crate) enum OpenStreamError {
-    NoResponse(HttpRequestError),
+    NoResponse(ClientHttpRequestError),
     /// The server responded with another status.
     Refused(FetchResponse),
     /// There is no stream of HTTP+SSE at the URL.
@@ -102,8 +102,8 @@ pub(crate) enum OpenStreamError {
 }
 
 /// Opens the stream and stores its endpoint.
-pub(crate) async fn open(shared: &SharedHttpConnection) -> Result<SseEventReader, OpenStreamError> {
-    let response = shared.send(HttpRequest::default()).await.map_err(OpenStreamError::NoResponse)?;
+pub(crate) async fn open(shared: &HttpClientConnection) -> Result<SseEventReader, OpenStreamError> {
+    let response = shared.send(ClientHttpRequest::default()).await.map_err(OpenStreamError::NoResponse)?;
     if !response.status().is_success() {
         return Err(OpenStreamError::Refused(response));
     }
@@ -117,7 +117,7 @@ pub(crate) async fn open(shared: &SharedHttpConnection) -> Result<SseEventReader
 }
 
 /// Reads the first event, which names the endpoint.
-async fn read_endpoint(shared: &SharedHttpConnection, events: &mut SseEventReader) -> Result<Vec<u8>, String> {
+async fn read_endpoint(shared: &HttpClientConnection, events: &mut SseEventReader) -> Result<Vec<u8>, String> {
     let until = shared.runtime.now() + ENDPOINT_TIMEOUT;
     let first = timeout_at(&*shared.runtime, Some(until), events.event()).await;
     match first.unwrap_or_else(|| Err("timed out waiting for the endpoint event".to_owned())) {
@@ -147,31 +147,31 @@ const ENDED: &str = "the event stream of the server has ended, and the connectio
 
 /// Reads the stream to its end, which is the end of the connection.
 pub(crate) async fn read(
-    shared: Arc<SharedHttpConnection>,
+    shared: Arc<HttpClientConnection>,
     mut events: SseEventReader,
-    driver: mpsc::Sender<DriverEvent>,
+    driver: mpsc::Sender<HttpClientDriverEvent>,
 ) {
     loop {
         match events.next().await {
-            StreamEvent::Message(message) => {
-                if driver.send(DriverEvent::Message(shared.parse(message))).await.is_err() {
+            SseReaderEvent::Message(message) => {
+                if driver.send(HttpClientDriverEvent::Message(shared.parse(message))).await.is_err() {
                     return;
                 }
             }
-            StreamEvent::TooLong => {
+            SseReaderEvent::TooLong => {
                 // It may be a response, and to which request is not known. No caller may wait for it.
                 let why = format!("a message is longer than {} bytes", shared.max_message_bytes);
                 shared.log(Level::WARN, ENDED, &why);
                 break;
             }
-            StreamEvent::End(why) => {
+            SseReaderEvent::End(why) => {
                 shared.log(Level::DEBUG, ENDED, &why);
                 break;
             }
         }
     }
     // Fails only if the driver is gone.
-    let _ = driver.send(DriverEvent::LegacyStreamEnded).await;
+    let _ = driver.send(HttpClientDriverEvent::LegacyStreamEnded).await;
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use steadfast_proto::http::name;
 const MAX_DEPTH: usize = 1_024;
 
 /// Implemented by the client, which knows the tools of the server.
-pub(crate) trait ToolHeaders: Send + Sync + 'static {
+pub(crate) trait ClientToolHeaders: Send + Sync + 'static {
     /// Calls `header` with the name and value of each header that mirrors one of these arguments (JSON text). None if the tool
     /// is unknown.
     fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str));
@@ -31,7 +31,7 @@ pub(crate) trait ToolHeaders: Send + Sync + 'static {
 pub(crate) fn mirrored_headers(
     method: Method,
     body: &[u8],
-    tool_headers: &dyn ToolHeaders,
+    tool_headers: &dyn ClientToolHeaders,
 ) -> Result<Option<HeaderMap>, String> {
     let message = envelope::read(body, MAX_DEPTH).map_err(|refusal| refusal.error().message.into_owned())?;
     let Message::Request { params, .. } = message else { return Ok(None) };
@@ -60,7 +60,7 @@ mod tests {
     /// Mirrors the argument `city` of every tool.
     struct City;
 
-    impl ToolHeaders for City {
+    impl ClientToolHeaders for City {
         fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str)) {
             let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap();
             header("mcp-param-city", &format!("{tool}:{}", arguments["city"].as_str().unwrap()));

@@ -34,8 +34,8 @@ pub(crate) mod stream;
 mod target;
 mod task;
 
-pub use authorize::{AuthorizationAttempt, Authorize, AuthorizeFuture};
-pub(crate) use driver::HttpDriver;
+pub use authorize::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize};
+pub(crate) use driver::HttpClientDriver;
 pub use fetch::{Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse};
-pub(crate) use mirrored_headers::ToolHeaders;
+pub(crate) use mirrored_headers::ClientToolHeaders;
 pub use target::HttpTarget;

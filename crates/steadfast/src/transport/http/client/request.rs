@@ -17,7 +17,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// One HTTP request.
 #[derive(Default)]
-pub(crate) struct HttpRequest<'a> {
+pub(crate) struct ClientHttpRequest<'a> {
     pub(crate) method: http::Method,
     /// The URL, if not that of the server.
     pub(crate) endpoint: Option<&'a Url>,
@@ -30,14 +30,14 @@ pub(crate) struct HttpRequest<'a> {
     pub(crate) timeout: Option<Duration>,
 }
 
-impl HttpRequest<'_> {
-    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), HttpRequestError> {
+impl ClientHttpRequest<'_> {
+    pub(crate) fn add_headers(&self, headers: &mut HeaderMap) -> Result<(), ClientHttpRequestError> {
         headers.insert(ACCEPT, if self.method == http::Method::GET { EVENT_STREAM } else { JSON_OR_EVENT_STREAM });
         if let Some(id) = self.last_event_id {
             // Without this header it would open another stream.
             let id = HeaderValue::from_bytes(id.as_bytes());
             let id = id.map_err(|error| {
-                HttpRequestError::Failed(FetchError::invalid_request(error.to_string()).with_source(error))
+                ClientHttpRequestError::Failed(FetchError::invalid_request(error.to_string()).with_source(error))
             })?;
             headers.insert(name::LAST_EVENT_ID, id);
         }
@@ -49,14 +49,14 @@ impl HttpRequest<'_> {
 }
 
 /// Why a request got no response.
-pub(crate) enum HttpRequestError {
+pub(crate) enum ClientHttpRequestError {
     /// The authorizer failed, or the server refused the request and the authorizer could not help.
     Unauthorized(Box<dyn std::error::Error + Send + Sync>),
     /// The HTTP client failed.
     Failed(FetchError),
 }
 
-impl HttpRequestError {
+impl ClientHttpRequestError {
     /// Whether a retry would fail too. An authorizer has tried what it could, and may have asked the user.
     pub(crate) fn is_final(&self) -> bool {
         match self {

@@ -11,21 +11,21 @@ use tokio::sync::watch;
 use tracing::Level;
 
 use super::authorize::Authorize;
-use super::authorize::signing::RequestAuthorizer;
+use super::authorize::signing::ClientRequestAuthorizer;
 use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{Fetch, FetchRequest, FetchResponse};
 use super::in_flight::DeliveryState;
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::LegacySseState;
-use super::mirrored_headers::ToolHeaders;
-use super::request::{HttpRequest, HttpRequestError, HttpSession};
-use crate::runtime::{PeerLogRecord, RateLimitedLog, Runtime};
+use super::mirrored_headers::ClientToolHeaders;
+use super::request::{ClientHttpRequest, ClientHttpRequestError, HttpSession};
+use crate::runtime::{PeerWarningRecord, RateLimitedLog, Runtime};
 
 /// How often one request is sent again after the server refused it with 401 or 403.
 const AUTHORIZATION_RETRIES: usize = 4;
 
 /// One server, and the connection to it.
-pub(crate) struct SharedHttpConnection {
+pub(crate) struct HttpClientConnection {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) fetch: Arc<dyn Fetch>,
@@ -36,7 +36,7 @@ pub(crate) struct SharedHttpConnection {
     pub(crate) max_message_bytes: usize,
     /// The deepest nesting of a message that is accepted.
     pub(crate) max_depth: usize,
-    pub(crate) tool_headers: Arc<dyn ToolHeaders>,
+    pub(crate) tool_headers: Arc<dyn ClientToolHeaders>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) session: Mutex<HttpSession>,
     #[cfg(feature = "legacy-sse")]
@@ -46,7 +46,7 @@ pub(crate) struct SharedHttpConnection {
     pub(crate) log: Mutex<RateLimitedLog>,
 }
 
-impl SharedHttpConnection {
+impl HttpClientConnection {
     /// Whether the connection is a stream of HTTP+SSE.
     #[cfg_attr(not(feature = "legacy-sse"), allow(clippy::unused_self, reason = "without the feature it never is"))]
     pub(crate) fn speaks_legacy_sse(&self) -> bool {
@@ -73,11 +73,11 @@ impl SharedHttpConnection {
     /// is not written there (L6).
     pub(crate) fn log(&self, level: Level, what: &'static str, why: &str) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.write(self.runtime.now(), PeerLogRecord::transport(level, what, why));
+        log.write(self.runtime.now(), PeerWarningRecord::transport(level, what, why));
     }
 
     /// Sends a request, and follows redirects. It is authorized anew for each URL, because credentials may be for one URL only.
-    pub(crate) async fn send(&self, request: HttpRequest<'_>) -> Result<FetchResponse, HttpRequestError> {
+    pub(crate) async fn send(&self, request: ClientHttpRequest<'_>) -> Result<FetchResponse, ClientHttpRequestError> {
         let mut redirect = None;
         let mut redirects_left = REDIRECTS;
         loop {
@@ -96,10 +96,14 @@ impl SharedHttpConnection {
     }
 
     /// Sends a request to one URL, and again as long as the authorizer asks for a retry.
-    async fn send_to(&self, url: &Url, request: &HttpRequest<'_>) -> Result<FetchResponse, HttpRequestError> {
+    async fn send_to(
+        &self,
+        url: &Url,
+        request: &ClientHttpRequest<'_>,
+    ) -> Result<FetchResponse, ClientHttpRequestError> {
         let authorize = self.authorize.as_ref();
         let mut signing =
-            authorize.map(|all| RequestAuthorizer::new(all, &request.method, url.as_str(), &self.runtime));
+            authorize.map(|all| ClientRequestAuthorizer::new(all, &request.method, url.as_str(), &self.runtime));
         let mut retries_left = AUTHORIZATION_RETRIES;
         loop {
             let response = self.send_once(url, request, signing.as_mut()).await?;
@@ -120,7 +124,7 @@ impl SharedHttpConnection {
             }
             match answered {
                 Ok(true) if refused && retries_left > 0 => retries_left -= 1,
-                Err(error) if refused => return Err(HttpRequestError::Unauthorized(error)),
+                Err(error) if refused => return Err(ClientHttpRequestError::Unauthorized(error)),
                 // The server accepted the request, so a failure of the authorizer does not matter to it.
                 _ => return Ok(response),
             }
@@ -130,12 +134,12 @@ impl SharedHttpConnection {
     async fn send_once(
         &self,
         url: &Url,
-        request: &HttpRequest<'_>,
-        signing: Option<&mut RequestAuthorizer>,
-    ) -> Result<FetchResponse, HttpRequestError> {
+        request: &ClientHttpRequest<'_>,
+        signing: Option<&mut ClientRequestAuthorizer>,
+    ) -> Result<FetchResponse, ClientHttpRequestError> {
         let mut headers = self.headers.clone();
         if let Some(signing) = signing {
-            headers = signing.sign(headers).await.map_err(HttpRequestError::Unauthorized)?;
+            headers = signing.sign(headers).await.map_err(ClientHttpRequestError::Unauthorized)?;
         }
         let credentials = [AUTHORIZATION, COOKIE].into_iter().flat_map(|name| headers.get_all(name));
         self.tool_headers.identify(&mut credentials.map(HeaderValue::as_bytes));
@@ -149,7 +153,7 @@ impl SharedHttpConnection {
             timeout: request.timeout,
         };
         let Some(delivery) = request.delivery else {
-            return self.fetch.fetch(fetch).await.map_err(HttpRequestError::Failed);
+            return self.fetch.fetch(fetch).await.map_err(ClientHttpRequestError::Failed);
         };
         delivery.note_sending(self.runtime.now());
         let fetched = self.fetch.fetch(fetch).await;
@@ -160,6 +164,6 @@ impl SharedHttpConnection {
             // The server may have received it, and nothing more will be known.
             _ => delivery.note_settled(),
         }
-        fetched.map_err(HttpRequestError::Failed)
+        fetched.map_err(ClientHttpRequestError::Failed)
     }
 }

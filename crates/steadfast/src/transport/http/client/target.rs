@@ -12,9 +12,9 @@ use super::authorize::Authorize;
 use super::fetch::network::NetworkSettings;
 use super::fetch::{Fetch, FetchOnWorkers, ReqwestFetch};
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::{LegacySseFlag, LegacySseState};
-use super::mirrored_headers::ToolHeaders;
-use super::shared::SharedHttpConnection;
+use super::legacy_sse::{LegacySseState, ServerNeedsLegacySse};
+use super::mirrored_headers::ClientToolHeaders;
+use super::shared::HttpClientConnection;
 use crate::runtime::Runtime;
 
 /// A server at a URL.
@@ -51,7 +51,7 @@ pub struct HttpTarget {
     problem: Option<String>,
     pool: Arc<Mutex<Option<reqwest::Client>>>,
     #[cfg(feature = "legacy-sse")]
-    known: Arc<LegacySseFlag>,
+    known: Arc<ServerNeedsLegacySse>,
 }
 
 impl HttpTarget {
@@ -148,17 +148,17 @@ impl HttpTarget {
     /// Checks the settings, for messages within these limits.
     pub(crate) fn resolve(
         self,
-        tool_headers: Arc<dyn ToolHeaders>,
+        tool_headers: Arc<dyn ClientToolHeaders>,
         limits: &Limits,
         runtime: Arc<dyn Runtime>,
-    ) -> io::Result<SharedHttpConnection> {
+    ) -> io::Result<HttpClientConnection> {
         let usage = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message);
         let url = self.url.as_ref().map_err(|problem| usage(problem))?;
         if let Some(problem) = self.problem.as_deref().or(self.conflict()) {
             return Err(usage(problem));
         }
         let fetch = self.fetch_from(url, &runtime)?;
-        Ok(SharedHttpConnection {
+        Ok(HttpClientConnection {
             url: url.clone(),
             headers: self.headers,
             fetch,

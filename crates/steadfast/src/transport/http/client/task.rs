@@ -14,19 +14,19 @@ use steadfast_proto::mutant;
 use crate::runtime::{RuntimeTask, drop_catching_panics, poll_catching_panics};
 
 /// The tasks of one driver. Only those that were woken are polled. `T` is what a task that panicked is replaced by.
-pub(crate) struct HttpTasks<T> {
-    futures: FuturesUnordered<HttpTaskFuture<T>>,
+pub(crate) struct HttpClientTasks<T> {
+    futures: FuturesUnordered<HttpClientTaskFuture<T>>,
 }
 
 /// The handle of a task. Dropping it aborts the task.
-pub(crate) struct HttpTaskHandle(Arc<SharedHttpTask>);
+pub(crate) struct HttpClientTaskHandle(Arc<SharedHttpClientTask>);
 
 /// Shared by a task and its handle.
 #[derive(Default)]
-struct SharedHttpTask(Mutex<HttpTaskState>);
+struct SharedHttpClientTask(Mutex<HttpClientTaskState>);
 
 #[derive(Default)]
-struct HttpTaskState {
+struct HttpClientTaskState {
     /// The handle was dropped.
     aborted: bool,
     /// The task has ended, in whatever way.
@@ -37,7 +37,7 @@ struct HttpTaskState {
     owner: Option<Waker>,
 }
 
-impl<T> HttpTasks<T> {
+impl<T> HttpClientTasks<T> {
     pub(crate) fn new() -> Self {
         Self { futures: FuturesUnordered::new() }
     }
@@ -47,14 +47,14 @@ impl<T> HttpTasks<T> {
         &self,
         task: impl Future<Output = ()> + Send + 'static,
         on_panic: impl FnOnce() -> Option<T> + Send + 'static,
-    ) -> HttpTaskHandle {
-        let link = Arc::new(SharedHttpTask::default());
-        self.futures.push(HttpTaskFuture {
+    ) -> HttpClientTaskHandle {
+        let link = Arc::new(SharedHttpClientTask::default());
+        self.futures.push(HttpClientTaskFuture {
             task: Some(Box::pin(task)),
             on_panic: Some(Box::new(on_panic)),
             link: Arc::clone(&link),
         });
-        HttpTaskHandle(link)
+        HttpClientTaskHandle(link)
     }
 
     /// Polls the tasks. Ready when one has ended: with what replaces it, if it panicked.
@@ -66,7 +66,7 @@ impl<T> HttpTasks<T> {
     }
 }
 
-impl HttpTaskHandle {
+impl HttpClientTaskHandle {
     /// Whether the task has ended, in whatever way.
     pub(crate) fn is_over(&self) -> bool {
         self.0.lock().over
@@ -83,7 +83,7 @@ impl HttpTaskHandle {
     }
 }
 
-impl Drop for HttpTaskHandle {
+impl Drop for HttpClientTaskHandle {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.aborted = !mutant!(KeepAbortedRequests);
@@ -95,22 +95,22 @@ impl Drop for HttpTaskHandle {
     }
 }
 
-impl SharedHttpTask {
-    fn lock(&self) -> MutexGuard<'_, HttpTaskState> {
+impl SharedHttpClientTask {
+    fn lock(&self) -> MutexGuard<'_, HttpClientTaskState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct HttpTaskFuture<T> {
+struct HttpClientTaskFuture<T> {
     task: Option<RuntimeTask>,
     on_panic: Option<Box<dyn FnOnce() -> Option<T> + Send>>,
-    link: Arc<SharedHttpTask>,
+    link: Arc<SharedHttpClientTask>,
 }
 
 // No field is pinned.
-impl<T> Unpin for HttpTaskFuture<T> {}
+impl<T> Unpin for HttpClientTaskFuture<T> {}
 
-impl<T> Future for HttpTaskFuture<T> {
+impl<T> Future for HttpClientTaskFuture<T> {
     type Output = Option<T>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
@@ -131,7 +131,7 @@ impl<T> Future for HttpTaskFuture<T> {
 }
 
 /// Marks the end of the task here, so that one that panics has ended too.
-impl<T> Drop for HttpTaskFuture<T> {
+impl<T> Drop for HttpClientTaskFuture<T> {
     fn drop(&mut self) {
         drop_catching_panics(self.task.take());
         let mut state = self.link.lock();
@@ -153,13 +153,13 @@ mod tests {
     use super::*;
 
     /// Polls the tasks until one has ended.
-    async fn ended(tasks: &mut HttpTasks<&'static str>) -> Option<&'static str> {
+    async fn ended(tasks: &mut HttpClientTasks<&'static str>) -> Option<&'static str> {
         poll_fn(|cx| tasks.poll(cx)).await
     }
 
     #[tokio::test]
     async fn a_task_that_panics_is_over_and_replaced() {
-        let mut tasks = HttpTasks::new();
+        let mut tasks = HttpClientTasks::new();
         let task = tasks.push(async { panic!("on purpose") }, || Some("panicked"));
         assert_eq!(ended(&mut tasks).await, Some("panicked"));
         assert!(task.is_over());
@@ -167,7 +167,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_that_finishes_is_over() {
-        let mut tasks = HttpTasks::new();
+        let mut tasks = HttpClientTasks::new();
         let task = tasks.push(async {}, || Some("panicked"));
         assert!(!task.is_over());
         assert_eq!(ended(&mut tasks).await, None);
@@ -177,7 +177,7 @@ mod tests {
     #[tokio::test]
     async fn a_task_that_is_aborted_is_dropped_and_not_replaced() {
         let (held, dropped) = oneshot::channel::<()>();
-        let mut tasks = HttpTasks::new();
+        let mut tasks = HttpClientTasks::new();
         let task = tasks.push(
             async move {
                 pending::<()>().await;
@@ -200,7 +200,7 @@ mod tests {
             }
         }
         let rest = Panics;
-        let mut tasks = HttpTasks::new();
+        let mut tasks = HttpClientTasks::new();
         let task = tasks.push(
             async move {
                 tokio::task::yield_now().await;

@@ -8,18 +8,18 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::exchange::ExchangeStream;
+use super::exchange::HttpExchangeStream;
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::LegacySseStream;
 use super::session::SessionStream;
 
 /// The body of a response of [`HttpService`](super::HttpService): empty, one message, or an event stream.
-pub struct HttpBody(HttpBodyKind);
+pub struct HttpServiceBody(HttpServiceBodyKind);
 
-enum HttpBodyKind {
+enum HttpServiceBodyKind {
     Full(Bytes),
     /// The event stream of one request of 2026-07-28.
-    Exchange(Box<ExchangeStream>),
+    Exchange(Box<HttpExchangeStream>),
     /// One event stream of a session.
     Session(Box<SessionStream>),
     /// The event stream of a session of HTTP+SSE.
@@ -27,74 +27,74 @@ enum HttpBodyKind {
     Sse(Box<LegacySseStream>),
 }
 
-impl HttpBody {
+impl HttpServiceBody {
     pub(crate) fn empty() -> Self {
-        Self(HttpBodyKind::Full(Bytes::new()))
+        Self(HttpServiceBodyKind::Full(Bytes::new()))
     }
 
     pub(crate) fn full(bytes: Bytes) -> Self {
-        Self(HttpBodyKind::Full(bytes))
+        Self(HttpServiceBodyKind::Full(bytes))
     }
 
-    pub(crate) fn exchange(stream: ExchangeStream) -> Self {
-        Self(HttpBodyKind::Exchange(Box::new(stream)))
+    pub(crate) fn exchange(stream: HttpExchangeStream) -> Self {
+        Self(HttpServiceBodyKind::Exchange(Box::new(stream)))
     }
 
     pub(crate) fn session(stream: SessionStream) -> Self {
-        Self(HttpBodyKind::Session(Box::new(stream)))
+        Self(HttpServiceBodyKind::Session(Box::new(stream)))
     }
 
     #[cfg(feature = "legacy-sse")]
     pub(crate) fn sse(stream: LegacySseStream) -> Self {
-        Self(HttpBodyKind::Sse(Box::new(stream)))
+        Self(HttpServiceBodyKind::Sse(Box::new(stream)))
     }
 }
 
 /// Empty. With this and [`From<Bytes>`], middleware around the service builds responses of its own.
-impl Default for HttpBody {
+impl Default for HttpServiceBody {
     fn default() -> Self {
         Self::empty()
     }
 }
 
-impl From<Bytes> for HttpBody {
+impl From<Bytes> for HttpServiceBody {
     fn from(bytes: Bytes) -> Self {
         Self::full(bytes)
     }
 }
 
-impl Body for HttpBody {
+impl Body for HttpServiceBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let bytes = match &mut self.0 {
-            HttpBodyKind::Full(bytes) => Poll::Ready((!bytes.is_empty()).then(|| std::mem::take(bytes))),
-            HttpBodyKind::Exchange(stream) => stream.poll_next(cx),
-            HttpBodyKind::Session(stream) => stream.poll_next(cx),
+            HttpServiceBodyKind::Full(bytes) => Poll::Ready((!bytes.is_empty()).then(|| std::mem::take(bytes))),
+            HttpServiceBodyKind::Exchange(stream) => stream.poll_next(cx),
+            HttpServiceBodyKind::Session(stream) => stream.poll_next(cx),
             #[cfg(feature = "legacy-sse")]
-            HttpBodyKind::Sse(stream) => stream.poll_next(cx),
+            HttpServiceBodyKind::Sse(stream) => stream.poll_next(cx),
         };
         bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, HttpBodyKind::Full(bytes) if bytes.is_empty())
+        matches!(&self.0, HttpServiceBodyKind::Full(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            HttpBodyKind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            HttpServiceBodyKind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             _ => SizeHint::default(),
         }
     }
 }
 
-impl fmt::Debug for HttpBody {
+impl fmt::Debug for HttpServiceBody {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self.0 {
-            HttpBodyKind::Full(_) => "HttpBody(message)",
-            _ => "HttpBody(events)",
+            HttpServiceBodyKind::Full(_) => "HttpServiceBody(message)",
+            _ => "HttpServiceBody(events)",
         })
     }
 }

@@ -10,7 +10,7 @@ use http_body::Body;
 use steadfast_proto::Moment;
 use steadfast_proto::http::{Headers, SingleHeader};
 
-use super::load::Permit;
+use super::load::ServerLoadPermit;
 use crate::runtime::Timer;
 
 /// The headers of a request.
@@ -31,14 +31,14 @@ impl RequestHeaders<'_> {
 
 /// Why a body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BodyError {
+pub(crate) enum RequestBodyError {
     TooLong,
     TooSlow,
     Overloaded,
     Broken,
 }
 
-impl BodyError {
+impl RequestBodyError {
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
@@ -62,13 +62,13 @@ impl BodyError {
 pub(crate) async fn read_body<B: Body>(
     body: B,
     limit: usize,
-    permit: &mut Permit,
+    permit: &mut ServerLoadPermit,
     timer: impl FnOnce() -> Box<dyn Timer>,
     deadline: Moment,
-) -> Result<Bytes, BodyError> {
+) -> Result<Bytes, RequestBodyError> {
     let fits = usize::try_from(body.size_hint().lower()).is_ok_and(|length| length <= limit);
     if !fits {
-        return Err(BodyError::TooLong);
+        return Err(RequestBodyError::TooLong);
     }
     let mut body = pin!(body);
     let mut make_timer = Some(timer);
@@ -85,17 +85,17 @@ pub(crate) async fn read_body<B: Body>(
                 timer.insert(make()).reset(Some(deadline));
             }
             let due = timer.as_mut().is_some_and(|timer| timer.poll(cx).is_ready());
-            if due { Poll::Ready(Err(BodyError::TooSlow)) } else { Poll::Pending }
+            if due { Poll::Ready(Err(RequestBodyError::TooSlow)) } else { Poll::Pending }
         })
         .await?;
         let Some(frame) = frame else { break };
-        let Ok(mut data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
+        let Ok(mut data) = frame.map_err(|_| RequestBodyError::Broken)?.into_data() else { continue };
         let length = data.remaining();
         if length > limit - first.len() - rest.len() {
-            return Err(BodyError::TooLong);
+            return Err(RequestBodyError::TooLong);
         }
         if !permit.add_bytes(length) {
-            return Err(BodyError::Overloaded);
+            return Err(RequestBodyError::Overloaded);
         }
         if first.is_empty() && rest.is_empty() {
             // Usually the only frame: it is not copied.

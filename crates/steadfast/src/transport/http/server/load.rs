@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use steadfast_proto::connection::Limits;
 use tokio::sync::Notify;
 
-use crate::runtime::ExchangeDropGuard;
+use crate::runtime::RequestExchangeGuard;
 
 /// Counts the requests that are being read or run, their bytes, and everything that a shutdown waits for.
 pub(crate) struct ServerLoad {
@@ -37,10 +37,10 @@ impl ServerLoad {
 
     /// A permit to read one more message; `None` if the limit is reached. Twice as many messages as requests are read at once,
     /// because only after reading it is known whether a message is a request: cancellations must not wait for requests to end.
-    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit> {
+    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<ServerLoadPermit> {
         let before = self.requests.fetch_add(1, Ordering::Relaxed);
         // Counted in any case, because dropping the permit subtracts it again.
-        let permit = Permit { guard: self.guard(), bytes: 0, for_request: before < self.max_requests };
+        let permit = ServerLoadPermit { guard: self.guard(), bytes: 0, for_request: before < self.max_requests };
         (before < self.max_requests.saturating_mul(2)).then_some(permit)
     }
 
@@ -81,13 +81,13 @@ impl Drop for LoadGuard {
 }
 
 /// Counts one message and its bytes towards the limits of the service, until it is dropped.
-pub(crate) struct Permit {
+pub(crate) struct ServerLoadPermit {
     guard: LoadGuard,
     bytes: usize,
     for_request: bool,
 }
 
-impl Permit {
+impl ServerLoadPermit {
     /// Whether the message is within the limit of requests, if it is one.
     pub(crate) fn is_for_request(&self) -> bool {
         self.for_request
@@ -102,13 +102,13 @@ impl Permit {
     }
 }
 
-impl ExchangeDropGuard for Permit {
+impl RequestExchangeGuard for ServerLoadPermit {
     fn abandoned(&mut self, count: usize) {
         self.guard.abandoned(count);
     }
 }
 
-impl Drop for Permit {
+impl Drop for ServerLoadPermit {
     fn drop(&mut self) {
         self.guard.0.requests.fetch_sub(1, Ordering::Relaxed);
         self.guard.0.bytes.fetch_sub(self.bytes, Ordering::Relaxed);

@@ -38,9 +38,9 @@ mod session;
 mod sessions;
 mod socket;
 
-pub use body::HttpBody;
+pub use body::HttpServiceBody;
 pub use options::HttpServerOptions;
 pub use serve::ServeHttpBuilder;
 pub use service::HttpService;
 pub use steadfast_proto::http::origin_policy::OriginPolicy;
-pub use steadfast_proto::http::resume::EventLogLimits;
+pub use steadfast_proto::http::resume::SseEventLogLimits;

@@ -8,7 +8,7 @@ use http::request::Parts;
 use steadfast_model::Principal;
 use steadfast_proto::connection::Limits;
 use steadfast_proto::http::origin_policy::OriginPolicy;
-use steadfast_proto::http::resume::EventLogLimits;
+use steadfast_proto::http::resume::SseEventLogLimits;
 
 type PrincipalExtractor = dyn Fn(&Parts) -> Option<Principal> + Send + Sync;
 
@@ -20,7 +20,7 @@ pub struct HttpServerOptions {
     pub(crate) limits: Option<Limits>,
     pub(crate) max_sessions: usize,
     pub(crate) session_idle_timeout: Duration,
-    pub(crate) event_log: EventLogLimits,
+    pub(crate) event_log: SseEventLogLimits,
     pub(crate) retry_after: Duration,
     pub(crate) stream_after: Duration,
     pub(crate) resumable_after: Duration,
@@ -42,7 +42,7 @@ impl Default for HttpServerOptions {
             limits: None,
             max_sessions: 10_000,
             session_idle_timeout: Duration::from_secs(600),
-            event_log: EventLogLimits::default(),
+            event_log: SseEventLogLimits::default(),
             retry_after: Duration::from_millis(500),
             stream_after: Duration::from_secs(5),
             resumable_after: Duration::from_millis(250),
@@ -92,7 +92,7 @@ impl HttpServerOptions {
     }
 
     /// How many events of a session are stored for clients that reconnect.
-    pub fn event_log(mut self, event_log: EventLogLimits) -> Self {
+    pub fn event_log(mut self, event_log: SseEventLogLimits) -> Self {
         self.event_log = event_log;
         self
     }

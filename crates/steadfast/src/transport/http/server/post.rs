@@ -13,18 +13,18 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::Body;
 use steadfast_model::{ErrorObject, Method, Principal, RequestId, Revision};
 use steadfast_proto::envelope::{self, Message, Params};
-use steadfast_proto::http::headers::{self, HttpMode};
+use steadfast_proto::http::headers::{self, HttpSessionMode};
 use steadfast_proto::http::media::{self, Accepts};
 use steadfast_proto::http::{SingleHeader, name};
 use steadfast_proto::mutant;
 
-use super::body::HttpBody;
-use super::exchange::{self, RunningExchange};
+use super::body::HttpServiceBody;
+use super::exchange::{self, HttpExchange};
 use super::incoming::{RequestHeaders, read_body};
-use super::load::Permit;
+use super::load::ServerLoadPermit;
 use super::reply;
 use super::service::HttpServiceState;
-use super::session::{PendingPostReply, PostReply, Session, SubmitMessageError, SubmitMessageResult};
+use super::session::{PendingPostReply, PostReply, ServerHttpSession, SubmitMessageError, SubmitMessageResult};
 use super::sessions::{AnyHttpSession, SessionLimitReached};
 use super::socket::HangupWatcher;
 use crate::runtime::Runtime;
@@ -33,18 +33,18 @@ pub(crate) const TOO_MANY_REQUESTS: &str = "request limit reached: retry when an
 
 /// How a POST is answered, once its body was read.
 enum PostAction {
-    Respond(Response<HttpBody>),
+    Respond(Response<HttpServiceBody>),
     /// A request of 2026-07-28.
-    Run(Box<RunningExchange>),
+    Run(Box<HttpExchange>),
     /// A request of a session.
     Wait(PendingPostReply),
 }
 
 /// The response to a request that is not handled further.
-pub(crate) type EarlyResponse = Box<Response<HttpBody>>;
+pub(crate) type EarlyResponse = Box<Response<HttpServiceBody>>;
 
-impl From<Response<HttpBody>> for PostAction {
-    fn from(response: Response<HttpBody>) -> Self {
+impl From<Response<HttpServiceBody>> for PostAction {
+    fn from(response: Response<HttpServiceBody>) -> Self {
         Self::Respond(response)
     }
 }
@@ -54,8 +54,9 @@ impl From<Response<HttpBody>> for PostAction {
 pub(crate) fn method_mismatch(
     request_headers: &RequestHeaders<'_>,
     message: &Message<'_>,
-) -> Option<Response<HttpBody>> {
-    if HttpMode::of(request_headers, message) == HttpMode::Stateless || headers::method_agrees(request_headers, message)
+) -> Option<Response<HttpServiceBody>> {
+    if HttpSessionMode::of(request_headers, message) == HttpSessionMode::Stateless
+        || headers::method_agrees(request_headers, message)
     {
         return None;
     }
@@ -71,7 +72,7 @@ impl HttpServiceState {
         runtime: Arc<dyn Runtime>,
         parts: Parts,
         body: B,
-    ) -> Response<HttpBody> {
+    ) -> Response<HttpServiceBody> {
         let request_headers = RequestHeaders(&parts.headers);
         if !media::is_json(&request_headers) {
             return reply::refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
@@ -93,7 +94,7 @@ impl HttpServiceState {
             PostAction::Run(running) => exchange::respond(running, hangup).await,
             PostAction::Wait(waiting) => match waiting.await {
                 PostReply::Message(body) => reply::json(StatusCode::OK, body),
-                PostReply::Events(stream) => reply::events(HttpBody::session(stream)),
+                PostReply::Events(stream) => reply::events(HttpServiceBody::session(stream)),
                 PostReply::SessionEnded => {
                     // Not 404, which would mean that the request was not begun.
                     let error = ErrorObject::internal("the session ended before the request was answered");
@@ -108,7 +109,7 @@ impl HttpServiceState {
         &self,
         runtime: &Arc<dyn Runtime>,
         body: B,
-    ) -> Result<(Bytes, Permit), EarlyResponse> {
+    ) -> Result<(Bytes, ServerLoadPermit), EarlyResponse> {
         let Some(mut permit) = self.load.try_acquire() else {
             return Err(Box::new(reply::overloaded(TOO_MANY_REQUESTS)));
         };
@@ -120,7 +121,13 @@ impl HttpServiceState {
         }
     }
 
-    fn decide(self: Arc<Self>, runtime: Arc<dyn Runtime>, parts: &Parts, bytes: Bytes, permit: Permit) -> PostAction {
+    fn decide(
+        self: Arc<Self>,
+        runtime: Arc<dyn Runtime>,
+        parts: &Parts,
+        bytes: Bytes,
+        permit: ServerLoadPermit,
+    ) -> PostAction {
         let request_headers = RequestHeaders(&parts.headers);
         let message = match envelope::read(&bytes, self.limits.depth) {
             Ok(message) => message,
@@ -139,16 +146,16 @@ impl HttpServiceState {
         if let Some(refusal) = method_mismatch(&request_headers, &message) {
             return refusal.into();
         }
-        match HttpMode::of(&request_headers, &message) {
-            HttpMode::Session => self.legacy(runtime, parts, message, permit),
-            HttpMode::Stateless => match message {
+        match HttpSessionMode::of(&request_headers, &message) {
+            HttpSessionMode::Session => self.legacy(runtime, parts, message, permit),
+            HttpSessionMode::Stateless => match message {
                 Message::Request { id, method, params } => {
                     if let Err(error) = self.check_headers(&request_headers, &method, &params) {
                         return reply::error(StatusCode::BAD_REQUEST, Some(&id), &error).into();
                     }
                     let principal = self.options.principal(parts);
                     let message = Message::Request { id, method, params };
-                    let running = RunningExchange::begin(self, runtime, principal.as_ref(), message, permit);
+                    let running = HttpExchange::begin(self, runtime, principal.as_ref(), message, permit);
                     PostAction::Run(Box::new(running))
                 }
                 // No notification has an effect: clients cancel by closing the response.
@@ -192,7 +199,7 @@ impl HttpServiceState {
         runtime: Arc<dyn Runtime>,
         parts: &Parts,
         message: Message<'_>,
-        permit: Permit,
+        permit: ServerLoadPermit,
     ) -> PostAction {
         let request_headers = RequestHeaders(&parts.headers);
         let id = if let Message::Request { id, .. } = &message { Some(id.clone()) } else { None };
@@ -233,11 +240,11 @@ impl HttpServiceState {
         parts: &Parts,
         message: Message<'_>,
         id: Option<&RequestId>,
-    ) -> Response<HttpBody> {
+    ) -> Response<HttpServiceBody> {
         if self.sessions.is_full() {
             return reply::overloaded(SESSION_LIMIT);
         }
-        let Ok(session) = Session::new(&self, runtime, self.options.principal(parts)) else {
+        let Ok(session) = ServerHttpSession::new(&self, runtime, self.options.principal(parts)) else {
             let error = ErrorObject::internal(NO_RANDOM);
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, id, &error);
         };
@@ -262,7 +269,7 @@ impl HttpServiceState {
     }
 
     /// GET: the stream of messages that belong to no request, or the rest of a stream that was cut off.
-    pub(crate) fn listen(&self, parts: &Parts) -> Response<HttpBody> {
+    pub(crate) fn listen(&self, parts: &Parts) -> Response<HttpServiceBody> {
         let request_headers = RequestHeaders(&parts.headers);
         if is_stateless(&request_headers) {
             return reply::not_allowed("POST");
@@ -280,7 +287,7 @@ impl HttpServiceState {
             SingleHeader::Repeated | SingleHeader::Unreadable => Err(steadfast_proto::http::resume::UnknownEventId),
         };
         match stream {
-            Ok(stream) => reply::events(HttpBody::session(stream)),
+            Ok(stream) => reply::events(HttpServiceBody::session(stream)),
             Err(unknown) => {
                 let error = ErrorObject::invalid_request(unknown.to_string());
                 reply::error(StatusCode::BAD_REQUEST, None, &error)
@@ -289,7 +296,7 @@ impl HttpServiceState {
     }
 
     /// DELETE: the client ends its session.
-    pub(crate) fn delete(&self, parts: &Parts) -> Response<HttpBody> {
+    pub(crate) fn delete(&self, parts: &Parts) -> Response<HttpServiceBody> {
         if is_stateless(&RequestHeaders(&parts.headers)) {
             return reply::not_allowed("POST");
         }
@@ -321,7 +328,7 @@ impl HttpServiceState {
         &self,
         parts: &Parts,
         id: Option<&RequestId>,
-    ) -> Result<(Arc<Session>, Option<Principal>), EarlyResponse> {
+    ) -> Result<(Arc<ServerHttpSession>, Option<Principal>), EarlyResponse> {
         let request_headers = RequestHeaders(&parts.headers);
         let refuse = |message: &'static str| {
             Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))
@@ -349,7 +356,7 @@ impl HttpServiceState {
 
 /// The session has ended, never existed, or belongs to another principal; the response does not reveal which. Clients take 404 for
 /// a request that was not begun, and send it again in a new session, so no request that was begun gets it (L10).
-fn session_gone(id: Option<&RequestId>) -> Response<HttpBody> {
+fn session_gone(id: Option<&RequestId>) -> Response<HttpServiceBody> {
     let error = ErrorObject::invalid_request("unknown session: send initialize to open a new one");
     reply::error(StatusCode::NOT_FOUND, id, &error)
 }

@@ -6,20 +6,20 @@ use http::{Response, StatusCode};
 use steadfast_model::{ErrorObject, RequestId};
 use steadfast_proto::encode::{self, EncodedResponse};
 
-use super::body::HttpBody;
+use super::body::HttpServiceBody;
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A JSON-RPC message as JSON.
-pub(crate) fn json(status: StatusCode, body: Vec<u8>) -> Response<HttpBody> {
-    let mut response = Response::new(HttpBody::full(Bytes::from(body)));
+pub(crate) fn json(status: StatusCode, body: Vec<u8>) -> Response<HttpServiceBody> {
+    let mut response = Response::new(HttpServiceBody::full(Bytes::from(body)));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
 /// An event stream.
-pub(crate) fn events(body: HttpBody) -> Response<HttpBody> {
+pub(crate) fn events(body: HttpServiceBody) -> Response<HttpServiceBody> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -30,14 +30,14 @@ pub(crate) fn events(body: HttpBody) -> Response<HttpBody> {
 }
 
 /// A status without a body.
-pub(crate) fn empty(status: StatusCode) -> Response<HttpBody> {
-    let mut response = Response::new(HttpBody::empty());
+pub(crate) fn empty(status: StatusCode) -> Response<HttpServiceBody> {
+    let mut response = Response::new(HttpServiceBody::empty());
     *response.status_mut() = status;
     response
 }
 
 /// A JSON-RPC error, with the id of the request if it is known.
-pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Response<HttpBody> {
+pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObject) -> Response<HttpServiceBody> {
     let body = match id {
         Some(id) => EncodedResponse::error(id, error).into_bytes(),
         None => encode::error_without_id(error, false),
@@ -46,19 +46,19 @@ pub(crate) fn error(status: StatusCode, id: Option<&RequestId>, error: &ErrorObj
 }
 
 /// Refuses a request that is not valid.
-pub(crate) fn refuse(status: StatusCode, message: &'static str) -> Response<HttpBody> {
+pub(crate) fn refuse(status: StatusCode, message: &'static str) -> Response<HttpServiceBody> {
     error(status, None, &ErrorObject::invalid_request(message))
 }
 
 /// Refuses an HTTP method that the endpoint does not have.
-pub(crate) fn not_allowed(allowed: &'static str) -> Response<HttpBody> {
+pub(crate) fn not_allowed(allowed: &'static str) -> Response<HttpServiceBody> {
     let mut response = refuse(StatusCode::METHOD_NOT_ALLOWED, "this endpoint does not support that HTTP method");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 
 /// Refuses a request because a limit is reached, with `Retry-After`.
-pub(crate) fn overloaded(message: &'static str) -> Response<HttpBody> {
+pub(crate) fn overloaded(message: &'static str) -> Response<HttpServiceBody> {
     let error_object = ErrorObject::internal(message).with_data(serde_json::json!({ "retryable": true }));
     let mut response = error(StatusCode::SERVICE_UNAVAILABLE, None, &error_object);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));

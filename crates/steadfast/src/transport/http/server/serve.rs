@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
-use super::body::HttpBody;
+use super::body::HttpServiceBody;
 use super::options::HttpServerOptions;
 use super::reply;
 use super::service::{HttpService, HttpServiceState};
@@ -338,7 +338,7 @@ where
     B::Data: Send,
     B::Error: Send,
 {
-    type Response = Response<HttpBody>;
+    type Response = Response<HttpServiceBody>;
     type Error = std::convert::Infallible;
     type Future = BoxFuture<Result<Self::Response, Self::Error>>;
 

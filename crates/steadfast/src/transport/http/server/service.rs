@@ -14,12 +14,12 @@ use steadfast_proto::http::origin_policy::{OriginPolicy, OriginRejection};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-use super::body::HttpBody;
+use super::body::HttpServiceBody;
 use super::incoming::RequestHeaders;
 use super::load::ServerLoad;
 use super::options::{self, HttpServerOptions};
 use super::reply;
-use super::sessions::Sessions;
+use super::sessions::HttpSessionTable;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::server::{IntoServer, Server};
 
@@ -40,19 +40,19 @@ pub(crate) struct HttpServiceState {
     pub(crate) limits: Limits,
     pub(crate) origin_policy: OriginPolicy,
     pub(crate) load: Arc<ServerLoad>,
-    pub(crate) sessions: Arc<Sessions>,
-    pub(crate) closing: ShutdownSignal,
+    pub(crate) sessions: Arc<HttpSessionTable>,
+    pub(crate) closing: HttpServiceShutdown,
     runtime: OnceLock<Arc<dyn Runtime>>,
 }
 
 /// Whether the service is shutting down.
 #[derive(Default)]
-pub(crate) struct ShutdownSignal {
+pub(crate) struct HttpServiceShutdown {
     closing: AtomicBool,
     notify: Arc<Notify>,
 }
 
-impl ShutdownSignal {
+impl HttpServiceShutdown {
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
@@ -93,8 +93,8 @@ impl HttpService {
         let shared = HttpServiceState {
             hello: Arc::new(server.hello()),
             load: ServerLoad::new(&limits),
-            sessions: Arc::new(Sessions::new(options.max_sessions)),
-            closing: ShutdownSignal::default(),
+            sessions: Arc::new(HttpSessionTable::new(options.max_sessions)),
+            closing: HttpServiceShutdown::default(),
             limits,
             server,
             options,
@@ -127,7 +127,7 @@ impl HttpServiceState {
         Some(self.runtime.get_or_init(|| Arc::new(runtime)))
     }
 
-    async fn handle<B: Body>(self: Arc<Self>, request: Request<B>) -> Response<HttpBody> {
+    async fn handle<B: Body>(self: Arc<Self>, request: Request<B>) -> Response<HttpServiceBody> {
         let (parts, body) = request.into_parts();
         let authority = parts.uri.authority().map(http::uri::Authority::as_str);
         match self.origin_policy.check(&RequestHeaders(&parts.headers), authority) {
@@ -161,7 +161,7 @@ where
     B::Data: Send,
     B::Error: Send,
 {
-    type Response = Response<HttpBody>;
+    type Response = Response<HttpServiceBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 

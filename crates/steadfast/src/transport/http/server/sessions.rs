@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::{self, LegacySseSession};
-use super::session::{Session, SessionDriver};
+use super::session::{ServerHttpSession, SessionDriver};
 
 /// A session of either transport.
 #[derive(Clone)]
 pub(crate) enum AnyHttpSession {
     /// Of Streamable HTTP.
-    Streamable(Arc<Session>),
+    Streamable(Arc<ServerHttpSession>),
     /// Of HTTP+SSE.
     #[cfg(feature = "legacy-sse")]
     Sse(Arc<LegacySseSession>),
@@ -45,7 +45,7 @@ impl AnyHttpSession {
 
 /// The open sessions. The lock of a session is never taken while the lock of this table is held. Sorted by id, so that a seed
 /// replays the order in which they end.
-pub(crate) struct Sessions {
+pub(crate) struct HttpSessionTable {
     limit: usize,
     table: Mutex<BTreeMap<Box<str>, AnyHttpSession>>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Sessions {
 #[derive(Debug)]
 pub(crate) struct SessionLimitReached;
 
-impl Sessions {
+impl HttpSessionTable {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, table: Mutex::default() }
     }
@@ -67,7 +67,7 @@ impl Sessions {
         self.len() >= self.limit
     }
 
-    pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<ServerHttpSession>> {
         match self.lock().get(id) {
             Some(AnyHttpSession::Streamable(session)) => Some(Arc::clone(session)),
             _ => None,
@@ -119,7 +119,7 @@ impl Sessions {
     }
 }
 
-impl Drop for Sessions {
+impl Drop for HttpSessionTable {
     /// The service is gone: no client can reach a session any more.
     fn drop(&mut self) {
         for session in self.all() {

@@ -3,7 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use steadfast::ErrorKind;
-use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
 
 use crate::client::manual_server::*;
 use crate::http::client::{connect, json_answer, modern, raw};
@@ -21,7 +21,7 @@ impl Authorize for Token {
 }
 
 impl AuthorizationAttempt for Token {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         headers.insert(AUTHORIZATION, HeaderValue::from_static(*self.0.lock().unwrap()));
         Box::pin(async { Ok(()) })
     }

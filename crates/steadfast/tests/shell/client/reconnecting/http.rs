@@ -1,6 +1,6 @@
 //! HTTP clients, which reconnect by default.
 
-use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use super::*;
@@ -105,7 +105,7 @@ impl Authorize for Once {
 }
 
 impl AuthorizationAttempt for Once {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         let asked = self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { if asked == 0 { Ok(()) } else { Err("the user has left".into()) } })
     }

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use steadfast::transport::http::{
-    AuthorizationAttempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest,
-    FetchResponse,
+    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, Fetch, FetchBody, FetchError, FetchFuture,
+    FetchRequest, FetchResponse,
 };
 use steadfast::{Outcome, SubscriptionFilter};
 
@@ -131,7 +131,7 @@ impl Authorize for Troubled {
 }
 
 impl AuthorizationAttempt for Troubled {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         self.is_at(Sign);
         Box::pin(async {
             self.is_at(SignLater);
@@ -139,7 +139,11 @@ impl AuthorizationAttempt for Troubled {
         })
     }
 
-    fn answered<'a>(&'a mut self, _: ::http::StatusCode, _: &'a ::http::HeaderMap) -> AuthorizeFuture<'a, bool> {
+    fn answered<'a>(
+        &'a mut self,
+        _: ::http::StatusCode,
+        _: &'a ::http::HeaderMap,
+    ) -> AuthorizationAttemptFuture<'a, bool> {
         self.is_at(Answered);
         Box::pin(async {
             self.is_at(AnsweredLater);
@@ -239,7 +243,7 @@ impl Authorize for Stubborn {
 }
 
 impl AuthorizationAttempt for Asking {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         if self.reads {
             self.stubborn.reading.set();
             return Box::pin(async { Err("nobody is there to log in".into()) });
@@ -247,7 +251,11 @@ impl AuthorizationAttempt for Asking {
         Box::pin(async { Ok(()) })
     }
 
-    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> AuthorizeFuture<'a, bool> {
+    fn answered<'a>(
+        &'a mut self,
+        status: ::http::StatusCode,
+        _: &'a ::http::HeaderMap,
+    ) -> AuthorizationAttemptFuture<'a, bool> {
         self.stubborn.answered.lock().unwrap().push(status.as_u16());
         Box::pin(async { Ok(true) })
     }
@@ -334,7 +342,7 @@ impl Authorize for Panics {
 }
 
 impl AuthorizationAttempt for Panics {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async {
             assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "no token");
             Ok(())

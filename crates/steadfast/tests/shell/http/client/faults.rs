@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
 use steadfast::{ErrorKind, Outcome, Revision};
 
 use super::*;
@@ -211,7 +211,7 @@ impl Authorize for Numbered {
 }
 
 impl AuthorizationAttempt for Numbered {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async {
             let token = format!("Bearer {}", self.refused.load(Ordering::SeqCst));
             headers.insert(::http::header::AUTHORIZATION, token.parse()?);
@@ -223,7 +223,7 @@ impl AuthorizationAttempt for Numbered {
         &'a mut self,
         status: ::http::StatusCode,
         headers: &'a ::http::HeaderMap,
-    ) -> AuthorizeFuture<'a, bool> {
+    ) -> AuthorizationAttemptFuture<'a, bool> {
         Box::pin(async move {
             if status != ::http::StatusCode::UNAUTHORIZED {
                 return Ok(false);

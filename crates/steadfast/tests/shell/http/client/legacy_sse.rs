@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
 use steadfast::transport::http::HttpServerOptions;
 use steadfast::transport::http::{
-    AuthorizationAttempt, Authorize, AuthorizeFuture, Fetch, FetchBody, FetchError, FetchFuture, FetchRequest,
-    HttpTarget,
+    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, Fetch, FetchBody, FetchError, FetchFuture,
+    FetchRequest, HttpTarget,
 };
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};
 use tokio::sync::mpsc;
@@ -510,7 +510,7 @@ impl Authorize for Signs {
 }
 
 impl AuthorizationAttempt for Signature {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async {
             headers.insert("x-signed", self.0.parse()?);
             Ok(())

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
 use steadfast::{ErrorKind, Limits, Outcome};
 
 use super::*;
@@ -257,7 +257,7 @@ impl Authorize for Prover {
 struct Proof(String);
 
 impl AuthorizationAttempt for Proof {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async move {
             headers.insert("x-proof", self.0.parse()?);
             Ok(())

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use serde_json::{Value, json};
 use steadfast::client::Change;
 use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
-use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, FetchRequest};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, FetchRequest};
 use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 
@@ -283,7 +283,7 @@ impl Authorize for Hesitant {
 }
 
 impl AuthorizationAttempt for Hesitant {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         let hesitates = self.0.count() == 4;
         Box::pin(async move { if hesitates { std::future::pending().await } else { Ok(()) } })
     }
@@ -460,11 +460,15 @@ impl Authorize for Slowly {
 }
 
 impl AuthorizationAttempt for Slowly {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> AuthorizeFuture<'a, bool> {
+    fn answered<'a>(
+        &'a mut self,
+        status: ::http::StatusCode,
+        _: &'a ::http::HeaderMap,
+    ) -> AuthorizationAttemptFuture<'a, bool> {
         Box::pin(async move {
             if status == ::http::StatusCode::NOT_FOUND {
                 self.asked.set();

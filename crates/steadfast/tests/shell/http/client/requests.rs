@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::Value;
-use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize};
 use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, SubscriptionFilter, model::TASKS_EXTENSION};
 
 use super::*;
@@ -323,7 +323,7 @@ impl Authorize for Token {
 }
 
 impl AuthorizationAttempt for Token {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         headers.insert(::http::header::AUTHORIZATION, ::http::HeaderValue::from_static("Bearer t"));
         Box::pin(async { Ok(()) })
     }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use serde_json::json;
 use steadfast::client::Reconnect;
-use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture, HttpTarget};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
 use steadfast::{ErrorKind, Outcome};
 
 use crate::http::client::{OLDER, ReceivedRequest, older, raw, response};
@@ -66,7 +66,7 @@ impl Authorize for Never {
 const PASS: usize = 3;
 
 impl AuthorizationAttempt for One {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizeFuture<'a, ()> {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
         Box::pin(async {
             if self.never.place == Stuck::Sign && self.number >= PASS {
                 self.never.stay().await;
@@ -75,7 +75,11 @@ impl AuthorizationAttempt for One {
         })
     }
 
-    fn answered<'a>(&'a mut self, status: ::http::StatusCode, _: &'a ::http::HeaderMap) -> AuthorizeFuture<'a, bool> {
+    fn answered<'a>(
+        &'a mut self,
+        status: ::http::StatusCode,
+        _: &'a ::http::HeaderMap,
+    ) -> AuthorizationAttemptFuture<'a, bool> {
         Box::pin(async move {
             if self.never.place == Stuck::Answered && status == 401 {
                 self.never.stay().await;

@@ -27,7 +27,7 @@ impl Client {
         Self::answered(service, get().to(service).await).await
     }
 
-    async fn answered(service: &HttpService, response: Response<HttpBody>) -> Self {
+    async fn answered(service: &HttpService, response: Response<HttpServiceBody>) -> Self {
         let mut events = Events::of(response);
         let first = events.next().await.unwrap();
         assert_eq!(first.name, "endpoint");

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::transport::http::{HttpBody, HttpServerOptions, HttpService};
+use steadfast::transport::http::{HttpServerOptions, HttpService, HttpServiceBody};
 use steadfast_proto::frame::sse::{SseDecoder, SseFrame, SseMessageEvent};
 use tower_service::Service;
 
@@ -101,12 +101,12 @@ impl Sent {
         self
     }
 
-    async fn to(self, service: &HttpService) -> Response<HttpBody> {
+    async fn to(self, service: &HttpService) -> Response<HttpServiceBody> {
         self.begin(service).await
     }
 
     /// The future of the response, not polled.
-    fn begin(self, service: &HttpService) -> impl Future<Output = Response<HttpBody>> + use<> {
+    fn begin(self, service: &HttpService) -> impl Future<Output = Response<HttpServiceBody>> + use<> {
         let mut request = Request::builder().method(self.method).uri(self.path);
         for (name, value) in self.headers {
             request = request.header(name, value);
@@ -121,29 +121,29 @@ fn service(tools: impl IntoIterator<Item = ServerTool>) -> HttpService {
     HttpService::new(server(tools), HttpServerOptions::new())
 }
 
-fn status(response: &Response<HttpBody>) -> u16 {
+fn status(response: &Response<HttpServiceBody>) -> u16 {
     response.status().as_u16()
 }
 
-fn header<'a>(response: &'a Response<HttpBody>, name: &str) -> &'a str {
+fn header<'a>(response: &'a Response<HttpServiceBody>, name: &str) -> &'a str {
     response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// The whole body, as JSON.
-async fn body(response: Response<HttpBody>) -> Value {
+async fn body(response: Response<HttpServiceBody>) -> Value {
     let bytes = soon(response.into_body().collect()).await.unwrap().to_bytes();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
 /// Events as they come.
 struct Events {
-    body: HttpBody,
+    body: HttpServiceBody,
     decoder: SseDecoder,
     rest: Bytes,
 }
 
 impl Events {
-    fn of(response: Response<HttpBody>) -> Self {
+    fn of(response: Response<HttpServiceBody>) -> Self {
         assert_eq!((status(&response), header(&response, "content-type")), (200, "text/event-stream"));
         Self { body: response.into_body(), decoder: SseDecoder::new(1 << 20), rest: Bytes::new() }
     }

@@ -142,8 +142,9 @@ async fn no_message_of_a_request_is_sent_after_its_stream_closes() {
 
 #[tokio::test]
 async fn a_request_without_a_required_member_is_a_bad_request() {
-    let needy =
-        ServerTool::new("needy").needs(steadfast::server::RequiredCapability::Sampling).handler(|| async { "ran" });
+    let needy = ServerTool::new("needy")
+        .needs(steadfast::server::RequiredClientCapability::Sampling)
+        .handler(|| async { "ran" });
     let service = service([needy]);
     let asked = |sent: Sent| async {
         let response = sent.to(&service).await;

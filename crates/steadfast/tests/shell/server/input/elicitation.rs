@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
 use steadfast::prelude::*;
-use steadfast::server::{ElicitOutcome, RequiredCapability, StateKeys};
+use steadfast::server::{ElicitOutcome, RequiredClientCapability, StateKeys};
 use steadfast::transport::stream::StreamTransport;
 use steadfast::{
     CacheHints, CacheScope, ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult,
@@ -297,8 +297,8 @@ async fn a_declined_elicitation_is_a_tool_result() {
 #[tokio::test]
 async fn the_error_names_the_capability_that_the_client_lacks() {
     let needy = ServerTool::new("needy")
-        .needs(RequiredCapability::Sampling)
-        .needs(RequiredCapability::Roots)
+        .needs(RequiredClientCapability::Sampling)
+        .needs(RequiredClientCapability::Roots)
         .handler(|| async { "ran" });
     let mut client = Modern::new(server([greet(), needy])).with_capabilities(json!({"roots": {}}));
     let answer = client.call("greet", json!({})).await;
@@ -536,7 +536,7 @@ async fn a_url_elicitation_has_an_id_in_the_revision_that_needs_one() {
 
 #[tokio::test]
 async fn an_older_client_without_the_capability_gets_a_readable_error() {
-    let needy = ServerTool::new("needy").needs(RequiredCapability::Sampling).handler(|| async { "ran" });
+    let needy = ServerTool::new("needy").needs(RequiredClientCapability::Sampling).handler(|| async { "ran" });
     let client = Client::connect(server([greet(), needy]))
         .negotiation(NegotiationMode::Handshake(Revision::V2025_06_18))
         .await
@@ -575,11 +575,11 @@ async fn prompts_and_resources_can_request_input() {
 #[tokio::test]
 async fn prompts_and_resources_with_a_missing_capability_are_refused_before_they_run() {
     use steadfast::server::{ServerPrompt, ServerResource, ServerResourceTemplate};
-    let prompt = ServerPrompt::new("about").needs(RequiredCapability::Sampling).handler(|| async { "ran" });
+    let prompt = ServerPrompt::new("about").needs(RequiredClientCapability::Sampling).handler(|| async { "ran" });
     let resource =
-        ServerResource::new("note://1", "note").needs(RequiredCapability::Sampling).handler(|| async { "ran" });
+        ServerResource::new("note://1", "note").needs(RequiredClientCapability::Sampling).handler(|| async { "ran" });
     let template = ServerResourceTemplate::new("more://{name}", "more")
-        .needs(RequiredCapability::Sampling)
+        .needs(RequiredClientCapability::Sampling)
         .handler(|| async { "ran" });
     let server = Server::builder("test", "1.0.0").prompt(prompt).resource(resource).resource_template(template).build();
     let mut client = Modern::new(server).with_capabilities(json!({}));

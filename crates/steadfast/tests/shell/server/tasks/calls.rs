@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast::prelude::*;
-use steadfast::server::tasks::{MemoryTaskStore, StoreFuture, TaskMode, TaskRecord, TaskSettings, TaskStore};
+use steadfast::server::tasks::{MemoryTaskStore, TaskMode, TaskRecord, TaskSettings, TaskStore, TaskStoreFuture};
 use steadfast::transport::Transport;
 use steadfast::transport::memory::{self, MemoryTransport};
 
@@ -284,7 +284,7 @@ struct Slow {
 }
 
 impl TaskStore for Slow {
-    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+    fn insert(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
         Box::pin(async move {
             *self.name.lock().unwrap() = Some(record.id().to_owned());
             self.kept.insert(record).await?;
@@ -294,11 +294,11 @@ impl TaskStore for Slow {
         })
     }
 
-    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<TaskRecord>> {
+    fn load<'a>(&'a self, id: &'a str) -> TaskStoreFuture<'a, Option<TaskRecord>> {
         self.kept.load(id)
     }
 
-    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+    fn replace(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
         self.kept.replace(record)
     }
 }

@@ -1,6 +1,6 @@
 //! Calls that run as tasks (the extension of 2026-07-28).
 
-use steadfast::server::tasks::{MemoryTaskStore, StoreFuture, TaskMode, TaskRecord, TaskSettings, TaskStore};
+use steadfast::server::tasks::{MemoryTaskStore, TaskMode, TaskRecord, TaskSettings, TaskStore, TaskStoreFuture};
 
 use crate::server::*;
 
@@ -65,7 +65,7 @@ struct Slow {
 }
 
 impl TaskStore for Slow {
-    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+    fn insert(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
         Box::pin(async move {
             self.asked.set();
             self.go.wait().await;
@@ -73,11 +73,11 @@ impl TaskStore for Slow {
         })
     }
 
-    fn load<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<TaskRecord>> {
+    fn load<'a>(&'a self, id: &'a str) -> TaskStoreFuture<'a, Option<TaskRecord>> {
         self.inner.load(id)
     }
 
-    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+    fn replace(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
         self.inner.replace(record)
     }
 }

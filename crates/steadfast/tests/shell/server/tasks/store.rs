@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast::model::TaskStatus;
 use steadfast::prelude::*;
-use steadfast::server::tasks::{StoreFuture, TaskMode, TaskRecord, TaskSettings, TaskStore, TaskStoreError};
+use steadfast::server::tasks::{TaskMode, TaskRecord, TaskSettings, TaskStore, TaskStoreError, TaskStoreFuture};
 
 use super::calls::Peer;
 use crate::{Signal, soon};
@@ -22,17 +22,17 @@ struct OneTask {
 }
 
 impl TaskStore for OneTask {
-    fn insert(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+    fn insert(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
         *self.record.lock().unwrap() = Some(record);
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn load<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Option<TaskRecord>> {
+    fn load<'a>(&'a self, _: &'a str) -> TaskStoreFuture<'a, Option<TaskRecord>> {
         let record = self.record.lock().unwrap().clone();
         Box::pin(std::future::ready(Ok(record)))
     }
 
-    fn replace(&self, record: TaskRecord) -> StoreFuture<'_, ()> {
+    fn replace(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
         let mut stored = self.record.lock().unwrap();
         let result = if stored.as_ref().is_some_and(|stored| stored.version + 1 == record.version) {
             let working = record.task.task.status == TaskStatus::Working;

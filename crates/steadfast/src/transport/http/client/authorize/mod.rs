@@ -8,7 +8,8 @@ use std::pin::Pin;
 use http::{HeaderMap, Method, StatusCode};
 
 /// The future of one step of an [`AuthorizationAttempt`].
-pub type AuthorizeFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
+pub type AuthorizationAttemptFuture<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
 /// Adds credentials to requests, and reacts when a server refuses them: OAuth (`steadfast-auth`), or any other scheme. It runs on the
 /// workers of the program's runtime, as handlers do, so if it blocks it delays only its own request. If it panics, its request is
@@ -16,7 +17,7 @@ pub type AuthorizeFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn 
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, Method, header::AUTHORIZATION};
-/// use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizeFuture};
+/// use steadfast::transport::http::{AuthorizationAttempt, Authorize, AuthorizationAttemptFuture};
 ///
 /// /// A fixed token.
 /// #[derive(Clone)]
@@ -29,7 +30,7 @@ pub type AuthorizeFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Box<dyn 
 /// }
 ///
 /// impl AuthorizationAttempt for Token {
-///     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()> {
+///     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
 ///         headers.insert(AUTHORIZATION, self.0.clone());
 ///         Box::pin(async { Ok(()) })
 ///     }
@@ -43,11 +44,15 @@ pub trait Authorize: Send + Sync + 'static {
 /// One request, which may be sent more than once before the server accepts it.
 pub trait AuthorizationAttempt: Send {
     /// Adds the credentials to the headers. Mark secret values as sensitive.
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizeFuture<'a, ()>;
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()>;
 
     /// The server responded with this status and these headers. Return true to send the request again; that is done after 401
     /// and 403 only, where the server has not acted on it, and a few times at most.
-    fn answered<'a>(&'a mut self, _status: StatusCode, _headers: &'a HeaderMap) -> AuthorizeFuture<'a, bool> {
+    fn answered<'a>(
+        &'a mut self,
+        _status: StatusCode,
+        _headers: &'a HeaderMap,
+    ) -> AuthorizationAttemptFuture<'a, bool> {
         Box::pin(async { Ok(false) })
     }
 }

@@ -14,7 +14,7 @@ use crate::runtime::{Runtime, on_workers};
 type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// Authorizes one request.
-pub(crate) struct RequestAuthorizer {
+pub(crate) struct ClientRequestAuthorizer {
     runtime: Arc<dyn Runtime>,
     stage: SigningStage,
 }
@@ -26,7 +26,7 @@ enum SigningStage {
     OnWorker,
 }
 
-impl RequestAuthorizer {
+impl ClientRequestAuthorizer {
     pub(crate) fn new(authorize: &Arc<dyn Authorize>, method: &Method, url: &str, runtime: &Arc<dyn Runtime>) -> Self {
         let (authorize, method, url) = (Arc::clone(authorize), method.clone(), url.to_owned());
         Self { runtime: Arc::clone(runtime), stage: SigningStage::NotBegun { authorize, method, url } }

@@ -9,10 +9,10 @@ use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::CallEnd;
 
 use super::refusal::request_failed;
-use super::{DriverEvent, MessagePost};
+use super::{HttpClientDriverEvent, MessagePost};
 use crate::transport::http::client::fetch::{FetchResponse, read_body};
 use crate::transport::http::client::legacy_sse::{OpenStreamError, is_legacy_refusal, open};
-use crate::transport::http::client::request::HttpRequest;
+use crate::transport::http::client::request::ClientHttpRequest;
 use crate::transport::http::client::stream::events::SseEventReader;
 
 /// How much is read of the body with which a server accepts a message. The content does not matter, but a response that was read
@@ -65,7 +65,7 @@ impl MessagePost {
     }
 
     async fn stream_opened(&mut self, events: SseEventReader, body: Bytes) -> Result<(), CallEnd> {
-        self.report(DriverEvent::LegacyStreamOpened(Box::new(events))).await;
+        self.report(HttpClientDriverEvent::LegacyStreamOpened(Box::new(events))).await;
         let shared = Arc::clone(&self.shared);
         match shared.legacy.endpoint() {
             Some(endpoint) => self.post_to_endpoint(endpoint, body).await,
@@ -74,11 +74,11 @@ impl MessagePost {
     }
 
     async fn post_to_endpoint(&mut self, endpoint: &Url, body: Bytes) -> Result<(), CallEnd> {
-        let request = HttpRequest { endpoint: Some(endpoint), ..self.request(body) };
+        let request = ClientHttpRequest { endpoint: Some(endpoint), ..self.request(body) };
         let response = self.shared.send(request).await.map_err(request_failed)?;
         match response.status() {
             StatusCode::NOT_FOUND => {
-                self.report(DriverEvent::SessionLost).await;
+                self.report(HttpClientDriverEvent::SessionLost).await;
                 Err(CallEnd::SessionLost)
             }
             status if status.is_success() => {

@@ -19,18 +19,18 @@ use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot};
 use tracing::Level;
 
-use super::fetch::{BodyError, FetchResponse, read_body};
-use super::in_flight::{DeliveryState, SentRequest};
-use super::request::{HttpRequest, HttpRequestError};
-use super::shared::SharedHttpConnection;
+use super::fetch::{FetchBodyError, FetchResponse, read_body};
+use super::in_flight::{DeliveryState, HttpInFlightRequest};
+use super::request::{ClientHttpRequest, ClientHttpRequestError};
+use super::shared::HttpClientConnection;
 use super::stream::backoff::StreamBackoff;
-use super::stream::events::{SseEventReader, StreamEvent, is_events};
+use super::stream::events::{SseEventReader, SseReaderEvent, is_events};
 use crate::runtime::RuntimeTask;
 use crate::runtime::timeout::{sleep, timeout_at};
 use refusal::{lost, request_failed};
 
 /// What a task reports to the driver.
-pub(crate) enum DriverEvent {
+pub(crate) enum HttpClientDriverEvent {
     /// The server sent a message. It is parsed where it was read, and not again by the connection.
     Message(Box<Envelope>),
     /// A call ended without a message of the server.
@@ -56,7 +56,7 @@ const TAIL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Sends one message and reads the HTTP response. Dropping it closes the response.
 pub(crate) struct MessagePost {
-    pub(crate) shared: Arc<SharedHttpConnection>,
+    pub(crate) shared: Arc<HttpClientConnection>,
     /// What the message is, as the connection queued it.
     pub(crate) kind: TransmitKind,
     /// The headers that mirror the body, if it is a request of 2026-07-28.
@@ -64,13 +64,13 @@ pub(crate) struct MessagePost {
     pub(crate) delivery: Arc<DeliveryState>,
     /// Dropped when the server has the message, or never will. Not an event, because events may have to wait for this.
     pub(crate) delivered: Option<oneshot::Sender<()>>,
-    pub(crate) driver: mpsc::Sender<DriverEvent>,
+    pub(crate) driver: mpsc::Sender<HttpClientDriverEvent>,
 }
 
 impl MessagePost {
     /// Sends the message. A cancellation is sent after the request that it cancels was delivered, and not at all if that was
     /// never sent.
-    pub(crate) async fn run(mut self, body: Vec<u8>, cancelled: Option<SentRequest>) {
+    pub(crate) async fn run(mut self, body: Vec<u8>, cancelled: Option<HttpInFlightRequest>) {
         if let Some(request) = cancelled
             && !request.abort(&*self.shared.runtime).await
         {
@@ -82,7 +82,7 @@ impl MessagePost {
             None => self.post_in_time(body.into()).await,
         };
         match (call, done) {
-            (Some(call), Err(end)) => self.report(DriverEvent::CallEnded(call, end)).await,
+            (Some(call), Err(end)) => self.report(HttpClientDriverEvent::CallEnded(call, end)).await,
             (None, Err(end)) => {
                 let method = self.kind.method().map_or("response", Method::name);
                 let why = format!("{method}: {}", describe(&end));
@@ -93,15 +93,15 @@ impl MessagePost {
     }
 
     /// What to report if the task panics.
-    pub(crate) fn failure(&self) -> impl FnOnce() -> Option<DriverEvent> + Send + use<> {
+    pub(crate) fn failure(&self) -> impl FnOnce() -> Option<HttpClientDriverEvent> + Send + use<> {
         let (call, delivery) = (self.kind.call(), Arc::clone(&self.delivery));
         move || {
             let why = "the HTTP client panicked".to_owned();
-            Some(DriverEvent::CallEnded(call?, CallEnd::Lost { sent: delivery.may_be_delivered(), why }))
+            Some(HttpClientDriverEvent::CallEnded(call?, CallEnd::Lost { sent: delivery.may_be_delivered(), why }))
         }
     }
 
-    async fn report(&self, event: DriverEvent) {
+    async fn report(&self, event: HttpClientDriverEvent) {
         // Fails only if the driver is gone, and then no caller waits.
         let _ = self.driver.send(event).await;
     }
@@ -126,7 +126,9 @@ impl MessagePost {
         }
         let in_session = self.mirrored.is_none() && self.shared.session().id.is_some();
         let mut sent = self.shared.send(self.request(body.clone())).await;
-        if mutant!(ResendInterrupted) && matches!(&sent, Err(HttpRequestError::Failed(error)) if error.may_be_sent()) {
+        if mutant!(ResendInterrupted)
+            && matches!(&sent, Err(ClientHttpRequestError::Failed(error)) if error.may_be_sent())
+        {
             sent = self.shared.send(self.request(body.clone())).await;
         }
         let response = sent.map_err(request_failed)?;
@@ -141,7 +143,7 @@ impl MessagePost {
         }
         match response.status() {
             StatusCode::NOT_FOUND if in_session => {
-                self.report(DriverEvent::SessionLost).await;
+                self.report(HttpClientDriverEvent::SessionLost).await;
                 Err(CallEnd::SessionLost)
             }
             status if status.is_success() => {
@@ -154,15 +156,15 @@ impl MessagePost {
         }
     }
 
-    fn request(&self, body: Bytes) -> HttpRequest<'_> {
-        HttpRequest {
+    fn request(&self, body: Bytes) -> ClientHttpRequest<'_> {
+        ClientHttpRequest {
             method: http::Method::POST,
             mirrored: self.mirrored.as_ref(),
             body: Some(body),
             delivery: Some(&self.delivery),
             // A call has timeouts of its own.
             timeout: self.kind.call().is_none().then_some(MESSAGE_TIMEOUT),
-            ..HttpRequest::default()
+            ..ClientHttpRequest::default()
         }
     }
 
@@ -177,8 +179,8 @@ impl MessagePost {
         }
         let max_bytes = self.shared.max_message_bytes;
         let body = read_body(response, max_bytes).await.map_err(|why| match why {
-            BodyError::TooLong => too_long(max_bytes),
-            BodyError::BrokeOff(error) => lost(error.to_string()),
+            FetchBodyError::TooLong => too_long(max_bytes),
+            FetchBodyError::BrokeOff(error) => lost(error.to_string()),
         })?;
         let is_call = self.kind.call().is_some();
         if body.is_empty() {
@@ -190,7 +192,7 @@ impl MessagePost {
         if let ServerMessageKind::ErrorResponse(end) = relation {
             return Err(end);
         }
-        self.report(DriverEvent::Message(message)).await;
+        self.report(HttpClientDriverEvent::Message(message)).await;
         match relation {
             ServerMessageKind::Other if is_call => {
                 // The driver handles the message first: if it ends the call after all, this has no effect.
@@ -207,25 +209,25 @@ impl MessagePost {
         let mut backoff = StreamBackoff::for_response();
         loop {
             match events.next().await {
-                StreamEvent::Message(message) => {
+                SseReaderEvent::Message(message) => {
                     let message = self.shared.parse(message);
                     match self.relation_of(&message) {
                         ServerMessageKind::ErrorResponse(end) => return Err(end),
                         ServerMessageKind::Response => {
                             // First: when the message has ended the call, the driver aborts this task.
                             self.leave_tail(events).await;
-                            self.report(DriverEvent::Message(message)).await;
+                            self.report(HttpClientDriverEvent::Message(message)).await;
                             return Ok(());
                         }
                         ServerMessageKind::Other => {
                             backoff.note_message();
-                            self.report(DriverEvent::Message(message)).await;
+                            self.report(HttpClientDriverEvent::Message(message)).await;
                         }
                     }
                 }
-                StreamEvent::TooLong => return Err(too_long(max_bytes)),
-                StreamEvent::End(_) if self.kind.call().is_none() => return Ok(()),
-                StreamEvent::End(why) => {
+                SseReaderEvent::TooLong => return Err(too_long(max_bytes)),
+                SseReaderEvent::End(_) if self.kind.call().is_none() => return Ok(()),
+                SseReaderEvent::End(why) => {
                     let next = match events.last_event_id() {
                         Some(last) if self.mirrored.is_none() => self.resume(last, events.retry(), &mut backoff).await,
                         _ => None,
@@ -242,14 +244,14 @@ impl MessagePost {
         let runtime = &*self.shared.runtime;
         loop {
             sleep(runtime, backoff.pause(retry, runtime)?).await;
-            let request = HttpRequest { last_event_id: Some(last), ..HttpRequest::default() };
+            let request = ClientHttpRequest { last_event_id: Some(last), ..ClientHttpRequest::default() };
             match self.shared.send(request).await {
                 Ok(response) if response.status().is_success() && is_events(&response) => {
                     backoff.note_opened(runtime.now());
                     return Some(response);
                 }
                 Ok(response) if response.status() == StatusCode::NOT_FOUND && self.shared.session().id.is_some() => {
-                    self.report(DriverEvent::SessionLost).await;
+                    self.report(HttpClientDriverEvent::SessionLost).await;
                     return None;
                 }
                 // A retry would be refused too.
@@ -268,7 +270,7 @@ impl MessagePost {
             let runtime = Arc::clone(&self.shared.runtime);
             let deadline = runtime.now() + TAIL_TIMEOUT;
             let reading = async move { timeout_at(&*runtime, Some(deadline), tail).await.unwrap_or_default() };
-            self.report(DriverEvent::ResponseTail(Box::pin(reading))).await;
+            self.report(HttpClientDriverEvent::ResponseTail(Box::pin(reading))).await;
         }
     }
 

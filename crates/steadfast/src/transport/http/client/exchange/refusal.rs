@@ -8,10 +8,10 @@ use steadfast_proto::connection::{CallEnd, TransmitKind};
 use steadfast_proto::envelope::{Envelope, Message, ResultOrError};
 use steadfast_proto::mutant;
 
-use super::{DriverEvent, MessagePost};
+use super::{HttpClientDriverEvent, MessagePost};
 use crate::error::HTTP_STATUS;
 use crate::transport::http::client::fetch::{FetchResponse, read_body};
-use crate::transport::http::client::request::HttpRequestError;
+use crate::transport::http::client::request::ClientHttpRequestError;
 
 /// An HTTP response that is not a success, read to its end.
 pub(crate) struct HttpErrorResponse {
@@ -51,7 +51,7 @@ impl MessagePost {
     pub(crate) async fn end_refused(&self, refusal: HttpErrorResponse) -> Result<(), CallEnd> {
         let HttpErrorResponse { status, message, has_request_id, error, other_origin } = refusal;
         if has_request_id {
-            self.report(DriverEvent::Message(message)).await;
+            self.report(HttpClientDriverEvent::Message(message)).await;
             return Ok(());
         }
         // The server refused the request before it read its id; the error is about this request all the same.
@@ -96,12 +96,12 @@ impl MessagePost {
 }
 
 /// How a call ends whose HTTP request got no response.
-pub(crate) fn request_failed(why: HttpRequestError) -> CallEnd {
+pub(crate) fn request_failed(why: ClientHttpRequestError) -> CallEnd {
     match why {
         // The authorizer has tried what it could: a retry changes nothing.
-        HttpRequestError::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
-        HttpRequestError::Failed(error) if error.is_invalid_request() => CallEnd::Unsendable(error.to_string()),
-        HttpRequestError::Failed(error) => {
+        ClientHttpRequestError::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
+        ClientHttpRequestError::Failed(error) if error.is_invalid_request() => CallEnd::Unsendable(error.to_string()),
+        ClientHttpRequestError::Failed(error) => {
             CallEnd::Lost { sent: error.may_be_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
         }
     }

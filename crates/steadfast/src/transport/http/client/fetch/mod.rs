@@ -155,18 +155,18 @@ pub(crate) async fn next_piece(response: &mut FetchResponse) -> Option<Result<By
 }
 
 /// Why a body was not read to its end.
-pub(crate) enum BodyError {
+pub(crate) enum FetchBodyError {
     TooLong,
     BrokeOff(FetchError),
 }
 
 /// Reads the body of a response, of at most `limit` bytes.
-pub(crate) async fn read_body(mut response: FetchResponse, limit: usize) -> Result<Vec<u8>, BodyError> {
+pub(crate) async fn read_body(mut response: FetchResponse, limit: usize) -> Result<Vec<u8>, FetchBodyError> {
     let mut body = Vec::new();
     while let Some(piece) = next_piece(&mut response).await {
-        let piece = piece.map_err(BodyError::BrokeOff)?;
+        let piece = piece.map_err(FetchBodyError::BrokeOff)?;
         if body.len().saturating_add(piece.len()) > limit {
-            return Err(BodyError::TooLong);
+            return Err(FetchBodyError::TooLong);
         }
         body.extend_from_slice(&piece);
     }

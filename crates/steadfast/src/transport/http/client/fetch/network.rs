@@ -78,7 +78,7 @@ impl NetworkSettings {
     pub(crate) fn client(&self, server: &Url) -> io::Result<reqwest::Client> {
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(self.tls(server)?)
-            // `SharedHttpConnection` follows redirects, because each URL is authorized anew.
+            // `HttpClientConnection` follows redirects, because each URL is authorized anew.
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)

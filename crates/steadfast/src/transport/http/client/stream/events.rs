@@ -25,7 +25,7 @@ pub(crate) struct SseEventReader {
 }
 
 /// What is read from a stream.
-pub(crate) enum StreamEvent {
+pub(crate) enum SseReaderEvent {
     Message(Vec<u8>),
     /// A message is longer than the limit. Reported before its end, which may never come.
     TooLong,
@@ -40,14 +40,14 @@ impl SseEventReader {
     }
 
     /// The next message.
-    pub(crate) async fn next(&mut self) -> StreamEvent {
+    pub(crate) async fn next(&mut self) -> SseReaderEvent {
         loop {
             match self.event().await {
-                Ok(SseFrame::TooLong) => return StreamEvent::TooLong,
+                Ok(SseFrame::TooLong) => return SseReaderEvent::TooLong,
                 // Events without data only set the id; events of other names are not messages.
                 Ok(SseFrame::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
-                Ok(SseFrame::Message(event)) => return StreamEvent::Message(event.data),
-                Err(why) => return StreamEvent::End(why),
+                Ok(SseFrame::Message(event)) => return SseReaderEvent::Message(event.data),
+                Err(why) => return SseReaderEvent::End(why),
             }
         }
     }
@@ -152,9 +152,9 @@ mod tests {
             let mut cx = Context::from_waker(Waker::noop());
             let next = std::pin::pin!(events.next()).poll(&mut cx);
             match next {
-                Poll::Ready(StreamEvent::Message(message)) => messages.push(String::from_utf8(message).unwrap()),
-                Poll::Ready(StreamEvent::TooLong) => panic!("too long"),
-                Poll::Ready(StreamEvent::End(_)) => break,
+                Poll::Ready(SseReaderEvent::Message(message)) => messages.push(String::from_utf8(message).unwrap()),
+                Poll::Ready(SseReaderEvent::TooLong) => panic!("too long"),
+                Poll::Ready(SseReaderEvent::End(_)) => break,
                 Poll::Pending => panic!("there was a piece"),
             }
         }
@@ -230,9 +230,9 @@ mod tests {
         let mut events = SseEventReader::new(http::Response::new(body), 1024);
         let mut cx = Context::from_waker(Waker::noop());
         let mut next = || match std::pin::pin!(events.next()).poll(&mut cx) {
-            Poll::Ready(StreamEvent::TooLong) => "too long".to_owned(),
-            Poll::Ready(StreamEvent::Message(message)) => String::from_utf8(message).unwrap(),
-            Poll::Ready(StreamEvent::End(_)) => "end".to_owned(),
+            Poll::Ready(SseReaderEvent::TooLong) => "too long".to_owned(),
+            Poll::Ready(SseReaderEvent::Message(message)) => String::from_utf8(message).unwrap(),
+            Poll::Ready(SseReaderEvent::End(_)) => "end".to_owned(),
             Poll::Pending => "nothing".to_owned(),
         };
         assert_eq!([next(), next(), next()], ["too long", "a", "end"]);

@@ -7,16 +7,16 @@ use tokio::sync::mpsc;
 use tracing::Level;
 
 use super::backoff::StreamBackoff;
-use super::events::{SseEventReader, StreamEvent, is_events};
+use super::events::{SseEventReader, SseReaderEvent, is_events};
 use crate::runtime::timeout::sleep;
-use crate::transport::http::client::exchange::DriverEvent;
+use crate::transport::http::client::exchange::HttpClientDriverEvent;
 use crate::transport::http::client::fetch::FetchResponse;
-use crate::transport::http::client::request::HttpRequest;
-use crate::transport::http::client::shared::SharedHttpConnection;
+use crate::transport::http::client::request::ClientHttpRequest;
+use crate::transport::http::client::shared::HttpClientConnection;
 
 /// Reads the stream, and reopens it when it ends, until the server does not have it, does not know the session, or could not be
 /// reached after all retries.
-pub(crate) async fn listen(shared: Arc<SharedHttpConnection>, driver: mpsc::Sender<DriverEvent>) {
+pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Sender<HttpClientDriverEvent>) {
     let mut backoff = StreamBackoff::for_server_stream();
     let mut events: Option<SseEventReader> = None;
     loop {
@@ -31,7 +31,7 @@ pub(crate) async fn listen(shared: Arc<SharedHttpConnection>, driver: mpsc::Send
             }
             OpenStreamResult::SessionLost => {
                 // Fails only if the driver is gone.
-                let _ = driver.send(DriverEvent::SessionLost).await;
+                let _ = driver.send(HttpClientDriverEvent::SessionLost).await;
                 break;
             }
             OpenStreamResult::Unsupported => break,
@@ -60,8 +60,8 @@ enum OpenStreamResult {
     Failed,
 }
 
-async fn open(shared: &SharedHttpConnection, last_event_id: Option<&str>) -> OpenStreamResult {
-    let request = HttpRequest { last_event_id, ..HttpRequest::default() };
+async fn open(shared: &HttpClientConnection, last_event_id: Option<&str>) -> OpenStreamResult {
+    let request = ClientHttpRequest { last_event_id, ..ClientHttpRequest::default() };
     let response = match shared.send(request).await {
         Ok(response) => response,
         Err(why) if why.is_final() => return OpenStreamResult::Unsupported,
@@ -94,24 +94,24 @@ enum ReadEndCause {
 }
 
 async fn read(
-    shared: &SharedHttpConnection,
+    shared: &HttpClientConnection,
     events: &mut SseEventReader,
     backoff: &mut StreamBackoff,
-    driver: &mpsc::Sender<DriverEvent>,
+    driver: &mpsc::Sender<HttpClientDriverEvent>,
 ) -> ReadEndCause {
     loop {
         match events.next().await {
-            StreamEvent::Message(message) => {
+            SseReaderEvent::Message(message) => {
                 backoff.note_message();
-                if driver.send(DriverEvent::Message(shared.parse(message))).await.is_err() {
+                if driver.send(HttpClientDriverEvent::Message(shared.parse(message))).await.is_err() {
                     return ReadEndCause::DriverGone;
                 }
             }
-            StreamEvent::TooLong => {
+            SseReaderEvent::TooLong => {
                 let why = format!("longer than {} bytes", shared.max_message_bytes);
                 shared.log(Level::WARN, "a message of the server was dropped", &why);
             }
-            StreamEvent::End(_) => return ReadEndCause::StreamEnd,
+            SseReaderEvent::End(_) => return ReadEndCause::StreamEnd,
         }
     }
 }

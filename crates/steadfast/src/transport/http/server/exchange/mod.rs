@@ -14,19 +14,22 @@ use steadfast_proto::envelope::Message;
 use steadfast_proto::http::status;
 use tokio::sync::futures::OwnedNotified;
 
-pub(crate) use stream::ExchangeStream;
+pub(crate) use stream::HttpExchangeStream;
 
-use super::body::HttpBody;
-use super::load::Permit;
+use super::body::HttpServiceBody;
+use super::load::ServerLoadPermit;
 use super::reply;
 use super::service::HttpServiceState;
 use super::socket::HangupWatcher;
-use crate::runtime::{ConnectionEngine, DriverMailbox, Exchange, Runtime, Timer};
-use crate::server::ServerInboundService;
+use crate::runtime::{ConnectionEngine, DriverMailbox, RequestExchange, Runtime, Timer};
+use crate::server::ServerDispatcher;
 
 /// Responds with JSON if the response is the only message, and with an event stream otherwise or if it takes long. While events are
 /// streamed, `hangup` reports that the client has disconnected.
-pub(crate) async fn respond(mut running: Box<RunningExchange>, hangup: Option<HangupWatcher>) -> Response<HttpBody> {
+pub(crate) async fn respond(
+    mut running: Box<HttpExchange>,
+    hangup: Option<HangupWatcher>,
+) -> Response<HttpServiceBody> {
     let wait = running.shared.options.stream_after;
     let first = poll_fn(|cx| {
         if let Poll::Ready(message) = running.poll_message(cx) {
@@ -54,15 +57,15 @@ pub(crate) async fn respond(mut running: Box<RunningExchange>, hangup: Option<Ha
         },
     }
     running.timer = None;
-    reply::events(HttpBody::exchange(ExchangeStream::begin(running, ready, hangup)))
+    reply::events(HttpServiceBody::exchange(HttpExchangeStream::begin(running, ready, hangup)))
 }
 
 /// An exchange while it runs. Dropping it cancels the request.
-pub(crate) struct RunningExchange {
+pub(crate) struct HttpExchange {
     shared: Arc<HttpServiceState>,
     runtime: Arc<dyn Runtime>,
     /// Holds its permit until its handler and all cleanups have ended.
-    exchange: Exchange<ServerInboundService, Permit>,
+    exchange: RequestExchange<ServerDispatcher, ServerLoadPermit>,
     timer: Option<Box<dyn Timer>>,
     /// Completes when the HTTP service shuts down. Created when the exchange is first polled and has no message.
     closing: Option<Pin<Box<OwnedNotified>>>,
@@ -70,23 +73,23 @@ pub(crate) struct RunningExchange {
     shut_down: bool,
 }
 
-impl RunningExchange {
+impl HttpExchange {
     /// Begins a request in an engine of its own.
     pub(crate) fn begin(
         shared: Arc<HttpServiceState>,
         runtime: Arc<dyn Runtime>,
         principal: Option<&Principal>,
         message: Message<'_>,
-        permit: Permit,
+        permit: ServerLoadPermit,
     ) -> Self {
         let server = shared.server.clone();
         let service = |mailbox: &Arc<DriverMailbox>| {
             mailbox.identify(principal);
-            ServerInboundService::for_exchange(server)
+            ServerDispatcher::for_exchange(server)
         };
         let limits = shared.limits.clone();
         let engine = ConnectionEngine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
-        let exchange = Exchange::begin_decoded(engine, message, permit);
+        let exchange = RequestExchange::begin_decoded(engine, message, permit);
         Self { shared, runtime, exchange, timer: None, closing: None, shut_down: false }
     }
 

@@ -13,14 +13,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
-use super::RunningExchange;
+use super::HttpExchange;
 use crate::runtime::{Runtime, spawn_off_workers};
 use crate::transport::http::server::keep_alive::KeepAlive;
 use crate::transport::http::server::socket::HangupWatcher;
 
 /// The HTTP response.
-pub(crate) struct ExchangeStream {
-    shared: Arc<SharedExchange>,
+pub(crate) struct HttpExchangeStream {
+    shared: Arc<SharedHttpExchange>,
     /// Messages from before it was decided that the response is a stream.
     ready: VecDeque<Vec<u8>>,
     runtime: Arc<dyn Runtime>,
@@ -29,19 +29,19 @@ pub(crate) struct ExchangeStream {
 }
 
 /// The task that runs the request.
-struct ExchangeTask {
-    shared: Arc<SharedExchange>,
+struct HttpExchangeTask {
+    shared: Arc<SharedHttpExchange>,
     /// Resolves when the client has disconnected. The HTTP server may notice that late: bytes that it has not read hide the end of
     /// the input, and there may be nothing to write for long.
     hangup: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 /// Shared by the response and the task. Neither is run while the lock is held.
-struct SharedExchange(Mutex<ExchangeState>);
+struct SharedHttpExchange(Mutex<HttpExchangeState>);
 
-struct ExchangeState {
+struct HttpExchangeState {
     /// `None` when the request has ended, or the client has disconnected.
-    running: Option<Box<RunningExchange>>,
+    running: Option<Box<HttpExchange>>,
     /// The next message, until the response takes it.
     message: Option<Vec<u8>>,
     /// Wakes the response.
@@ -50,23 +50,19 @@ struct ExchangeState {
     writer: Option<Waker>,
 }
 
-impl SharedExchange {
-    fn lock(&self) -> MutexGuard<'_, ExchangeState> {
+impl SharedHttpExchange {
+    fn lock(&self) -> MutexGuard<'_, HttpExchangeState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ExchangeStream {
-    pub(crate) fn begin(
-        running: Box<RunningExchange>,
-        ready: VecDeque<Vec<u8>>,
-        hangup: Option<HangupWatcher>,
-    ) -> Self {
+impl HttpExchangeStream {
+    pub(crate) fn begin(running: Box<HttpExchange>, ready: VecDeque<Vec<u8>>, hangup: Option<HangupWatcher>) -> Self {
         let (runtime, keep_alive_interval) = (Arc::clone(&running.runtime), running.shared.options.comment_interval);
-        let state = ExchangeState { running: Some(running), message: None, reader: None, writer: None };
-        let shared = Arc::new(SharedExchange(Mutex::new(state)));
+        let state = HttpExchangeState { running: Some(running), message: None, reader: None, writer: None };
+        let shared = Arc::new(SharedHttpExchange(Mutex::new(state)));
         let hangup = hangup.map(|hangup| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(hangup.wait()) });
-        let task = ExchangeTask { shared: Arc::clone(&shared), hangup };
+        let task = HttpExchangeTask { shared: Arc::clone(&shared), hangup };
         spawn_off_workers(&*runtime, task);
         Self { shared, ready, runtime, keep_alive_interval, keep_alive: KeepAlive::default() }
     }
@@ -100,7 +96,7 @@ impl ExchangeStream {
     }
 }
 
-impl Drop for ExchangeStream {
+impl Drop for HttpExchangeStream {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         let (running, writer) = (state.running.take(), state.writer.take());
@@ -110,7 +106,7 @@ impl Drop for ExchangeStream {
     }
 }
 
-impl Future for ExchangeTask {
+impl Future for HttpExchangeTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use super::session::LegacySseSession;
 use crate::runtime::{Timer, spawn_off_workers};
 use crate::transport::http::server::load::LoadGuard;
-use crate::transport::http::server::sessions::Sessions;
+use crate::transport::http::server::sessions::HttpSessionTable;
 
 /// How many turns the driver takes before it yields to others on its thread.
 const TURNS: usize = 32;
@@ -15,7 +15,7 @@ const TURNS: usize = 32;
 /// Drives one session to its end.
 pub(crate) struct LegacySseDriver {
     session: Arc<LegacySseSession>,
-    sessions: Weak<Sessions>,
+    sessions: Weak<HttpSessionTable>,
     /// For the idle timeout.
     timer: Box<dyn Timer>,
     /// A shutdown waits until this is dropped.
@@ -24,7 +24,7 @@ pub(crate) struct LegacySseDriver {
 
 impl LegacySseDriver {
     /// Spawns the driver on a thread that handlers cannot block.
-    pub(crate) fn spawn(session: Arc<LegacySseSession>, sessions: Weak<Sessions>) {
+    pub(crate) fn spawn(session: Arc<LegacySseSession>, sessions: Weak<HttpSessionTable>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), load: session.load.guard(), session, sessions };
         spawn_off_workers(&*runtime, driver);

@@ -21,14 +21,14 @@ use http::{Method as HttpMethod, Response, StatusCode};
 use http_body::Body;
 use steadfast_model::{ErrorObject, RequestId};
 use steadfast_proto::envelope::{self, Message};
-use steadfast_proto::http::headers::HttpMode;
+use steadfast_proto::http::headers::HttpSessionMode;
 use steadfast_proto::http::media::{self, Accepts};
 
 pub(crate) use driver::LegacySseDriver;
 pub(crate) use session::LegacySseSession;
 pub(crate) use stream::LegacySseStream;
 
-use super::body::HttpBody;
+use super::body::HttpServiceBody;
 use super::incoming::RequestHeaders;
 use super::post::{EarlyResponse, NO_RANDOM, SESSION_LIMIT, TOO_MANY_REQUESTS, ids_of, method_mismatch};
 use super::reply;
@@ -55,7 +55,7 @@ impl HttpServiceState {
         runtime: Arc<dyn Runtime>,
         parts: Parts,
         body: B,
-    ) -> Response<HttpBody> {
+    ) -> Response<HttpServiceBody> {
         match parts.method {
             HttpMethod::GET => self.open_stream(runtime, &parts),
             HttpMethod::POST => match self.accept_post(&runtime, &parts, body).await {
@@ -67,7 +67,7 @@ impl HttpServiceState {
     }
 
     /// GET: opens a session and its stream.
-    fn open_stream(&self, runtime: Arc<dyn Runtime>, parts: &Parts) -> Response<HttpBody> {
+    fn open_stream(&self, runtime: Arc<dyn Runtime>, parts: &Parts) -> Response<HttpServiceBody> {
         if !Accepts::of(&RequestHeaders(&parts.headers)).events {
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
         }
@@ -92,7 +92,7 @@ impl HttpServiceState {
         let path = self.options.legacy_sse.as_deref().unwrap_or_default();
         let endpoint = format!("{path}?{SESSION}={}", session.id());
         let stream = LegacySseStream::new(session, Arc::downgrade(&self.sessions), &endpoint);
-        reply::events(HttpBody::sse(stream))
+        reply::events(HttpServiceBody::sse(stream))
     }
 
     /// POST: a message of the client.
@@ -128,7 +128,7 @@ impl HttpServiceState {
         if let Some(refusal) = method_mismatch(&request_headers, &message) {
             return Err(Box::new(refusal));
         }
-        if HttpMode::of(&request_headers, &message) == HttpMode::Stateless {
+        if HttpSessionMode::of(&request_headers, &message) == HttpSessionMode::Stateless {
             let error = ErrorObject::invalid_request("HTTP+SSE does not carry messages of revision 2026-07-28");
             return Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id.as_ref(), &error)));
         }
@@ -149,7 +149,7 @@ fn session_in(query: &str) -> Option<&str> {
     named.next().is_none().then_some(id)
 }
 
-fn refusal(error: SubmitMessageError, id: Option<&RequestId>) -> Response<HttpBody> {
+fn refusal(error: SubmitMessageError, id: Option<&RequestId>) -> Response<HttpServiceBody> {
     match error {
         SubmitMessageError::SessionEnded => gone(id),
         SubmitMessageError::OutputFull => reply::overloaded("too many unread messages: read the event stream first"),
@@ -162,7 +162,7 @@ fn refusal(error: SubmitMessageError, id: Option<&RequestId>) -> Response<HttpBo
 }
 
 /// The session has ended, never existed, or belongs to another principal; the response does not reveal which.
-fn gone(id: Option<&RequestId>) -> Response<HttpBody> {
+fn gone(id: Option<&RequestId>) -> Response<HttpServiceBody> {
     let error = ErrorObject::invalid_request("unknown session: its event stream has closed, or was never opened");
     reply::error(StatusCode::NOT_FOUND, id, &error)
 }

@@ -10,8 +10,8 @@ use steadfast_proto::connection::RequestKey;
 use steadfast_proto::envelope::Message;
 
 use crate::runtime::{ConnectionEngine, DriverMailbox, Runtime};
-use crate::server::ServerInboundService;
-use crate::transport::http::server::load::{Permit, ServerLoad};
+use crate::server::ServerDispatcher;
+use crate::transport::http::server::load::{ServerLoad, ServerLoadPermit};
 use crate::transport::http::server::service::HttpServiceState;
 
 /// One session.
@@ -27,7 +27,7 @@ pub(crate) struct LegacySseSession {
 }
 
 pub(crate) struct LegacySseSessionState {
-    pub(crate) engine: ConnectionEngine<ServerInboundService>,
+    pub(crate) engine: ConnectionEngine<ServerDispatcher>,
     /// Wakes the stream.
     pub(crate) reader: Option<Waker>,
     pub(crate) driver: Option<Waker>,
@@ -37,7 +37,7 @@ pub(crate) struct LegacySseSessionState {
     /// The stream has closed.
     pub(crate) ended: bool,
     /// The permits of messages, with their requests that have not ended.
-    permits: Vec<(Vec<RequestKey>, Permit)>,
+    permits: Vec<(Vec<RequestKey>, ServerLoadPermit)>,
 }
 
 /// Why a message was not accepted.
@@ -62,7 +62,7 @@ impl LegacySseSession {
         let server = shared.server.clone();
         let service = |mailbox: &Arc<DriverMailbox>| {
             mailbox.identify(principal.as_ref());
-            ServerInboundService::new(server, mailbox)
+            ServerDispatcher::new(server, mailbox)
         };
         let engine =
             ConnectionEngine::new(service, Arc::clone(&shared.hello), shared.limits.clone(), Arc::clone(&runtime));
@@ -98,7 +98,7 @@ impl LegacySseSession {
         principal: Option<&Principal>,
         message: Message<'_>,
         ids: &[RequestId],
-        permit: Permit,
+        permit: ServerLoadPermit,
     ) -> Result<(), SubmitMessageError> {
         let mut guard = self.lock();
         let state = &mut *guard;

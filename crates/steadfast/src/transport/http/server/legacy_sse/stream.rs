@@ -8,7 +8,7 @@ use steadfast_proto::frame::sse;
 
 use super::session::LegacySseSession;
 use crate::transport::http::server::keep_alive::KeepAlive;
-use crate::transport::http::server::sessions::Sessions;
+use crate::transport::http::server::sessions::HttpSessionTable;
 
 /// About how many bytes are written at once.
 const CHUNK: usize = 16 * 1024;
@@ -16,7 +16,7 @@ const CHUNK: usize = 16 * 1024;
 /// The events of one session. Dropping it ends the session.
 pub(crate) struct LegacySseStream {
     session: Arc<LegacySseSession>,
-    sessions: Weak<Sessions>,
+    sessions: Weak<HttpSessionTable>,
     /// The first event.
     endpoint: Option<Bytes>,
     keep_alive: KeepAlive,
@@ -24,7 +24,7 @@ pub(crate) struct LegacySseStream {
 
 impl LegacySseStream {
     /// A stream that begins with the endpoint event, which names the URL to POST to.
-    pub(crate) fn new(session: Arc<LegacySseSession>, sessions: Weak<Sessions>, endpoint: &str) -> Self {
+    pub(crate) fn new(session: Arc<LegacySseSession>, sessions: Weak<HttpSessionTable>, endpoint: &str) -> Self {
         let mut out = Vec::new();
         let data = Some(endpoint.as_bytes());
         sse::SseEvent { name: Some("endpoint"), data, ..sse::SseEvent::default() }.write(&mut out);

@@ -9,7 +9,7 @@ use steadfast_proto::http::resume::StreamKey;
 use steadfast_proto::mutant;
 
 use super::HttpSessionState;
-use super::posts::{Destination, Post, PostNumber};
+use super::posts::{PostNumber, SessionPost, SessionPostDestination};
 
 /// How many unread messages a stream may hold before droppable ones (progress, log messages, other notifications) are dropped, so
 /// that they do not push responses out of the log.
@@ -34,13 +34,15 @@ impl HttpSessionState {
             let running = transmit.about.map(|key| self.engine.connection.is_open(key));
             let droppable = !is_request && running.unwrap_or(number.is_none());
             match number.and_then(|number| self.posts.get_mut(&number)) {
-                Some(Post { destination: Destination::Buffer(messages), waker, withdrawn, .. }) => {
+                Some(SessionPost {
+                    destination: SessionPostDestination::Buffer(messages), waker, withdrawn, ..
+                }) => {
                     if !*withdrawn && (!droppable || messages.len() < MAX_UNREAD) {
                         messages.push(transmit.body);
                     }
                     waker.take().into_iter().for_each(Waker::wake);
                 }
-                Some(Post { destination: Destination::Stream(stream), .. }) => {
+                Some(SessionPost { destination: SessionPostDestination::Stream(stream), .. }) => {
                     let stream = *stream;
                     self.append(now, stream, &transmit.body, droppable);
                 }

@@ -6,18 +6,18 @@ use std::task::{Context, Poll};
 
 use steadfast_proto::mutant;
 
-use super::Session;
+use super::ServerHttpSession;
 use crate::runtime::{Timer, spawn_off_workers};
 use crate::transport::http::server::load::LoadGuard;
-use crate::transport::http::server::sessions::Sessions;
+use crate::transport::http::server::sessions::HttpSessionTable;
 
 /// How many turns the driver takes before it yields to others on its thread.
 const TURNS: usize = 32;
 
 /// Drives one session to its end.
 pub(crate) struct SessionDriver {
-    session: Arc<Session>,
-    sessions: Weak<Sessions>,
+    session: Arc<ServerHttpSession>,
+    sessions: Weak<HttpSessionTable>,
     /// For the idle timeout and the expiry of events.
     timer: Box<dyn Timer>,
     /// A shutdown waits until this is dropped.
@@ -26,7 +26,7 @@ pub(crate) struct SessionDriver {
 
 impl SessionDriver {
     /// Spawns the driver on the HTTP thread that the session was opened on, or on the I/O thread: handlers cannot block either.
-    pub(crate) fn spawn(session: Arc<Session>, sessions: Weak<Sessions>) {
+    pub(crate) fn spawn(session: Arc<ServerHttpSession>, sessions: Weak<HttpSessionTable>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), load: session.load.guard(), session, sessions };
         spawn_off_workers(&*runtime, driver);

@@ -24,20 +24,20 @@ use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::RequestKey;
 use steadfast_proto::envelope::Message;
-use steadfast_proto::http::resume::{EventLog, StreamKey, UnknownEventId};
+use steadfast_proto::http::resume::{SseEventLog, StreamKey, UnknownEventId};
 use steadfast_proto::mutant;
 
 pub(crate) use driver::SessionDriver;
 pub(crate) use stream::{PendingPostReply, PostReply, SessionStream};
 
-use super::load::{Permit, ServerLoad};
+use super::load::{ServerLoad, ServerLoadPermit};
 use super::service::HttpServiceState;
 use crate::runtime::{ConnectionEngine, DriverMailbox, Runtime};
-use crate::server::ServerInboundService;
-use posts::{Post, PostNumber};
+use crate::server::ServerDispatcher;
+use posts::{PostNumber, SessionPost};
 
 /// One session.
-pub(crate) struct Session {
+pub(crate) struct ServerHttpSession {
     id: Box<str>,
     /// The identity of the principal that opened it.
     owner: Option<String>,
@@ -74,15 +74,15 @@ struct SessionTiming {
 }
 
 struct HttpSessionState {
-    engine: ConnectionEngine<ServerInboundService>,
-    log: EventLog<Bytes>,
+    engine: ConnectionEngine<ServerDispatcher>,
+    log: SseEventLog<Bytes>,
     /// Random prefix of the event ids of this session. A client that has opened a new session may still send an event id of its
     /// old one, which is unknown here.
     event_id_prefix: u32,
     /// The stream of messages that belong to no request.
     standalone: StreamKey,
     /// POSTs with requests that have not ended, or with a response that was not read.
-    posts: BTreeMap<PostNumber, Post>,
+    posts: BTreeMap<PostNumber, SessionPost>,
     next_post: PostNumber,
     /// The POST that each open request came with.
     routes: BTreeMap<RequestKey, PostNumber>,
@@ -97,7 +97,7 @@ struct HttpSessionState {
     ended: bool,
 }
 
-impl Session {
+impl ServerHttpSession {
     /// A session with a random id.
     pub(crate) fn new(
         shared: &HttpServiceState,
@@ -111,11 +111,11 @@ impl Session {
         let limits = shared.limits.clone();
         let service = |mailbox: &Arc<DriverMailbox>| {
             mailbox.identify(principal.as_ref());
-            ServerInboundService::new(server, mailbox)
+            ServerDispatcher::new(server, mailbox)
         };
         let mut engine = ConnectionEngine::new(service, Arc::clone(&shared.hello), limits, Arc::clone(&runtime));
         engine.track_released_streams();
-        let mut log = EventLog::new(shared.options.event_log.clone());
+        let mut log = SseEventLog::new(shared.options.event_log.clone());
         let standalone = log.open();
         let state = HttpSessionState {
             engine,
@@ -186,7 +186,7 @@ impl Session {
         message: Message<'_>,
         ids: &[RequestId],
         may_cancel: bool,
-        permit: Permit,
+        permit: ServerLoadPermit,
     ) -> Result<SubmitMessageResult, SubmitMessageError> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -230,7 +230,7 @@ impl Session {
             drop(guard);
             return Ok(SubmitMessageResult::Waiting(PendingPostReply::new(Arc::clone(self), post)));
         }
-        let refusal = state.posts.remove(&post).and_then(Post::into_first_message);
+        let refusal = state.posts.remove(&post).and_then(SessionPost::into_first_message);
         Ok(refusal.map_or(SubmitMessageResult::Accepted, SubmitMessageResult::Refused))
     }
 
@@ -313,7 +313,7 @@ impl HttpSessionState {
     fn finish(&mut self) {
         self.ended = true;
         std::mem::take(&mut self.readers).into_values().for_each(Waker::wake);
-        self.posts.values_mut().for_each(Post::wake);
+        self.posts.values_mut().for_each(SessionPost::wake);
     }
 
     /// An HTTP response was dropped or is complete.

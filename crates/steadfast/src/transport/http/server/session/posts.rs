@@ -6,16 +6,16 @@ use steadfast_proto::connection::RequestKey;
 use steadfast_proto::http::resume::StreamKey;
 
 use super::HttpSessionState;
-use crate::transport::http::server::load::Permit;
+use crate::transport::http::server::load::ServerLoadPermit;
 
 /// Identifies a POST within its session.
 pub(super) type PostNumber = u64;
 
 /// One POST with requests in it.
-pub(super) struct Post {
+pub(super) struct SessionPost {
     /// Its requests.
     pub(super) keys: Vec<RequestKey>,
-    pub(super) destination: Destination,
+    pub(super) destination: SessionPostDestination,
     /// All its requests have ended.
     pub(super) done: bool,
     /// Its handler has released the client's connection: the client is to reconnect for the response.
@@ -25,11 +25,11 @@ pub(super) struct Post {
     /// Wakes the HTTP response that waits for the first message.
     pub(super) waker: Option<Waker>,
     /// The requests count towards the load of the service until they have ended, whether or not the client waits.
-    _permit: Permit,
+    _permit: ServerLoadPermit,
 }
 
 /// Where the messages of a POST go.
-pub(super) enum Destination {
+pub(super) enum SessionPostDestination {
     /// Buffered: it is not decided whether the HTTP response is JSON or an event stream.
     Buffer(Vec<Vec<u8>>),
     /// To the event stream.
@@ -38,7 +38,7 @@ pub(super) enum Destination {
     Discard,
 }
 
-impl Post {
+impl SessionPost {
     pub(super) fn wake(&mut self) {
         self.waker.take().into_iter().for_each(Waker::wake);
     }
@@ -46,19 +46,19 @@ impl Post {
     /// The first buffered message.
     pub(super) fn into_first_message(self) -> Option<Vec<u8>> {
         match self.destination {
-            Destination::Buffer(messages) => messages.into_iter().next(),
-            Destination::Stream(_) | Destination::Discard => None,
+            SessionPostDestination::Buffer(messages) => messages.into_iter().next(),
+            SessionPostDestination::Stream(_) | SessionPostDestination::Discard => None,
         }
     }
 }
 
 impl HttpSessionState {
-    pub(super) fn open_post(&mut self, permit: Permit) -> PostNumber {
+    pub(super) fn open_post(&mut self, permit: ServerLoadPermit) -> PostNumber {
         let number = self.next_post;
         self.next_post += 1;
-        let post = Post {
+        let post = SessionPost {
             keys: Vec::new(),
-            destination: Destination::Buffer(Vec::new()),
+            destination: SessionPostDestination::Buffer(Vec::new()),
             done: false,
             released: false,
             withdrawn: false,
@@ -77,12 +77,12 @@ impl HttpSessionState {
                 continue;
             }
             match &mut post.destination {
-                Destination::Buffer(messages) => {
+                SessionPostDestination::Buffer(messages) => {
                     messages.clear();
                     post.withdrawn = true;
                 }
-                Destination::Stream(stream) => self.log.withdraw(*stream),
-                Destination::Discard => {}
+                SessionPostDestination::Stream(stream) => self.log.withdraw(*stream),
+                SessionPostDestination::Discard => {}
             }
         }
     }
@@ -95,15 +95,15 @@ impl HttpSessionState {
         }
         let Some(post) = self.routes.get(&key).and_then(|number| self.posts.get_mut(number)) else { return };
         match post.destination {
-            Destination::Stream(stream) => {
+            SessionPostDestination::Stream(stream) => {
                 self.log.cut(stream);
                 self.wake_reader(stream);
             }
-            Destination::Buffer(_) => {
+            SessionPostDestination::Buffer(_) => {
                 post.released = true;
                 post.wake();
             }
-            Destination::Discard => {}
+            SessionPostDestination::Discard => {}
         }
     }
 
@@ -119,13 +119,13 @@ impl HttpSessionState {
         }
         post.wake();
         match post.destination {
-            Destination::Buffer(_) => {}
-            Destination::Stream(stream) => {
+            SessionPostDestination::Buffer(_) => {}
+            SessionPostDestination::Stream(stream) => {
                 self.posts.remove(&number);
                 self.log.close(stream);
                 self.wake_reader(stream);
             }
-            Destination::Discard => drop(self.posts.remove(&number)),
+            SessionPostDestination::Discard => drop(self.posts.remove(&number)),
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use steadfast_proto::http::resume::{EventCursor, EventLogRead};
+use steadfast_proto::http::resume::{SseEventCursor, SseEventLogRead};
 use steadfast_proto::mutant;
 
-use super::posts::{Destination, Post, PostNumber};
-use super::{HttpSessionState, Session};
+use super::posts::{PostNumber, SessionPost, SessionPostDestination};
+use super::{HttpSessionState, ServerHttpSession};
 use crate::runtime::Timer;
 use crate::transport::http::server::keep_alive::KeepAlive;
 
@@ -25,13 +25,13 @@ pub(crate) enum PostReply {
 
 /// Resolves when it is decided whether the response to a POST is JSON or an event stream. Dropping it cancels nothing.
 pub(crate) struct PendingPostReply {
-    session: Arc<Session>,
+    session: Arc<ServerHttpSession>,
     post: PostNumber,
     timer: Option<Box<dyn Timer>>,
 }
 
 impl PendingPostReply {
-    pub(crate) fn new(session: Arc<Session>, post: PostNumber) -> Self {
+    pub(crate) fn new(session: Arc<ServerHttpSession>, post: PostNumber) -> Self {
         session.lock().open_responses += 1;
         Self { session, post, timer: None }
     }
@@ -47,7 +47,9 @@ impl Future for PendingPostReply {
         let state = &mut *guard;
         let ended = state.ended;
         let Some(post) = state.posts.get_mut(&reply.post) else { return Poll::Ready(PostReply::SessionEnded) };
-        let Destination::Buffer(messages) = &mut post.destination else { return Poll::Ready(PostReply::SessionEnded) };
+        let SessionPostDestination::Buffer(messages) = &mut post.destination else {
+            return Poll::Ready(PostReply::SessionEnded);
+        };
         if ended && !post.done && messages.is_empty() {
             return Poll::Ready(PostReply::SessionEnded);
         }
@@ -76,11 +78,11 @@ impl Future for PendingPostReply {
 impl Drop for PendingPostReply {
     fn drop(&mut self) {
         let mut state = self.session.lock();
-        if let Some(Post { destination: destination @ Destination::Buffer(_), done, .. }) =
+        if let Some(SessionPost { destination: destination @ SessionPostDestination::Buffer(_), done, .. }) =
             state.posts.get_mut(&self.post)
         {
             // Its requests go on; requests of ours that belong to them go to the standalone stream.
-            *destination = Destination::Discard;
+            *destination = SessionPostDestination::Discard;
             if *done {
                 state.posts.remove(&self.post);
             }
@@ -91,13 +93,13 @@ impl Drop for PendingPostReply {
 
 impl HttpSessionState {
     /// Turns the messages of a POST into events, those that are buffered and those that follow.
-    fn stream_post(&mut self, session: &Arc<Session>, number: PostNumber) -> Option<SessionStream> {
+    fn stream_post(&mut self, session: &Arc<ServerHttpSession>, number: PostNumber) -> Option<SessionStream> {
         let now = session.runtime.now();
         let stream = self.log.open();
         self.prime(now, stream, session.timing.retry);
         let post = self.posts.get_mut(&number)?;
-        let previous = std::mem::replace(&mut post.destination, Destination::Stream(stream));
-        let Destination::Buffer(messages) = previous else { return None };
+        let previous = std::mem::replace(&mut post.destination, SessionPostDestination::Stream(stream));
+        let SessionPostDestination::Buffer(messages) = previous else { return None };
         let (done, released) = (post.done, post.released);
         for message in messages {
             self.append(now, stream, &message, false);
@@ -116,14 +118,18 @@ impl HttpSessionState {
 
 /// The events of one stream. Dropping it cancels nothing.
 pub(crate) struct SessionStream {
-    session: Arc<Session>,
-    cursor: EventCursor,
+    session: Arc<ServerHttpSession>,
+    cursor: SseEventCursor,
     keep_alive: KeepAlive,
 }
 
 impl SessionStream {
     /// Reads with a new cursor. The previous reader of the stream is woken to notice that it was superseded.
-    pub(super) fn attached(session: Arc<Session>, state: &mut HttpSessionState, cursor: EventCursor) -> Self {
+    pub(super) fn attached(
+        session: Arc<ServerHttpSession>,
+        state: &mut HttpSessionState,
+        cursor: SseEventCursor,
+    ) -> Self {
         state.wake_reader(cursor.stream());
         state.open_responses += 1;
         Self { session, cursor, keep_alive: KeepAlive::default() }
@@ -132,17 +138,17 @@ impl SessionStream {
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.session.lock();
         match state.log.read(&mut self.cursor) {
-            EventLogRead::Event(event) => {
+            SseEventLogRead::Event(event) => {
                 self.keep_alive.reset();
                 return Poll::Ready(Some(event));
             }
-            EventLogRead::Ended | EventLogRead::Superseded | EventLogRead::Lost => return Poll::Ready(None),
-            EventLogRead::Waiting if state.ended => return Poll::Ready(None),
-            EventLogRead::Waiting => {}
+            SseEventLogRead::Ended | SseEventLogRead::Superseded | SseEventLogRead::Lost => return Poll::Ready(None),
+            SseEventLogRead::Waiting if state.ended => return Poll::Ready(None),
+            SseEventLogRead::Waiting => {}
         }
         state.readers.insert(self.cursor.stream(), cx.waker().clone());
         drop(state);
-        let Session { runtime, timing, .. } = &*self.session;
+        let ServerHttpSession { runtime, timing, .. } = &*self.session;
         self.keep_alive.poll(&**runtime, timing.keep_alive, cx).map(Some)
     }
 }
