@@ -143,7 +143,7 @@ fn needs(needs: &[Ident]) -> TokenStream {
     quote! { #(.needs(::steadfast::__private::RequiredClientCapability::#needs))* }
 }
 
-/// A builder with the common options set.
+/// The code that builds a tool, prompt or resource with the options that all of them have: name, title, description and icons.
 fn builder_with_common_options(
     begin: &TokenStream,
     uri: Option<&LitStr>,

@@ -3,7 +3,7 @@
 //! In a build with `--cfg mutants` one of them can be switched on for the current thread; in every other build
 //! `mutant!` is the constant `false` and nothing of this exists.
 
-/// Makes the enum, and both lists of it: a fault that is written down is tried.
+/// Declares the enum of faults and its lists `ALL` and `AROUND` from one table, so that no declared fault is left out of the tests.
 macro_rules! faults {
     (
         connection { $($(#[$law:meta])* $core:ident,)* }

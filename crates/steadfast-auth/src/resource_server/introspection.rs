@@ -90,7 +90,9 @@ impl IntrospectionVerifier {
         let asked = tokio::time::timeout(REQUEST_TIMEOUT, self.ask(token)).await;
         let claims = asked.unwrap_or_else(|_| Err("request timed out".to_owned())).map_err(|reason| {
             tracing::warn!(uri = redact_url(&self.uri.to_string()), reason, "token introspection failed");
-            TokenRejection::Unavailable("the authorization server is unavailable")
+            TokenRejection::Unavailable(
+                "the token could not be checked: the introspection endpoint of the authorization server failed",
+            )
         })?;
         match claims.get("active") {
             Some(Value::Bool(true)) => self.expectations.check(claims),
@@ -254,7 +256,9 @@ mod tests {
 
     #[tokio::test]
     async fn tokens_are_rejected_while_introspection_is_unavailable() {
-        let unavailable = Err(TokenRejection::Unavailable("the authorization server is unavailable"));
+        let unavailable = Err(TokenRejection::Unavailable(
+            "the token could not be checked: the introspection endpoint of the authorization server failed",
+        ));
         for (status, body) in
             [(401, "{\"active\":true}"), (500, ""), (302, ""), (200, "<html>"), (200, "[]"), (200, "")]
         {

@@ -19,7 +19,7 @@ pub mod status;
 
 /// The names of the headers that the protocol defines.
 pub mod name {
-    /// The revision that the request is written in.
+    /// The header with the protocol revision that the request is written in.
     pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
     /// The method of the request (2026-07-28).
     pub const METHOD: &str = "mcp-method";

@@ -52,7 +52,7 @@ pub trait Completer<Marker>: sealed::Sealed<Marker> + Send + Sync + 'static {
 /// What a completer may return. At most a hundred values are sent; the total includes the others.
 #[diagnostic::on_unimplemented(
     message = "a completer cannot return `{Self}`",
-    label = "not values to complete with",
+    label = "not something that a completer can return",
     note = "a completer returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
 )]
 pub trait IntoCompletionReply {

@@ -83,7 +83,7 @@ impl fmt::Debug for TokenStoreLockGuard {
     }
 }
 
-/// Stores secrets, for one process or for several.
+/// Stores the tokens and client registrations of an OAuth client, for one process or shared by several.
 ///
 /// A reader of the store can act as the user, so an implementation must restrict access to it and log no value.
 pub trait TokenStore: Send + Sync + 'static {

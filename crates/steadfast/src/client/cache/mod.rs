@@ -35,7 +35,8 @@ use key::CacheInvalidation;
 use tools::ClientToolCache;
 use view::CacheView;
 
-/// See the [module](self). One per client.
+/// What one client remembers between requests: cached responses, the listed tools, and its log streams. See the
+/// [module](self).
 pub(crate) struct ClientCache {
     /// `None` if the client does not cache responses.
     responses: Option<CacheView>,

@@ -49,7 +49,7 @@ pub(crate) struct InputRoundState {
     /// The digests of the input requests of the last round, which had no response then, by key.
     #[serde(default, rename = "w")]
     waiting: BTreeMap<String, String>,
-    /// The values that the handler has stored, by name.
+    /// The values that the handler has stored for its next round, by name.
     #[serde(default, rename = "v")]
     values: BTreeMap<String, Value>,
 }

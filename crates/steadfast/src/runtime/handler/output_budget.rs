@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// How many waiting tasks one turn of the driver wakes: enough to keep it busy, few enough not to exceed the budget by much.
+/// How many of the handlers that wait for output budget one turn of the driver wakes: enough to keep the driver busy, few enough
+/// that their responses exceed the budget only a little.
 const MAX_WAKES_PER_TURN: usize = 32;
 
 pub(crate) struct OutputBudget {

@@ -91,7 +91,7 @@ impl ServerPrompt {
         &self.inner.definition
     }
 
-    /// Whether its handler keeps running after a cancellation until it ends by itself.
+    /// Whether its handler is cooperative: a cancellation does not drop it, it runs until it ends by itself.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }

@@ -45,7 +45,7 @@ impl CatalogCursor {
         (length == LENGTH && cursor.kind == kind).then_some(cursor)
     }
 
-    /// Whether the item before the cursor has this key.
+    /// Whether the cursor was made after an item with this key. If not, it is the cursor of another list.
     pub(crate) fn follows(self, key: &str) -> bool {
         self.key_hash == hash_of(key)
     }

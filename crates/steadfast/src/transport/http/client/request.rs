@@ -19,7 +19,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 #[derive(Default)]
 pub(crate) struct ClientHttpRequest<'a> {
     pub(crate) method: http::Method,
-    /// The URL, if not that of the server.
+    /// Where to send the request, if not to the URL of the target: the endpoint that a stream of HTTP+SSE has named.
     pub(crate) endpoint: Option<&'a Url>,
     /// The headers that mirror a request of 2026-07-28. Other requests have the headers of the session.
     pub(crate) mirrored: Option<&'a HeaderMap>,
