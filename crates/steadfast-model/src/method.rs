@@ -88,7 +88,7 @@ impl Capability {
     }
 }
 
-/// The entry of one method in the table.
+/// What the protocol says about one method: a row of the table of methods.
 struct MethodInfo {
     /// Its name on the wire.
     name: &'static str,

@@ -30,161 +30,161 @@ macro_rules! faults {
 
 faults! {
     connection {
-        /// L1: a response is sent twice.
+        /// Breaks L1: a response is sent twice.
         AnswerTwice,
         /// L1, L3: a cancellation stops the handler and leaves the request open, so its answer still goes out.
         AnswerAfterCancel,
-        /// L2: an execution that ends without an answer leaves its request open.
+        /// Breaks L2: an execution that ends without an answer leaves its request open.
         ForgetTheUnanswered,
-        /// L2: deadlines of handlers are not kept.
+        /// Breaks L2: deadlines of handlers are not kept.
         ForgetDeadlines,
-        /// L3: frames about a request stay queued when it is cancelled.
+        /// Breaks L3: frames about a request stay queued when it is cancelled.
         KeepFramesOfCancelled,
-        /// L4: a cancellation for a request that is not open panics.
+        /// Breaks L4: a cancellation for a request that is not open panics.
         PanicOnLateCancel,
-        /// L4: an answer of a handler for a request that is not open panics.
+        /// Breaks L4: an answer of a handler for a request that is not open panics.
         PanicOnLateAnswer,
-        /// L6: a message that cannot be read ends the connection.
+        /// Breaks L6: a message that cannot be read ends the connection.
         CloseOnBadBytes,
-        /// L5: the end of an execution does not free its place.
+        /// Breaks L5: the end of an execution does not free its place.
         ForgetToReap,
-        /// L5: when the connection closes, every second waiting call is skipped, as when a table changes under iteration.
+        /// Breaks L5: when the connection closes, every second waiting call is skipped, as when a table changes under iteration.
         IterateWhileRemoving,
-        /// L5: when the connection closes, the last pending call does not end.
+        /// Breaks L5: when the connection closes, the last pending call does not end.
         LoseWaiterOnClose,
-        /// L5: the drain has no deadline.
+        /// Breaks L5: the drain has no deadline.
         DrainForever,
-        /// L7: the limit on requests in flight is not kept.
+        /// Breaks L7: the limit on requests in flight is not kept.
         IgnoreLimit,
-        /// L8: a duplicate id replaces the first request.
+        /// Breaks L8: a duplicate id replaces the first request.
         AcceptDuplicateId,
-        /// L8: a cancellation of `"7"` also cancels `7`.
+        /// Breaks L8: a cancellation of `"7"` also cancels `7`.
         ConfuseTextAndNumber,
-        /// L9: an answer overtakes what was committed before it.
+        /// Breaks L9: an answer overtakes what was committed before it.
         AnswerOvertakes,
-        /// L9: a call that is cancelled before it was sent still sends `notifications/cancelled`.
+        /// Breaks L9: a call that is cancelled before it was sent still sends `notifications/cancelled`.
         CancelTheUnsent,
-        /// L1: every eighth frame is lost on its way out.
+        /// Breaks L1: every eighth frame is lost on its way out.
         DropOutboxEntry,
-        /// L10: a call that was sent is reported as never sent.
+        /// Breaks L10: a call that was sent is reported as never sent.
         ForgetWhatWasSent,
     }
     around {
         /// L1, L2 (cores): a message that may be a damaged response is refused with its id.
         RefuseUnderAnyId,
-        /// L10 (client): `tasks/cancel` and `resources/unsubscribe` count against the limit of other calls.
+        /// Breaks L10 (client): `tasks/cancel` and `resources/unsubscribe` count against the limit of other calls.
         TeardownsUseCallLimit,
-        /// L10 (client): a truncated response to `server/discover` makes the client fall back to `initialize`.
+        /// Breaks L10 (client): a truncated response to `server/discover` makes the client fall back to `initialize`.
         ReadTornOpening,
-        /// L3 (client): requests that arrive after the response to `server/discover` are answered.
+        /// Breaks L3 (client): requests that arrive after the response to `server/discover` are answered.
         AnswerBehindDiscover,
-        /// L8 (client): progress of a call is delivered to the oldest call.
+        /// Breaks L8 (client): progress of a call is delivered to the oldest call.
         CrossProgress,
-        /// L2 (client): some of the lines that were read are lost before they are looked at.
+        /// Breaks L2 (client): some of the lines that were read are lost before they are looked at.
         LoseLines,
-        /// L5 (client): a call that follows a task waits until its connection is closed, not only until it takes no more calls.
+        /// Breaks L5 (client): a call that follows a task waits until its connection is closed, not only until it takes no more calls.
         PauseUntilClosed,
-        /// L5 (HTTP client): a request counts as delivered before the status of its response was read.
+        /// Breaks L5 (HTTP client): a request counts as delivered before the status of its response was read.
         DeliverBeforeStatus,
-        /// L2 (shell, HTTP): changes are not told to subscriptions.
+        /// Breaks L2 (shell, HTTP): changes are not told to subscriptions.
         LoseChanges,
-        /// L2 (shell, HTTP): subscriptions are not acknowledged.
+        /// Breaks L2 (shell, HTTP): subscriptions are not acknowledged.
         ForgetAcknowledgements,
-        /// L3 (shell): a subscription that was cancelled is told of changes.
+        /// Breaks L3 (shell): a subscription that was cancelled is told of changes.
         TellTheCancelled,
-        /// L8 (shell, HTTP): subscriptions get notifications about resources that are not in their filter.
+        /// Breaks L8 (shell, HTTP): subscriptions get notifications about resources that are not in their filter.
         IgnoreFilters,
-        /// L5 (shell): a subscription that the server ends is not cancelled on the stream that others share.
+        /// Breaks L5 (shell): a subscription that the server ends is not cancelled on the stream that others share.
         EndSilently,
-        /// L7 (shell): the limit on subscriptions is not kept.
+        /// Breaks L7 (shell): the limit on subscriptions is not kept.
         IgnoreSubscriptionLimit,
-        /// L9 (shell): a subscription that ends before its acknowledgement gets a result, not an error.
+        /// Breaks L9 (shell): a subscription that ends before its acknowledgement gets a result, not an error.
         EndUnacknowledged,
-        /// L5 (HTTP): a shutdown ends subscriptions with an error.
+        /// Breaks L5 (HTTP): a shutdown ends subscriptions with an error.
         FailSubscriptions,
-        /// L5 (shell): a drain whose window is as long as itself leaves no time to stop handlers.
+        /// Breaks L5 (shell): a drain whose window is as long as itself leaves no time to stop handlers.
         StopTooLate,
-        /// L5 (shell): the cleanups of a handler that was stopped are not run.
+        /// Breaks L5 (shell): the cleanups of a handler that was stopped are not run.
         SkipCleanups,
-        /// L5 (client): calls are taken when the input has ended.
+        /// Breaks L5 (client): calls are taken when the input has ended.
         TakeCallsAtTheEnd,
-        /// L8 (client): an id is used twice now and then.
+        /// Breaks L8 (client): an id is used twice now and then.
         RepeatIds,
-        /// L5 (client): a call that took too long is not taken back.
+        /// Breaks L5 (client): a call that took too long is not taken back.
         TimeOutSilently,
         /// L2, L6 (shell): a panic in a handler is not answered.
         SwallowPanic,
-        /// L5 (shell): a handler that is stopped goes on.
+        /// Breaks L5 (shell): a handler that is stopped goes on.
         IgnoreStop,
-        /// L9 (HTTP): a client that comes back gets the event that it names once more.
+        /// Breaks L9 (HTTP): a client that comes back gets the event that it names once more.
         ResumeTooEarly,
-        /// L2 (HTTP): a stream ends with the response that is cut.
+        /// Breaks L2 (HTTP): a stream ends with the response that is cut.
         CloseWithResponse,
-        /// L2 (HTTP): a hangup of an older client cancels its request.
+        /// Breaks L2 (HTTP): a hangup of an older client cancels its request.
         CutIsCancellation,
-        /// L5 (HTTP): a hangup of a client of 2026-07-28 does not cancel its request.
+        /// Breaks L5 (HTTP): a hangup of a client of 2026-07-28 does not cancel its request.
         IgnoreHangup,
-        /// L5 (HTTP): a session that is deleted is not ended.
+        /// Breaks L5 (HTTP): a session that is deleted is not ended.
         KeepDeleted,
-        /// L5 (HTTP): sessions are never idle for too long.
+        /// Breaks L5 (HTTP): sessions are never idle for too long.
         KeepIdle,
-        /// L8 (HTTP): a message of a request is sent on the GET stream.
+        /// Breaks L8 (HTTP): a message of a request is sent on the GET stream.
         CrossStreams,
-        /// L3 (HTTP): what waits to be read of a request stays when it is cancelled.
+        /// Breaks L3 (HTTP): what waits to be read of a request stays when it is cancelled.
         KeepUnreadOfCancelled,
-        /// L5 (client): a call that is dropped is not taken back.
+        /// Breaks L5 (client): a call that is dropped is not taken back.
         KeepDroppedCalls,
         /// L8, L10 (client): the result of a call is delivered to the oldest pending call.
         CrossCalls,
-        /// L5 (client): the task of a dropped call is not cancelled.
+        /// Breaks L5 (client): the task of a dropped call is not cancelled.
         KeepTasksOfDroppedCalls,
-        /// L5 (client): a task that comes into being when its call has been given up is not heard of.
+        /// Breaks L5 (client): a task that comes into being when its call has been given up is not heard of.
         IgnoreLateTasks,
-        /// L5 (client): tasks that are followed go on when their client is closed.
+        /// Breaks L5 (client): tasks that are followed go on when their client is closed.
         KeepTasksAtClose,
-        /// L1 (client): what a task asks for is answered as often as it is shown.
+        /// Breaks L1 (client): what a task asks for is answered as often as it is shown.
         AnswerTasksAgain,
-        /// L2 (client): the total time is not kept while a call waits for something else than an answer.
+        /// Breaks L2 (client): the total time is not kept while a call waits for something else than an answer.
         ForgetTotal,
-        /// L5 (client): a call that waits for something else than an answer outlasts the close of its client.
+        /// Breaks L5 (client): a call that waits for something else than an answer outlasts the close of its client.
         WaitPastClose,
-        /// L5 (client): a lost connection is noticed only when a task is polled next.
+        /// Breaks L5 (client): a lost connection is noticed only when a task is polled next.
         PollLostTasks,
-        /// L9 (client): changes are reported before `Change::Listening`.
+        /// Breaks L9 (client): changes are reported before `Change::Listening`.
         ReportChangeBeforeListening,
-        /// L5 (client): a subscription that was lost on the way is not taken back.
+        /// Breaks L5 (client): a subscription that was lost on the way is not taken back.
         ForgetLostSubscriptions,
-        /// L5 (client): a subscription is not taken back if there is no room for the request.
+        /// Breaks L5 (client): a subscription is not taken back if there is no room for the request.
         UnsubscribeOverLimit,
-        /// L5 (client): a dropped client stays alive until its unsubscribe requests are answered.
+        /// Breaks L5 (client): a dropped client stays alive until its unsubscribe requests are answered.
         KeepClientWhileUnsubscribing,
-        /// L10 (client): what is kept is given out whatever changes were heard of.
+        /// Breaks L10 (client): what is kept is given out whatever changes were heard of.
         KeepStale,
-        /// L10 (client): what is kept is given out past its time.
+        /// Breaks L10 (client): what is kept is given out past its time.
         KeepExpired,
-        /// L10 (client): a call that was sent and lost is retried even if it is not idempotent.
+        /// Breaks L10 (client): a call that was sent and lost is retried even if it is not idempotent.
         RepeatHarmful,
-        /// L2 (client): calls have no deadlines.
+        /// Breaks L2 (client): calls have no deadlines.
         ForgetCallDeadlines,
-        /// L3 (client): a question that the server takes back is answered all the same.
+        /// Breaks L3 (client): a question that the server takes back is answered all the same.
         IgnoreCancellations,
-        /// L2 (client): a request of the server runs its handler, and the response is lost.
+        /// Breaks L2 (client): a request of the server runs its handler, and the response is lost.
         SwallowAnswers,
-        /// L10 (client): one call is refused that there is room for.
+        /// Breaks L10 (client): one call is refused that there is room for.
         LowerCallLimit,
         /// L8, L10 (HTTP client): a request whose connection broke is sent again.
         ResendInterrupted,
-        /// L2 (HTTP client): some of what was read of responses is lost before it is looked at.
+        /// Breaks L2 (HTTP client): some of what was read of responses is lost before it is looked at.
         LoseWhatWasRead,
-        /// L2 (HTTP client): a stream that is resumed goes on in the middle of what was half read.
+        /// Breaks L2 (HTTP client): a stream that is resumed goes on in the middle of what was half read.
         KeepHalfRead,
-        /// L10 (HTTP client): what broke on its way was not sent.
+        /// Breaks L10 (HTTP client): what broke on its way was not sent.
         BrokenIsUnsent,
-        /// L5 (HTTP client): the response of a dropped call is still read.
+        /// Breaks L5 (HTTP client): the response of a dropped call is still read.
         ReadDroppedResponses,
-        /// L5 (HTTP client): tasks that are given up go on.
+        /// Breaks L5 (HTTP client): tasks that are given up go on.
         KeepAbortedRequests,
-        /// L5 (HTTP client): the client of a session that the server has forgotten goes on.
+        /// Breaks L5 (HTTP client): the client of a session that the server has forgotten goes on.
         KeepLostSession,
     }
 }

@@ -95,7 +95,7 @@ impl MalformedMessageScanner {
         }
     }
 
-    /// How many bytes of the message are buffered: at most those of the longest id.
+    /// How many bytes of the malformed message are buffered: only the key or id that is being read, so at most `LONGEST_ID`.
     pub fn held(&self) -> usize {
         self.text.len()
     }

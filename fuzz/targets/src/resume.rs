@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use steadfast_proto::Moment;
-use steadfast_proto::http::resume::{SseEventCursor, SseEventLogRead, SseEventLog, SseEventLogLimits, StreamKey, UnknownEventId};
+use steadfast_proto::http::resume::{SseEventLogCursor, SseEventLogRead, SseEventLog, SseEventLogLimits, SseStreamKey, UnknownEventId};
 
 /// Runs the target.
 pub fn run(bytes: &[u8]) {
@@ -41,8 +41,8 @@ struct World {
     log: SseEventLog<Vec<u8>>,
     limits: SseEventLogLimits,
     now: Moment,
-    keys: Vec<StreamKey>,
-    cursors: Vec<(SseEventCursor, Reader)>,
+    keys: Vec<SseStreamKey>,
+    cursors: Vec<(SseEventLogCursor, Reader)>,
     streams: Vec<Stream>,
     /// Every event that is kept, oldest first: when, on which stream, at which place, and its length.
     kept: Vec<(Moment, usize, u64, usize)>,

@@ -11,7 +11,7 @@ pub(super) struct ScopeSources<'a> {
     pub(super) challenged: Option<&'a Scopes>,
     /// In the metadata of the resource.
     pub(super) resource: Option<&'a Scopes>,
-    /// Requested before from the same authorization server.
+    /// The scopes of earlier authorizations at the same authorization server, so that none is lost.
     pub(super) before: Option<&'a Scopes>,
     /// Configured in the profile.
     pub(super) wanted: Option<&'a Scopes>,

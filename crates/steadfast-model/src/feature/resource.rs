@@ -101,7 +101,7 @@ pub struct ResourceTemplate {
 }
 
 impl ResourceTemplate {
-    /// Resources whose URIs follow that template.
+    /// Describes the resources whose URIs match that template, as an entry of `resources/templates/list`.
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
         Self { uri_template: uri_template.into(), name: name.into(), ..Self::default() }
     }

@@ -133,7 +133,7 @@ macro_rules! requests {
             }
         }
 
-        /// The requests with an encoding of their own.
+        /// The requests of the specification. Others are encoded as JSON objects.
         #[cfg(test)]
         const REQUESTS: &[Method] = &[$(Method::$name),+];
     };
@@ -159,7 +159,7 @@ macro_rules! notifications {
             params_text(revision, &to_object(params)?, common_members)
         }
 
-        /// The notifications with an encoding of their own.
+        /// The notifications of the specification. Others are encoded as JSON objects.
         #[cfg(test)]
         const NOTIFICATIONS: &[Method] = &[$(Method::$name),+];
     };

@@ -1,7 +1,7 @@
 //! The events of a session (before 2026-07-28), stored so that a client can resume a stream after a disconnect.
 //!
 //! A session has streams: one for each POST that is answered with events, and one that belongs to no request. Each event is
-//! appended to one stream, gets an id of the stream and its position there, and is read through an [`SseEventCursor`]; each HTTP response
+//! appended to one stream, gets an id of the stream and its position there, and is read through an [`SseEventLogCursor`]; each HTTP response
 //! has one. A stream has one cursor at a time. When a client resumes, the new cursor replaces the one of the broken connection, so
 //! a message is never sent on two responses at once.
 //!
@@ -16,12 +16,12 @@ use crate::Moment;
 
 /// Identifies one stream of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamKey(u64);
+pub struct SseStreamKey(u64);
 
 /// Identifies one event: its stream and its position there. Unique in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId {
-    stream: StreamKey,
+    stream: SseStreamKey,
     place: u64,
 }
 
@@ -35,7 +35,7 @@ impl EventId {
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
         let (stream, place) = text.split_once('-')?;
-        let id = Self { stream: StreamKey(stream.parse().ok()?), place: place.parse().ok()? };
+        let id = Self { stream: SseStreamKey(stream.parse().ok()?), place: place.parse().ok()? };
         // Others may compare ids as strings, so that each id has one spelling.
         (id.to_string() == text).then_some(id)
     }
@@ -72,9 +72,9 @@ impl Default for SseEventLogLimits {
 #[derive(Debug, Clone)]
 pub struct SseEventLog<B> {
     limits: SseEventLogLimits,
-    streams: BTreeMap<StreamKey, SseEventLogStream<B>>,
+    streams: BTreeMap<SseStreamKey, SseEventLogStream<B>>,
     /// When each stored event was appended, and to which stream, oldest first. The first event of a stream is its oldest.
-    order: VecDeque<(Moment, StreamKey)>,
+    order: VecDeque<(Moment, SseStreamKey)>,
     bytes: usize,
     next_stream: u64,
 }
@@ -102,15 +102,15 @@ impl<B> SseEventLogStream<B> {
 
 /// The position of a reader in a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SseEventCursor {
-    stream: StreamKey,
+pub struct SseEventLogCursor {
+    stream: SseStreamKey,
     next: u64,
     number: u64,
 }
 
-impl SseEventCursor {
+impl SseEventLogCursor {
     /// The stream that it reads.
-    pub fn stream(&self) -> StreamKey {
+    pub fn stream(&self) -> SseStreamKey {
         self.stream
     }
 }
@@ -164,14 +164,14 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
     }
 
     /// How many events of a stream are unread.
-    pub fn unread(&self, stream: StreamKey) -> usize {
+    pub fn unread(&self, stream: SseStreamKey) -> usize {
         let unread = self.streams.get(&stream).map_or(0, |stream| stream.next() - stream.unread.max(stream.first));
         usize::try_from(unread).unwrap_or(usize::MAX)
     }
 
     /// Begins a stream.
-    pub fn open(&mut self) -> StreamKey {
-        let key = StreamKey(self.next_stream);
+    pub fn open(&mut self) -> SseStreamKey {
+        let key = SseStreamKey(self.next_stream);
         self.next_stream += 1;
         let stream =
             SseEventLogStream { events: VecDeque::new(), first: 0, unread: 0, cursors: 0, closed: false, cut: None };
@@ -180,7 +180,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
     }
 
     /// Appends an event, written by `write` under its id. `None` if the stream has ended.
-    pub fn append(&mut self, now: Moment, key: StreamKey, write: impl FnOnce(EventId) -> B) -> Option<EventId> {
+    pub fn append(&mut self, now: Moment, key: SseStreamKey, write: impl FnOnce(EventId) -> B) -> Option<EventId> {
         self.expire(now);
         let stream = self.streams.get_mut(&key).filter(|stream| !stream.closed)?;
         let id = EventId { stream: key, place: stream.next() };
@@ -193,7 +193,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
     }
 
     /// Ends a stream: nothing more is appended. Its events can be read until they expire.
-    pub fn close(&mut self, key: StreamKey) {
+    pub fn close(&mut self, key: SseStreamKey) {
         if let Some(stream) = self.streams.get_mut(&key) {
             stream.closed = true;
             self.forget_if_done(key);
@@ -201,7 +201,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
     }
 
     /// Drops the unread events of a stream, because its request was cancelled.
-    pub fn withdraw(&mut self, key: StreamKey) {
+    pub fn withdraw(&mut self, key: SseStreamKey) {
         let Some(stream) = self.streams.get_mut(&key) else { return };
         while stream.next() > stream.unread.max(stream.first) {
             let Some(event) = stream.events.pop_back() else { break };
@@ -213,16 +213,16 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
     }
 
     /// A cursor at the first unread event of a stream.
-    pub fn attach(&mut self, key: StreamKey) -> Option<SseEventCursor> {
+    pub fn attach(&mut self, key: SseStreamKey) -> Option<SseEventLogCursor> {
         let stream = self.streams.get_mut(&key)?;
         stream.cursors += 1;
         // Events may have expired unread; a new reader does not miss them.
         let next = stream.unread.max(stream.first);
-        Some(SseEventCursor { stream: key, next, number: stream.cursors })
+        Some(SseEventLogCursor { stream: key, next, number: stream.cursors })
     }
 
     /// A cursor after the last event that a client has received.
-    pub fn resume(&mut self, last_event_id: &str) -> Result<SseEventCursor, UnknownEventId> {
+    pub fn resume(&mut self, last_event_id: &str) -> Result<SseEventLogCursor, UnknownEventId> {
         let id = EventId::parse(last_event_id).ok_or(UnknownEventId)?;
         let stream = self.streams.get_mut(&id.stream).ok_or(UnknownEventId)?;
         let next = id.place.checked_add(u64::from(!crate::mutant!(ResumeTooEarly))).ok_or(UnknownEventId)?;
@@ -231,11 +231,11 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
             return Err(UnknownEventId);
         }
         stream.cursors += 1;
-        Ok(SseEventCursor { stream: id.stream, next, number: stream.cursors })
+        Ok(SseEventLogCursor { stream: id.stream, next, number: stream.cursors })
     }
 
     /// Reads the next event and advances the cursor.
-    pub fn read(&mut self, cursor: &mut SseEventCursor) -> SseEventLogRead<B> {
+    pub fn read(&mut self, cursor: &mut SseEventLogCursor) -> SseEventLogRead<B> {
         // An unknown stream has ended, and its last event was read or has expired.
         let Some(stream) = self.streams.get_mut(&cursor.stream) else { return SseEventLogRead::Ended };
         let cut = stream.cut.is_some_and(|(number, place)| number == cursor.number && cursor.next >= place);
@@ -255,14 +255,14 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
     }
 
     /// Ends the current cursor after the events so far. The client may resume with the id of the last event.
-    pub fn cut(&mut self, key: StreamKey) {
+    pub fn cut(&mut self, key: SseStreamKey) {
         if let Some(stream) = self.streams.get_mut(&key) {
             stream.cut = Some((stream.cursors, stream.next()));
         }
     }
 
     /// Whether a cursor is the one that reads its stream.
-    pub fn is_current(&self, cursor: &SseEventCursor) -> bool {
+    pub fn is_current(&self, cursor: &SseEventLogCursor) -> bool {
         self.streams.get(&cursor.stream).is_some_and(|stream| stream.cursors == cursor.number)
     }
 
@@ -295,7 +295,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
 
     /// The oldest event that was read. It is the first of its stream, since all before it were read too.
     fn oldest_read(&self) -> Option<usize> {
-        let read = |key: &StreamKey| self.streams.get(key).is_some_and(|stream| stream.first < stream.unread);
+        let read = |key: &SseStreamKey| self.streams.get(key).is_some_and(|stream| stream.first < stream.unread);
         self.order.iter().position(|(_, key)| read(key))
     }
 
@@ -312,7 +312,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
     }
 
     /// Forgets a stream that has ended when its last event is dropped.
-    fn forget_if_done(&mut self, key: StreamKey) {
+    fn forget_if_done(&mut self, key: SseStreamKey) {
         if self.streams.get(&key).is_some_and(|stream| stream.closed && stream.events.is_empty()) {
             self.streams.remove(&key);
         }
@@ -336,11 +336,11 @@ mod tests {
         SseEventLog::new(SseEventLogLimits { events, bytes, ..SseEventLogLimits::default() })
     }
 
-    fn append(log: &mut SseEventLog<Vec<u8>>, stream: StreamKey, body: &str) -> String {
+    fn append(log: &mut SseEventLog<Vec<u8>>, stream: SseStreamKey, body: &str) -> String {
         log.append(at(0), stream, |_| body.as_bytes().to_vec()).unwrap().to_string()
     }
 
-    fn rest(log: &mut SseEventLog<Vec<u8>>, cursor: &mut SseEventCursor) -> (Vec<String>, SseEventLogRead<Vec<u8>>) {
+    fn rest(log: &mut SseEventLog<Vec<u8>>, cursor: &mut SseEventLogCursor) -> (Vec<String>, SseEventLogRead<Vec<u8>>) {
         let mut found = Vec::new();
         loop {
             match log.read(cursor) {

@@ -41,7 +41,7 @@ use steadfast_model::{Method, ProgressToken, Revision};
 use steadfast_proto::connection::PeerInfo;
 
 pub use crate::runtime::connection::notification_handlers::NotificationContext;
-pub use crate::runtime::handler::async_handler::AsyncHandler;
+pub use crate::runtime::handler::async_handler::MessageHandler;
 pub use cache::ResponseCache;
 pub use call::Call;
 pub use call::canceller::Canceller;

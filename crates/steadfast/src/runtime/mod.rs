@@ -49,9 +49,9 @@ pub(crate) use connection::notifications::OutboundNotifications;
 pub(crate) use handler::catch_panic::drop_catching_panics;
 pub(crate) use handler::catch_panic::poll_catching_panics;
 pub(crate) use handler::execution::{HandlerExecution, ShieldFuture};
-pub(crate) use handler::input_rounds::{HandlerInputs, InputRequestStatus, InputRoundState, InputRoundStore};
+pub(crate) use handler::input_rounds::{HandlerInputStatus, HandlerInputs, InputRoundState, InputRoundStore};
 pub(crate) use handler::launch::HandlerJob;
-pub(crate) use handler::prepared::{OutputEncoder, PreparedHandler};
+pub(crate) use handler::prepared::{HandlerOutputEncoder, PreparedHandler};
 #[cfg(feature = "http-client")]
 pub(crate) use log::{PeerWarningRecord, RateLimitedLog};
 #[cfg(feature = "http")]

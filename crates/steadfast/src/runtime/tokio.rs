@@ -27,13 +27,13 @@ pub struct TokioRuntime {
 }
 
 /// What the connections in one tokio runtime share, for as long as one of them exists.
-struct SharedRuntimeResources {
+struct WeakRuntimeResources {
     id: Id,
     blocking_pool: WeakBlockingPool,
     watchdog: Weak<WorkerWatchdog>,
 }
 
-static SHARED: Mutex<Vec<SharedRuntimeResources>> = Mutex::new(Vec::new());
+static SHARED: Mutex<Vec<WeakRuntimeResources>> = Mutex::new(Vec::new());
 
 /// One for the process: connections that share state have to agree on the time.
 static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -57,7 +57,7 @@ impl TokioRuntime {
         let (blocking_pool, watchdog) = known.unwrap_or_else(|| {
             let (blocking_pool, watchdog) = (BlockingPool::default(), WorkerWatchdog::start(handle.clone()));
             let (id, weak) = (handle.id(), blocking_pool.downgrade());
-            shared.push(SharedRuntimeResources { id, blocking_pool: weak, watchdog: Arc::downgrade(&watchdog) });
+            shared.push(WeakRuntimeResources { id, blocking_pool: weak, watchdog: Arc::downgrade(&watchdog) });
             (blocking_pool, watchdog)
         });
         drop(shared);

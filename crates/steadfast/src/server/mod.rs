@@ -28,7 +28,7 @@ use steadfast_model::{CacheHints, Implementation, JsonObject, ServerCapabilities
 use steadfast_proto::connection::Limits;
 
 pub use crate::runtime::connection::notification_handlers::NotificationContext;
-pub use crate::runtime::handler::async_handler::AsyncHandler;
+pub use crate::runtime::handler::async_handler::MessageHandler;
 pub use builder::ServerBuilder;
 pub use completion::{Completer, CompletionFuture, CompletionReply, IntoCompletionReply};
 pub use context::{ClientInfo, Context};

@@ -15,7 +15,7 @@ use super::{Context, ServerBuilder};
 use crate::error::Error;
 use crate::runtime::DriverCommand;
 use crate::runtime::connection::notification_handlers::{NotificationContext, VendorNotificationHandlers};
-use crate::runtime::handler::async_handler::AsyncHandler;
+use crate::runtime::handler::async_handler::MessageHandler;
 use crate::runtime::handler::prepared::EncodedResult;
 
 /// The handler of a request: a function of its parameters, the context and the members that the server adds to its results.
@@ -86,7 +86,7 @@ impl ServerBuilder {
     /// ```
     pub fn on_request<R: Request>(
         mut self,
-        handler: impl AsyncHandler<R::Params, Context, Result<R::Result, Error>>,
+        handler: impl MessageHandler<R::Params, Context, Result<R::Result, Error>>,
     ) -> Self {
         const { assert!(R::METHOD.is_vendor_request(), "the method is in the specification: the server handles it itself") }
         let Method::Vendor(method) = R::METHOD else { return self };
@@ -112,7 +112,7 @@ impl ServerBuilder {
     /// notifications.
     pub fn on_notification<N: Notification>(
         mut self,
-        handler: impl AsyncHandler<N::Params, NotificationContext, ()>,
+        handler: impl MessageHandler<N::Params, NotificationContext, ()>,
     ) -> Self {
         const {
             assert!(

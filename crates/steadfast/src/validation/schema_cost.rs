@@ -15,7 +15,7 @@ use super::limits;
 /// The cost of a schema that is within the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SchemaCost {
-    /// The maximum number of subschemas that apply to one value, each because of the one before.
+    /// The length of the longest chain of subschemas that apply to the same value, each because of the one before (`$ref`, `allOf`).
     pub(super) chain: usize,
     /// The maximum number of paths on which a check reaches the parts of a value: two if both branches of an `anyOf`
     /// check the elements of an array.

@@ -1,5 +1,6 @@
 //! Servers and clients together, in memory, over sockets and over child processes.
 
+mod auto_traits;
 mod client;
 #[cfg(feature = "http")]
 mod http;

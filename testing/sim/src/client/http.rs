@@ -13,8 +13,8 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::Value;
 use steadfast::transport::http::{
-    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, Fetch, FetchError, FetchFuture, FetchRequest,
-    FetchResponse, HttpTarget,
+    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget, TransportFetch, TransportFetchError,
+    TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
 };
 
 use super::checks::LEAVING_HTTP;
@@ -59,7 +59,7 @@ impl HttpServer {
 
     async fn respond(
         self,
-        request: FetchRequest,
+        request: TransportFetchRequest,
         message: Option<Value>,
         origin: Origin,
         gone: RequestGuard,
@@ -89,7 +89,7 @@ impl HttpServer {
     }
 
     /// Takes what wants no answer, mostly.
-    async fn accept(&self, request: &FetchRequest, gone: RequestGuard) -> FetchResult {
+    async fn accept(&self, request: &TransportFetchRequest, gone: RequestGuard) -> FetchResult {
         match self.draw(|random| random.below(100)) {
             0..4 => self.fails(None, Fault::Unsent),
             4..8 => self.fails(None, Fault::Broken),
@@ -181,7 +181,7 @@ impl HttpServer {
         self.server.take(origin.link, message, &output);
     }
 
-    fn refuse(&self, message: &Value, named: bool, gone: RequestGuard) -> FetchResponse {
+    fn refuse(&self, message: &Value, named: bool, gone: RequestGuard) -> TransportFetchResponse {
         let Some(id) = gone.id.clone() else { return self.status(400, gone) };
         let shown = if named { message["id"].to_string() } else { "null".to_owned() };
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{shown},\"error\":{{\"code\":-32600,\"message\":\"no\"}}}}");
@@ -195,7 +195,7 @@ impl HttpServer {
     }
 
     /// The stream on which the server speaks first, or the rest of another.
-    fn get(&self, request: &FetchRequest, origin: Origin, gone: RequestGuard) -> FetchResult {
+    fn get(&self, request: &TransportFetchRequest, origin: Origin, gone: RequestGuard) -> FetchResult {
         let Some(last) = request.headers.get("last-event-id").and_then(|id| id.to_str().ok()) else {
             if self.draw(|random| random.chance(40)) {
                 return Ok(self.status(405, gone));
@@ -232,16 +232,20 @@ impl HttpServer {
 
     fn fails(&self, id: Option<&Id>, fault: Fault) -> FetchResult {
         self.journal.fault(id, fault);
-        Err(if fault == Fault::Unsent { FetchError::not_sent("no way") } else { FetchError::interrupted("cut") })
+        Err(if fault == Fault::Unsent {
+            TransportFetchError::not_sent("no way")
+        } else {
+            TransportFetchError::interrupted("cut")
+        })
     }
 
-    fn status(&self, status: u16, gone: RequestGuard) -> FetchResponse {
+    fn status(&self, status: u16, gone: RequestGuard) -> TransportFetchResponse {
         self.journal.fault(gone.id.as_ref(), Fault::Status(status));
         let stream = self.state().open(Stream { finished: true, ..Stream::default() });
         self.body(status, "text/plain", stream, 0, gone)
     }
 
-    fn events(&self, stream: usize, from: usize, gone: RequestGuard) -> FetchResponse {
+    fn events(&self, stream: usize, from: usize, gone: RequestGuard) -> TransportFetchResponse {
         self.body(200, "text/event-stream; charset=utf-8", stream, from, gone)
     }
 
@@ -252,7 +256,7 @@ impl HttpServer {
         stream: usize,
         from: usize,
         gone: RequestGuard,
-    ) -> FetchResponse {
+    ) -> TransportFetchResponse {
         let body =
             Body::new(self.executor.clone(), Arc::clone(&self.journal), Arc::clone(&self.state), stream, from, gone);
         let mut response = Response::new(Box::new(body) as Box<_>);
@@ -279,7 +283,7 @@ impl HttpServer {
     }
 }
 
-type FetchResult = Result<FetchResponse, FetchError>;
+type FetchResult = Result<TransportFetchResponse, TransportFetchError>;
 
 /// Never gives in.
 struct AlwaysRetry;
@@ -303,8 +307,8 @@ impl AuthorizationAttempt for AlwaysRetry {
 /// What the client calls.
 struct SimulatedFetch(HttpServer);
 
-impl Fetch for SimulatedFetch {
-    fn fetch(&self, request: FetchRequest) -> FetchFuture {
+impl TransportFetch for SimulatedFetch {
+    fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture {
         let web = self.0.clone();
         web.journal.note("fetch", 0, request.method.as_str().as_bytes());
         if web.modern && request.method != Method::POST && web.journal.facts().opened == Some(Ok(())) {

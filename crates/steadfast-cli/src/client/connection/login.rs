@@ -23,7 +23,7 @@ const HEADING: &str = "Logging in";
 
 /// The options for authorization at the server.
 #[derive(Args)]
-pub(crate) struct LoginOptions {
+pub(crate) struct LoginFlags {
     /// Log in if the server requires it: shows a URL and waits until you have logged in there
     #[arg(long = "login", help_heading = HEADING)]
     interactive: bool,
@@ -100,7 +100,7 @@ pub(crate) fn server_key(url: &str) -> TokenStoreKey {
     TokenStoreKey::Server { url: url.to_owned() }
 }
 
-impl LoginOptions {
+impl LoginFlags {
     /// Whether any of the login options is given.
     pub(crate) fn is_configured(&self) -> bool {
         self.interactive || self.client_id.is_some() || self.client_document.is_some()

@@ -10,7 +10,7 @@ use steadfast::transport::http::HttpTarget;
 use steadfast::{Client, Error, Implementation, Revision};
 
 use super::authorization::CliAuthorizer;
-use super::login::{LoginOptions, LoginWatch};
+use super::login::{LoginFlags, LoginWatch};
 use super::process::ServerProcess;
 use crate::client::display::terminal;
 use crate::client::elicitation;
@@ -44,7 +44,7 @@ pub(crate) struct ConnectOptions {
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
-    login: LoginOptions,
+    login: LoginFlags,
 }
 
 /// The command that starts the server, after `--`.

@@ -15,14 +15,14 @@ use steadfast_proto::connection::CallEnd;
 use steadfast_proto::{Moment, mutant};
 
 use super::canceller::Canceller;
-use super::pending::InFlightRequest;
+use super::pending::SentCallRequest;
 use super::retries::{CallRetries, HeaderMismatchRetry, list_tools};
 use super::rounds::CallRounds;
 use super::{Call, CallSettings};
 use crate::client::Client;
 use crate::client::cache::CacheTicket;
 use crate::client::connection::live::ClientConnection;
-use crate::client::connection::reconnecting::{LostConnection, ReconnectingConnection};
+use crate::client::connection::reconnecting::{CallLossReport, ReconnectingConnection};
 use crate::client::dispatch::RequestInitiator;
 use crate::client::tasks;
 use crate::client::tasks::TaskProtocol;
@@ -66,7 +66,7 @@ pub(crate) enum CallControlFlow<R: Request> {
 /// What a call does between two requests, or before it ends.
 pub(crate) enum CallStep {
     /// The request was lost and may be sent again: wait for another connection.
-    Reconnect(LostConnection),
+    Reconnect(CallLossReport),
     /// The server asks for input: answer, then send the next round.
     AnswerInput(InputRequiredResult),
     /// The server misses a header: list its tools to learn which headers they want, then send the request again.
@@ -79,7 +79,7 @@ pub(crate) enum CallStep {
 
 /// What a [`CallStep`] ends with, unless with an error.
 pub(crate) enum CallStepResult<R: Request> {
-    RequestSent(InFlightRequest<R>),
+    RequestSent(SentCallRequest<R>),
     TaskResult(JsonObject),
 }
 
@@ -131,7 +131,7 @@ impl<R: Request> CallFlow<R> {
     }
 
     /// Sends the first or the next request of the call.
-    pub(crate) fn send_request(&mut self) -> Result<InFlightRequest<R>, Error> {
+    pub(crate) fn send_request(&mut self) -> Result<SentCallRequest<R>, Error> {
         self.task_kind = TaskProtocol::for_request::<R>(&self.client, &self.live.peer, &self.params)?;
         self.sent_at = self.limits.runtime.now();
         let inner = &self.client.inner;
@@ -155,7 +155,7 @@ impl<R: Request> CallFlow<R> {
             .sender
             .send_edited::<R>(RequestInitiator::Call, &self.params, options, |text| self.add_members(text))?;
         self.limits.canceller.track(&request);
-        Ok(InFlightRequest::new(self.client.clone(), request, self.task_kind))
+        Ok(SentCallRequest::new(self.client.clone(), request, self.task_kind))
     }
 
     /// Adds to the parameters of the next request the answers of a round, and that the call may become a task.
@@ -173,7 +173,7 @@ impl<R: Request> CallFlow<R> {
     }
 
     /// Takes the progress callback out of a request that has ended: the next request needs it.
-    pub(crate) fn restore_progress_callback(&mut self, request: &mut InFlightRequest<R>) {
+    pub(crate) fn restore_progress_callback(&mut self, request: &mut SentCallRequest<R>) {
         self.settings.on_progress = request.take_on_progress();
     }
 
@@ -184,7 +184,7 @@ impl<R: Request> CallFlow<R> {
             && self.attempts.allow_retry(loss)
         {
             let (live, first) = (Arc::clone(&self.live), self.attempts.is_first_retry());
-            let lost = LostConnection { live, call_sent_at: self.sent_at, kind: loss.kind, first };
+            let lost = CallLossReport { live, call_sent_at: self.sent_at, kind: loss.kind, first };
             return CallControlFlow::Continue(CallStep::Reconnect(lost));
         }
         match text_of(end, R::METHOD.name()) {

@@ -23,7 +23,7 @@
 //! |---|---|---|
 //! | `Failed` | the error | it is polled |
 //! | `Cached` | the text of the response | it is polled |
-//! | `InFlight` | `request::InFlightRequest`: one request | its response has arrived, or is lost |
+//! | `InFlight` | `pending::SentCallRequest`: one request | its response has arrived, or is lost |
 //! | `Continuing` | the future of one `flow::CallStep` | that step is done |
 //! | `Ended` | nothing | never |
 //!
@@ -37,7 +37,7 @@
 //! anything:
 //!
 //! - `CallSlot` of the runtime: the end of one request, from when the driver has put it there until it is taken.
-//! - `tasks::registry::ClientTaskRegistration`: an entry for a call that may become a task, and for a task that is followed, so that the
+//! - `tasks::registry::FollowedTaskRegistration`: an entry for a call that may become a task, and for a task that is followed, so that the
 //!   client can cancel all tasks when it is closed.
 //! - [`Canceller`](canceller::Canceller): whether the call was cancelled, and which request to cancel.
 //!

@@ -14,7 +14,7 @@ use super::outcome::CallOutcome;
 use crate::client::Client;
 use crate::client::tasks::TaskProtocol;
 use crate::client::tasks::cancel;
-use crate::client::tasks::registry::{ClientTaskCancellationGuard, ClientTaskRegistration};
+use crate::client::tasks::registry::{FollowedTaskCancellationGuard, FollowedTaskRegistration};
 use crate::error::Error;
 use crate::runtime::connection::call_result::text_of;
 use crate::runtime::{OnProgress, PendingCall};
@@ -33,7 +33,7 @@ enum PendingResultState<R: Request> {
     /// The response was found in the cache.
     Cached(Arc<str>, Box<CallFlow<R>>),
     /// A request was sent and waits for its response: for most calls the only state before the end.
-    InFlight(InFlightRequest<R>, Box<CallFlow<R>>),
+    InFlight(SentCallRequest<R>, Box<CallFlow<R>>),
     /// The call needs something else before it can end or send its next request.
     Continuing(CallStepFuture<R>),
     Ended,
@@ -43,7 +43,7 @@ enum PendingResultState<R: Request> {
 type CallStepFuture<R> = Pin<Box<dyn Future<Output = (Result<CallStepResult<R>, Error>, Box<CallFlow<R>>)> + Send>>;
 
 /// How a call ended, and what is needed to repeat it; `None` if it cannot be repeated.
-pub(crate) type RepeatableCallResult<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
+pub(crate) type CallResultAndFlow<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
 
 impl<R: Request> PendingResult<R> {
     /// Takes the response from the cache, or sends the first request.
@@ -73,7 +73,7 @@ impl<R: Request> PendingResult<R> {
         outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<RepeatableCallResult<R>> {
+    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallResultAndFlow<R>> {
         loop {
             match &mut self.state {
                 PendingResultState::Failed(..) => {
@@ -123,7 +123,7 @@ impl<R: Request> PendingResult<R> {
     }
 
     /// The end of the call, or `None` if it is `Continuing` now.
-    fn apply(&mut self, decision: CallControlFlow<R>, flow: Box<CallFlow<R>>) -> Option<RepeatableCallResult<R>> {
+    fn apply(&mut self, decision: CallControlFlow<R>, flow: Box<CallFlow<R>>) -> Option<CallResultAndFlow<R>> {
         match decision {
             CallControlFlow::End(result) => Some((result, Some(flow))),
             CallControlFlow::Continue(step) => {
@@ -147,7 +147,7 @@ fn run<R: Request>(mut flow: Box<CallFlow<R>>, step: CallStep) -> CallStepFuture
 }
 
 /// The outcome of a call that has ended.
-pub(crate) fn outcome_of<R: Request>((result, flow): RepeatableCallResult<R>) -> CallOutcome<R> {
+pub(crate) fn outcome_of<R: Request>((result, flow): CallResultAndFlow<R>) -> CallOutcome<R> {
     CallOutcome::new(result, flow.map(|flow| flow.into_call()))
 }
 
@@ -173,18 +173,18 @@ impl<R: Request> std::fmt::Debug for PendingResult<R> {
 /// A caller may drop a call after its response has arrived and before it was read. If the response is a task, the
 /// server works on that task, and cancelling the request would not stop it: the task is cancelled instead. If the
 /// response arrives after the drop, the driver passes it to [`cancel_late`](cancel::cancel_late).
-pub(crate) struct InFlightRequest<R: Request> {
+pub(crate) struct SentCallRequest<R: Request> {
     client: Client,
     request: PendingCall,
     /// The kind of task that the request may become, and its entry in the registry.
-    task: Option<(TaskProtocol, ClientTaskRegistration)>,
+    task: Option<(TaskProtocol, FollowedTaskRegistration)>,
     /// Held from when the response was taken until this is dropped. In between, a task in the response is in no
     /// registry, and a client that is being closed waits for this.
-    unread_task: Option<ClientTaskCancellationGuard>,
+    unread_task: Option<FollowedTaskCancellationGuard>,
     request_type: PhantomData<fn() -> R>,
 }
 
-impl<R: Request> InFlightRequest<R> {
+impl<R: Request> SentCallRequest<R> {
     /// `kind`: the kind of task that the request may become.
     pub(crate) fn new(client: Client, request: PendingCall, kind: Option<TaskProtocol>) -> Self {
         let registry = &client.inner.connection.opener.task_registry;
@@ -198,7 +198,7 @@ impl<R: Request> InFlightRequest<R> {
     }
 }
 
-impl<R: Request> Future for InFlightRequest<R> {
+impl<R: Request> Future for SentCallRequest<R> {
     type Output = CallEnd;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallEnd> {
@@ -209,7 +209,7 @@ impl<R: Request> Future for InFlightRequest<R> {
 }
 
 /// Cancels the task that an unread response started.
-impl<R: Request> Drop for InFlightRequest<R> {
+impl<R: Request> Drop for SentCallRequest<R> {
     fn drop(&mut self) {
         if self.request.has_ended() {
             return;

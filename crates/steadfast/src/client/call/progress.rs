@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::Call;
 use super::canceller::Canceller;
 use super::outcome::CallOutcome;
-use super::pending::{RepeatableCallResult, outcome_of};
+use super::pending::{CallResultAndFlow, outcome_of};
 use crate::error::{Error, Outcome};
 use crate::runtime::{LossyChannel, progress_bytes};
 
@@ -38,7 +38,7 @@ impl<R: Request> Call<R> {
     /// ```
     pub fn start_with_progress(self) -> (ProgressStream, CallHandle<R>) {
         let backlog = Arc::new(LossyChannel::new(MAX_UNREAD, MAX_UNREAD_BYTES));
-        let (reports, close_stream) = (Arc::clone(&backlog), ProgressCloseGuard(Arc::clone(&backlog)));
+        let (reports, close_stream) = (Arc::clone(&backlog), ProgressStreamCloseGuard(Arc::clone(&backlog)));
         let runtime = Arc::clone(self.client.inner.runtime());
         let call = self.on_progress(move |progress: ProgressParams| {
             let bytes = progress_bytes(&progress);
@@ -66,9 +66,9 @@ impl<R: Request> Call<R> {
 }
 
 /// Ends the progress stream, however the call ends.
-struct ProgressCloseGuard(Arc<LossyChannel<ProgressParams>>);
+struct ProgressStreamCloseGuard(Arc<LossyChannel<ProgressParams>>);
 
-impl Drop for ProgressCloseGuard {
+impl Drop for ProgressStreamCloseGuard {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -98,7 +98,7 @@ impl Stream for ProgressStream {
 #[must_use = "dropping this cancels the call"]
 pub struct CallHandle<R: Request> {
     /// `None` once the end was returned.
-    result: Option<oneshot::Receiver<RepeatableCallResult<R>>>,
+    result: Option<oneshot::Receiver<CallResultAndFlow<R>>>,
     canceller: Canceller,
 }
 
@@ -113,7 +113,7 @@ impl<R: Request> CallHandle<R> {
         outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<RepeatableCallResult<R>> {
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallResultAndFlow<R>> {
         // After its end it stays pending, rather than panic.
         let Some(result) = &mut self.result else { return Poll::Pending };
         let ended = std::task::ready!(Pin::new(result).poll(cx));

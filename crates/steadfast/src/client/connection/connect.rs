@@ -25,11 +25,11 @@ use crate::client::handlers::capabilities::capabilities_to_declare;
 use crate::client::handlers::server_request::ServerToClientRequest;
 use crate::client::handlers::{ClientContext, ClientHandlers};
 use crate::client::notifications::logs::LogLevelInterceptor;
-use crate::client::tasks::registry::ClientTaskRegistry;
+use crate::client::tasks::registry::FollowedTaskRegistry;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::notification_handlers::NotificationContext;
-use crate::runtime::handler::async_handler::AsyncHandler;
+use crate::runtime::handler::async_handler::MessageHandler;
 use crate::runtime::{Runtime, TokioRuntime};
 
 /// The default of [`ConnectBuilder::opening_timeout`].
@@ -116,7 +116,7 @@ impl ConnectBuilder {
     /// Adds a handler for sampling, and declares the capability.
     pub fn on_sample(
         self,
-        handler: impl AsyncHandler<CreateMessageParams, ClientContext, Result<CreateMessageResult, Error>>,
+        handler: impl MessageHandler<CreateMessageParams, ClientContext, Result<CreateMessageResult, Error>>,
     ) -> Self {
         self.on::<request::CreateMessage>(handler)
     }
@@ -137,14 +137,14 @@ impl ConnectBuilder {
     /// ```
     pub fn on_elicit(
         self,
-        handler: impl AsyncHandler<ElicitParams, ClientContext, Result<ElicitResult, Error>>,
+        handler: impl MessageHandler<ElicitParams, ClientContext, Result<ElicitResult, Error>>,
     ) -> Self {
         self.on::<request::Elicit>(handler)
     }
 
     fn on<R: ServerToClientRequest>(
         mut self,
-        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
     ) -> Self {
         self.implied = R::declare(self.implied);
         self.handlers.add::<R>(move |params, ctx| {
@@ -181,7 +181,7 @@ impl ConnectBuilder {
     /// ```
     pub fn on_request<R: Request>(
         mut self,
-        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
     ) -> Self {
         const {
             assert!(
@@ -197,7 +197,7 @@ impl ConnectBuilder {
     /// order of the notifications; if too many wait, the oldest are dropped.
     pub fn on_notification<N: Notification>(
         mut self,
-        handler: impl AsyncHandler<N::Params, NotificationContext, ()>,
+        handler: impl MessageHandler<N::Params, NotificationContext, ()>,
     ) -> Self {
         const {
             assert!(
@@ -321,7 +321,7 @@ impl ConnectBuilder {
             handlers: self.handlers.with_declared(capabilities.clone()),
             capabilities,
             negotiation: self.negotiation,
-            task_registry: ClientTaskRegistry::new(self.limits.calls),
+            task_registry: FollowedTaskRegistry::new(self.limits.calls),
             limits: self.limits,
             timeout: self.opening_timeout,
             ping_interval: self.ping_interval,

@@ -20,7 +20,7 @@ use super::target::TransportConnector;
 use crate::client::cache::ClientCache;
 use crate::client::dispatch::{ClientRequestPipeline, ClientRequestSender};
 use crate::client::handlers::ClientHandlers;
-use crate::client::tasks::registry::ClientTaskRegistry;
+use crate::client::tasks::registry::FollowedTaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::connection::call_result::result_of;
 use crate::runtime::connection::heartbeat;
@@ -48,7 +48,7 @@ pub(crate) struct ConnectionOpener {
     pub(crate) dispatch: Arc<ClientRequestPipeline>,
     pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) cache: Arc<ClientCache>,
-    pub(crate) task_registry: Arc<ClientTaskRegistry>,
+    pub(crate) task_registry: Arc<FollowedTaskRegistry>,
     pub(crate) negotiation: NegotiationMode,
     pub(crate) limits: Limits,
     /// The timeout for opening a connection, including the negotiation.

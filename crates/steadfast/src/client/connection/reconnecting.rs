@@ -50,7 +50,7 @@ type ReconnectResult = Result<Arc<ClientConnection>, Arc<Error>>;
 type ReconnectResultSender = watch::Sender<Option<ReconnectResult>>;
 
 /// A connection on which a call was lost.
-pub(crate) struct LostConnection {
+pub(crate) struct CallLossReport {
     pub(crate) live: Arc<ClientConnection>,
     pub(crate) call_sent_at: Moment,
     pub(crate) kind: LossScope,
@@ -88,7 +88,7 @@ impl ReconnectingConnection {
 
     /// Waits for a connection in place of a lost one. It may be the same, if only the call was lost and the server
     /// still responds.
-    pub(crate) async fn replace(self: &Arc<Self>, lost: LostConnection) -> Result<Arc<ClientConnection>, Error> {
+    pub(crate) async fn replace(self: &Arc<Self>, lost: CallLossReport) -> Result<Arc<ClientConnection>, Error> {
         let mut result = match self.start_reconnecting(lost) {
             Ok(live) => return live,
             Err(receiver) => receiver,
@@ -103,7 +103,7 @@ impl ReconnectingConnection {
     /// reconnects, which is started here unless it runs.
     fn start_reconnecting(
         self: &Arc<Self>,
-        lost: LostConnection,
+        lost: CallLossReport,
     ) -> Result<Result<Arc<ClientConnection>, Error>, watch::Receiver<Option<ReconnectResult>>> {
         let now = self.opener.runtime.now();
         let mut state = self.lock();
@@ -215,7 +215,7 @@ impl Drop for ConnectionShutdownGuard {
 struct ReconnectTask {
     connection: Arc<ReconnectingConnection>,
     sender: Arc<ReconnectResultSender>,
-    lost: LostConnection,
+    lost: CallLossReport,
     attempts_left: u32,
     /// The current attempt is past its pause, and counts as a failure if it is dropped.
     attempting: AtomicBool,

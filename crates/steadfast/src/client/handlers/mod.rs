@@ -20,13 +20,13 @@ use super::cache::ClientCache;
 use super::dispatch::{ClientRequestPipeline, ClientRequestSender};
 use super::notifications::changes::ClientChangeListeners;
 use super::tasks::cancel;
-use super::tasks::registry::ClientTaskRegistry;
+use super::tasks::registry::FollowedTaskRegistry;
 use crate::error::Error;
 use crate::runtime::connection::notification_handlers::{VendorNotificationHandlers, VendorNotificationQueue};
-use crate::runtime::handler::async_handler::AsyncHandler;
+use crate::runtime::handler::async_handler::MessageHandler;
 use crate::runtime::handler::prepared::{EncodedResult, response_of};
 use crate::runtime::{
-    DriverMailbox, HandlerExecution, HandlerJob, InboundDispatchResult, InboundDispatcher, OutputEncoder,
+    DriverMailbox, HandlerExecution, HandlerJob, HandlerOutputEncoder, InboundDispatchResult, InboundDispatcher,
     PeerNotification, PreparedHandler, Runtime,
 };
 use capabilities::ClientHandlerResultCheck;
@@ -79,7 +79,7 @@ pub(crate) struct ClientInboundDispatcher {
     pub(crate) cache: Arc<ClientCache>,
     /// For the requests that this service sends: `tasks/cancel`.
     pub(crate) dispatch: Arc<ClientRequestPipeline>,
-    pub(crate) task_registry: Arc<ClientTaskRegistry>,
+    pub(crate) task_registry: Arc<FollowedTaskRegistry>,
     /// The notifications of a vendor that wait for their handlers.
     pub(crate) notification_queue: VendorNotificationQueue,
 }
@@ -89,7 +89,7 @@ impl ClientHandlers {
     /// is not a result but a member of a request.
     pub(crate) fn add<R: Request<Result: Encode>>(
         &mut self,
-        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
     ) {
         self.add_encoded::<R>(handler, wire::write);
     }
@@ -97,7 +97,7 @@ impl ClientHandlers {
     /// Adds the handler of a request of a vendor.
     pub(crate) fn add_vendor<R: Request>(
         &mut self,
-        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
     ) {
         self.add_encoded::<R>(handler, |revision, result, out| {
             wire::request_result::<R>(revision, result, &CommonMembers::none(), out)
@@ -106,7 +106,7 @@ impl ClientHandlers {
 
     fn add_encoded<R: Request>(
         &mut self,
-        handler: impl AsyncHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
         encode: EncodeResultFn<R::Result>,
     ) {
         let handler = Arc::new(handler);
@@ -214,7 +214,7 @@ impl InboundDispatcher for ClientInboundDispatcher {
 /// Encodes what the handlers of a client return.
 struct ClientResultEncoder;
 
-impl OutputEncoder for ClientResultEncoder {
+impl HandlerOutputEncoder for ClientResultEncoder {
     type Output = EncodedResult;
 
     fn encode(self, encoded: EncodedResult, execution: &HandlerExecution) -> EncodedResponse {

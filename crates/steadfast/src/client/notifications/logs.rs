@@ -196,7 +196,7 @@ impl ClientLogStreams {
         opener.runtime.spawn(Box::pin(async move { drop(call.await) }));
     }
 
-    /// The lowest level of all listeners.
+    /// The lowest level that a log stream of this client asks for: the one to set at the server.
     fn lowest_level(&self) -> Option<LoggingLevel> {
         self.lock().each().map(|listener| listener.level).min()
     }

@@ -10,7 +10,7 @@ use steadfast_model::{TaskParams, request};
 use steadfast_proto::connection::PeerInfo;
 use steadfast_proto::mutant;
 
-use super::registry::{ClientTaskCancellationGuard, ClientTaskRegistry};
+use super::registry::{FollowedTaskCancellationGuard, FollowedTaskRegistry};
 use super::{TaskProtocol, has_result_request};
 use crate::client::Client;
 use crate::client::connection::reconnecting::ConnectionShutdownGuard;
@@ -25,7 +25,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Cancels a task, over the current connection of the client.
-pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: ClientTaskCancellationGuard) {
+pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: FollowedTaskCancellationGuard) {
     if !supports_task_cancel(&client.inner.connection.live().peer) {
         return;
     }
@@ -41,7 +41,7 @@ pub(crate) fn cancel_late(
     peer: &Arc<PeerInfo>,
     sender: ClientRequestSender,
     runtime: &Arc<dyn Runtime>,
-    registry: &Arc<ClientTaskRegistry>,
+    registry: &Arc<FollowedTaskRegistry>,
 ) {
     if !supports_task_cancel(peer) {
         return;
@@ -98,7 +98,7 @@ fn send_cancel(sender: &ClientRequestSender, task_id: &str) -> impl Future<Outpu
 /// Past the limit the connection would refuse it.
 fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
-    cancellation: ClientTaskCancellationGuard,
+    cancellation: FollowedTaskCancellationGuard,
     send: impl FnOnce() -> F + Send + 'static,
 ) {
     let sent = match cancellation.try_permit() {

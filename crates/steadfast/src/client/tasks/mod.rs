@@ -26,7 +26,7 @@ use super::connection::live::{wait_until_calls_are_refused, wait_until_closed};
 use super::handlers::input::InputHandlersFuture;
 use crate::error::{Error, Outcome};
 use crate::runtime::timeout::{sleep, unless_stopped};
-use registry::ClientTaskRegistration;
+use registry::FollowedTaskRegistration;
 
 /// The poll interval if the server sets none, and the bounds of the interval that it sets.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -115,7 +115,7 @@ pub(crate) fn follow(
     timeout: Option<Duration>,
 ) -> impl Future<Output = Result<JsonObject, Error>> {
     let entry = client.inner.connection.opener.task_registry.register_task(&task.task_id);
-    let answered = AnsweredInputKeys::default();
+    let answered = AnsweredTaskInputs::default();
     let mut follower = TaskFollower { client, kind, method, task, timeout, entry, answered, ended: false };
     async move { follower.run().await }
 }
@@ -128,8 +128,8 @@ struct TaskFollower {
     task: Task,
     /// The timeout of each request about the task.
     timeout: Option<Duration>,
-    entry: ClientTaskRegistration,
-    answered: AnsweredInputKeys,
+    entry: FollowedTaskRegistration,
+    answered: AnsweredTaskInputs,
     /// The task has ended, and need not be cancelled.
     ended: bool,
 }
@@ -235,12 +235,12 @@ impl TaskFollower {
 
 /// The keys of the input requests of a task that were answered.
 #[derive(Default)]
-struct AnsweredInputKeys {
+struct AnsweredTaskInputs {
     keys: BTreeSet<String>,
     bytes: usize,
 }
 
-impl AnsweredInputKeys {
+impl AnsweredTaskInputs {
     /// Adds keys; an error if there are too many.
     fn add<'a>(&mut self, keys: impl Iterator<Item = &'a String>) -> Result<(), Error> {
         for key in keys {

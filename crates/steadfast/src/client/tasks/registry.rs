@@ -10,30 +10,30 @@ use super::TaskProtocol;
 use crate::runtime::CallSlot;
 
 /// The tasks of one client.
-pub(crate) struct ClientTaskRegistry {
-    state: Mutex<ClientTaskRegistryState>,
-    /// How many [`ClientTaskCancellationGuard`]s there are.
+pub(crate) struct FollowedTaskRegistry {
+    state: Mutex<FollowedTaskState>,
+    /// How many [`FollowedTaskCancellationGuard`]s there are.
     cancellations: watch::Sender<usize>,
     /// One permit for each `tasks/cancel` request that may be in flight.
     permits: Arc<Semaphore>,
 }
 
 #[derive(Default)]
-struct ClientTaskRegistryState {
+struct FollowedTaskState {
     last_number: u64,
-    entries: BTreeMap<u64, ClientTaskRegistryEntry>,
-    /// The ids of tasks that [`ClientTaskRegistry::claim_all`] has returned: their followers must not cancel them as well.
+    entries: BTreeMap<u64, FollowedTaskEntry>,
+    /// The ids of tasks that [`FollowedTaskRegistry::claim_all`] has returned: their followers must not cancel them as well.
     claimed: BTreeSet<String>,
 }
 
-enum ClientTaskRegistryEntry {
+enum FollowedTaskEntry {
     /// A request that may become a task. Its response may have arrived without being read.
     Request(Arc<CallSlot>, TaskProtocol),
     /// A task with this id.
     Task(String),
 }
 
-impl ClientTaskRegistryEntry {
+impl FollowedTaskEntry {
     /// The id of the task, if the work is one by now.
     fn task_id(&self) -> Option<String> {
         match self {
@@ -46,15 +46,15 @@ impl ClientTaskRegistryEntry {
 }
 
 /// The entry of a request or task. Its holder removes it, and is then responsible for cancelling the task.
-pub(crate) struct ClientTaskRegistration {
-    registry: Arc<ClientTaskRegistry>,
+pub(crate) struct FollowedTaskRegistration {
+    registry: Arc<FollowedTaskRegistry>,
     number: u64,
 }
 
 /// A cancellation that is not finished. Dropping this ends the count for it.
-pub(crate) struct ClientTaskCancellationGuard(Arc<ClientTaskRegistry>);
+pub(crate) struct FollowedTaskCancellationGuard(Arc<FollowedTaskRegistry>);
 
-impl ClientTaskRegistry {
+impl FollowedTaskRegistry {
     /// `max_cancellations`: how many `tasks/cancel` requests may be in flight at once.
     pub(crate) fn new(max_cancellations: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -65,34 +65,34 @@ impl ClientTaskRegistry {
     }
 
     /// Adds an entry for a task that is followed from now on.
-    pub(crate) fn register_task(self: &Arc<Self>, task_id: &str) -> ClientTaskRegistration {
+    pub(crate) fn register_task(self: &Arc<Self>, task_id: &str) -> FollowedTaskRegistration {
         let mut state = self.lock();
         let claimed = state.claimed.contains(task_id);
-        self.register(&mut state, (!claimed).then(|| ClientTaskRegistryEntry::Task(task_id.to_owned())))
+        self.register(&mut state, (!claimed).then(|| FollowedTaskEntry::Task(task_id.to_owned())))
     }
 
     /// Adds an entry for a request that may become a task.
-    pub(crate) fn register_call(self: &Arc<Self>, slot: Arc<CallSlot>, kind: TaskProtocol) -> ClientTaskRegistration {
-        self.register(&mut self.lock(), Some(ClientTaskRegistryEntry::Request(slot, kind)))
+    pub(crate) fn register_call(self: &Arc<Self>, slot: Arc<CallSlot>, kind: TaskProtocol) -> FollowedTaskRegistration {
+        self.register(&mut self.lock(), Some(FollowedTaskEntry::Request(slot, kind)))
     }
 
     fn register(
         self: &Arc<Self>,
-        state: &mut ClientTaskRegistryState,
-        work: Option<ClientTaskRegistryEntry>,
-    ) -> ClientTaskRegistration {
+        state: &mut FollowedTaskState,
+        work: Option<FollowedTaskEntry>,
+    ) -> FollowedTaskRegistration {
         state.last_number = state.last_number.wrapping_add(1);
         let number = state.last_number;
         if let Some(work) = work {
             state.entries.insert(number, work);
         }
-        ClientTaskRegistration { registry: Arc::clone(self), number }
+        FollowedTaskRegistration { registry: Arc::clone(self), number }
     }
 
     /// Removes and returns all tasks. The caller cancels them, in place of those that follow them.
-    pub(crate) fn claim_all(self: &Arc<Self>) -> Vec<(String, ClientTaskCancellationGuard)> {
+    pub(crate) fn claim_all(self: &Arc<Self>) -> Vec<(String, FollowedTaskCancellationGuard)> {
         let mut state = self.lock();
-        let ClientTaskRegistryState { entries, claimed, .. } = &mut *state;
+        let FollowedTaskState { entries, claimed, .. } = &mut *state;
         let mut tasks = Vec::new();
         entries.retain(|_, work| match work.task_id() {
             Some(id) => {
@@ -106,9 +106,9 @@ impl ClientTaskRegistry {
     }
 
     /// Counts a cancellation that is about to be sent, until the returned value is dropped.
-    pub(crate) fn begin_cancellation(self: &Arc<Self>) -> ClientTaskCancellationGuard {
+    pub(crate) fn begin_cancellation(self: &Arc<Self>) -> FollowedTaskCancellationGuard {
         self.cancellations.send_modify(|count| *count += 1);
-        ClientTaskCancellationGuard(Arc::clone(self))
+        FollowedTaskCancellationGuard(Arc::clone(self))
     }
 
     /// Whether a cancellation is not finished.
@@ -122,22 +122,22 @@ impl ClientTaskRegistry {
         let _ = self.cancellations.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, ClientTaskRegistryState> {
+    fn lock(&self) -> MutexGuard<'_, FollowedTaskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ClientTaskRegistration {
+impl FollowedTaskRegistration {
     /// Removes the entry. `None` if it was claimed, and the task is cancelled by the close of the client. Otherwise the
     /// task counts as being cancelled from the same instant, until the returned value is dropped: the caller decides
     /// whether the cancellation is needed.
-    pub(crate) fn remove(&self) -> Option<ClientTaskCancellationGuard> {
+    pub(crate) fn remove(&self) -> Option<FollowedTaskCancellationGuard> {
         let mut state = self.registry.lock();
         state.entries.remove(&self.number).map(|_| self.registry.begin_cancellation())
     }
 }
 
-impl ClientTaskCancellationGuard {
+impl FollowedTaskCancellationGuard {
     /// A permit to send the cancellation, if one is free.
     pub(crate) fn try_permit(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.permits).try_acquire_owned().ok()
@@ -150,7 +150,7 @@ impl ClientTaskCancellationGuard {
     }
 }
 
-impl Drop for ClientTaskCancellationGuard {
+impl Drop for FollowedTaskCancellationGuard {
     fn drop(&mut self) {
         self.0.cancellations.send_modify(|count| *count = count.saturating_sub(1));
     }

@@ -17,7 +17,7 @@ use steadfast_proto::envelope::OwnedParams;
 use super::mailbox::DriverMailbox;
 use crate::runtime::Runtime;
 use crate::runtime::bounded_queue::LossyChannel;
-use crate::runtime::handler::async_handler::AsyncHandler;
+use crate::runtime::handler::async_handler::MessageHandler;
 use crate::runtime::threads::workers::poll_as_handler;
 
 /// How many notifications of one connection wait for their handlers.
@@ -77,7 +77,7 @@ pub(crate) struct VendorNotificationHandlers {
 }
 
 impl VendorNotificationHandlers {
-    pub(crate) fn add<N: Notification>(&mut self, handler: impl AsyncHandler<N::Params, NotificationContext, ()>) {
+    pub(crate) fn add<N: Notification>(&mut self, handler: impl MessageHandler<N::Params, NotificationContext, ()>) {
         let Method::Vendor(method) = N::METHOD else { return };
         let handler: VendorNotificationHandler =
             Arc::new(move |params, ctx| Ok(Box::pin(handler(serde_json::from_str(params)?, ctx))));

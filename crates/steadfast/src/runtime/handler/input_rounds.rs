@@ -95,7 +95,7 @@ struct PendingInputRequest {
 
 /// The status of an input request.
 #[derive(Debug, PartialEq)]
-pub(crate) enum InputRequestStatus {
+pub(crate) enum HandlerInputStatus {
     /// The key of the input request, and its response.
     Answered(String, Value),
     /// The key of the input request, which is pending.
@@ -115,7 +115,7 @@ impl HandlerInputs {
         kind: &str,
         request: &InputRequest,
         waker: &Waker,
-    ) -> Result<InputRequestStatus, Error> {
+    ) -> Result<HandlerInputStatus, Error> {
         let digest = digest(request)?;
         let mut state = self.lock();
         if state.ended {
@@ -128,7 +128,7 @@ impl HandlerInputs {
             )));
         }
         if let Some(value) = state.response(&key, &digest)? {
-            return Ok(InputRequestStatus::Answered(key, value));
+            return Ok(HandlerInputStatus::Answered(key, value));
         }
         if state.blocking {
             return Err(Error::usage("a plain `fn` cannot wait for the client: make it an `async fn`"));
@@ -144,7 +144,7 @@ impl HandlerInputs {
         if let Some(task) = task {
             task.wake();
         }
-        Ok(InputRequestStatus::Waiting(key))
+        Ok(HandlerInputStatus::Waiting(key))
     }
 
     /// Updates the waker of a pending input request. An error if there will be no response in this run.
@@ -335,12 +335,12 @@ mod tests {
         InputRequest::Elicit(ElicitParams::form(message, FormSchema::new()))
     }
 
-    fn ask(input_rounds: &HandlerInputs, key: Option<&str>, message: &str) -> Result<InputRequestStatus, Error> {
+    fn ask(input_rounds: &HandlerInputs, key: Option<&str>, message: &str) -> Result<HandlerInputStatus, Error> {
         input_rounds.ask(key, "elicit", &elicitation(message), Waker::noop())
     }
 
-    fn waiting(key: &str) -> InputRequestStatus {
-        InputRequestStatus::Waiting(key.to_owned())
+    fn waiting(key: &str) -> HandlerInputStatus {
+        HandlerInputStatus::Waiting(key.to_owned())
     }
 
     /// The state with which the next round starts.
@@ -365,11 +365,11 @@ mod tests {
         let first = round(InputRoundState::default(), json!({}));
         ask(&first, None, "a").unwrap();
         let second = round(state_after(&first), json!({"elicit-1": 7, "elicit-2": 8}));
-        assert_eq!(ask(&second, None, "a").unwrap(), InputRequestStatus::Answered("elicit-1".to_owned(), json!(7)));
+        assert_eq!(ask(&second, None, "a").unwrap(), HandlerInputStatus::Answered("elicit-1".to_owned(), json!(7)));
         assert_eq!(ask(&second, None, "b").unwrap(), waiting("elicit-2"), "this was not requested yet");
         let third = round(state_after(&second), json!({"elicit-2": 9}));
-        assert_eq!(ask(&third, None, "a").unwrap(), InputRequestStatus::Answered("elicit-1".to_owned(), json!(7)));
-        assert_eq!(ask(&third, None, "b").unwrap(), InputRequestStatus::Answered("elicit-2".to_owned(), json!(9)));
+        assert_eq!(ask(&third, None, "a").unwrap(), HandlerInputStatus::Answered("elicit-1".to_owned(), json!(7)));
+        assert_eq!(ask(&third, None, "b").unwrap(), HandlerInputStatus::Answered("elicit-2".to_owned(), json!(9)));
     }
 
     #[test]
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn responses_without_the_state_of_earlier_rounds_are_matched_by_key() {
         let input_rounds = round(InputRoundState::default(), json!({"k": 7}));
-        assert_eq!(ask(&input_rounds, Some("k"), "a").unwrap(), InputRequestStatus::Answered("k".to_owned(), json!(7)));
+        assert_eq!(ask(&input_rounds, Some("k"), "a").unwrap(), HandlerInputStatus::Answered("k".to_owned(), json!(7)));
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod tests {
     fn a_plain_function_gets_responses_but_cannot_wait_for_them() {
         let input_rounds = round(InputRoundState::default(), json!({"k": 7}));
         input_rounds.set_blocking();
-        assert!(matches!(ask(&input_rounds, Some("k"), "a").unwrap(), InputRequestStatus::Answered(..)));
+        assert!(matches!(ask(&input_rounds, Some("k"), "a").unwrap(), HandlerInputStatus::Answered(..)));
         assert!(ask(&input_rounds, None, "b").unwrap_err().to_string().contains("async fn"));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::execution::HandlerExecution;
 use super::output_budget::OutputBudgetWaitReason;
-use super::prepared::OutputEncoder;
+use super::prepared::HandlerOutputEncoder;
 use super::task::{HandlerStage, HandlerTask};
 
 /// A handler that can be started.
@@ -30,7 +30,7 @@ impl<T> HandlerJob<T> {
 
 /// Starts a handler in a task of its own; `encoder` turns its return value into a response. A handler is dropped as soon as it
 /// is cancelled, unless `grace` is set: then it is cooperative, and is dropped only if it still runs after that time.
-pub(super) fn launch<E: OutputEncoder>(
+pub(super) fn launch<E: HandlerOutputEncoder>(
     execution: Arc<HandlerExecution>,
     job: HandlerJob<E::Output>,
     encoder: E,
@@ -46,7 +46,7 @@ pub(super) fn launch<E: OutputEncoder>(
 }
 
 /// Runs a plain function on a thread that it may block.
-pub(super) fn launch_blocking<E: OutputEncoder>(
+pub(super) fn launch_blocking<E: HandlerOutputEncoder>(
     execution: Arc<HandlerExecution>,
     function: Box<dyn FnOnce() -> E::Output + Send>,
     encoder: E,
@@ -59,7 +59,7 @@ pub(super) fn launch_blocking<E: OutputEncoder>(
 }
 
 /// Runs as much of the task as needs no waiting. The rest is spawned on the workers.
-fn run_blocking<E: OutputEncoder>(mut task: HandlerTask<E>) {
+fn run_blocking<E: HandlerOutputEncoder>(mut task: HandlerTask<E>) {
     let ready = task.execution.stop_reason().is_none()
         && task.execution.mailbox.budget().has_capacity_to(OutputBudgetWaitReason::Start);
     if let (HandlerStage::WaitingForBudget(_), true) = (&task.stage, ready)

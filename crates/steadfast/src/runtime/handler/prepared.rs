@@ -13,7 +13,7 @@ use crate::runtime::InboundDispatchResult;
 
 /// Encodes what the handlers of one side return: those of a server, or those of a client. Each side has one type for all of its
 /// handlers, so that the task around them is compiled once.
-pub(crate) trait OutputEncoder: Send + 'static {
+pub(crate) trait HandlerOutputEncoder: Send + 'static {
     /// What the handlers return.
     type Output: Send + 'static;
 
@@ -22,7 +22,7 @@ pub(crate) trait OutputEncoder: Send + 'static {
 }
 
 /// A handler with what its task needs: ready to be launched. No user code has run so far.
-pub(crate) struct PreparedHandler<E: OutputEncoder> {
+pub(crate) struct PreparedHandler<E: HandlerOutputEncoder> {
     execution: Arc<HandlerExecution>,
     job: HandlerJob<E::Output>,
     encoder: E,
@@ -30,7 +30,7 @@ pub(crate) struct PreparedHandler<E: OutputEncoder> {
     acknowledgement: Option<Box<str>>,
 }
 
-impl<E: OutputEncoder> PreparedHandler<E> {
+impl<E: HandlerOutputEncoder> PreparedHandler<E> {
     pub(crate) fn new(execution: Arc<HandlerExecution>, job: HandlerJob<E::Output>, encoder: E) -> Self {
         Self { execution, job, encoder, grace: None, acknowledgement: None }
     }

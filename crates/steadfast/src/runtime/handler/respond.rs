@@ -10,7 +10,7 @@ use steadfast_proto::mutant;
 use super::catch_panic::{call_catching_panics, drop_catching_panics};
 use super::execution::HandlerExecution;
 use super::output_budget::OutputBudgetWaitReason;
-use super::prepared::OutputEncoder;
+use super::prepared::HandlerOutputEncoder;
 use super::task::{HandlerStage, HandlerTask};
 use crate::runtime::connection::mailbox::DriverCommand;
 
@@ -27,7 +27,7 @@ impl Drop for ParkedResponse {
     }
 }
 
-impl<E: OutputEncoder> HandlerTask<E> {
+impl<E: HandlerOutputEncoder> HandlerTask<E> {
     /// Encodes what the handler returned, on the thread on which the handler ran.
     pub(super) fn respond(&mut self, output: E::Output) -> HandlerStage<E::Output> {
         let execution = &self.execution;

@@ -26,13 +26,13 @@ use super::execution::HandlerExecution;
 use super::input_rounds::HandlerInputs;
 use super::launch::{HandlerJob, launch_blocking};
 use super::output_budget::{BudgetQueueEntry, OutputBudgetWaitReason};
-use super::prepared::OutputEncoder;
+use super::prepared::HandlerOutputEncoder;
 use super::respond::{ParkedResponse, post, post_response};
 use super::suspend::{HandlerPoll, HandlerSuspendDetector};
 use crate::runtime::connection::mailbox::DriverCommand;
 use crate::runtime::{RuntimeTask, Timer, TokioRuntime};
 
-pub(super) struct HandlerTask<E: OutputEncoder> {
+pub(super) struct HandlerTask<E: HandlerOutputEncoder> {
     pub(super) execution: Arc<HandlerExecution>,
     pub(super) stage: HandlerStage<E::Output>,
     pub(super) encoder: Option<E>,
@@ -57,9 +57,9 @@ pub(super) enum HandlerStage<T> {
 }
 
 // Nothing in it is pinned in place: the futures are boxed.
-impl<E: OutputEncoder> Unpin for HandlerTask<E> {}
+impl<E: HandlerOutputEncoder> Unpin for HandlerTask<E> {}
 
-impl<E: OutputEncoder> Future for HandlerTask<E> {
+impl<E: HandlerOutputEncoder> Future for HandlerTask<E> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -160,7 +160,7 @@ impl<E: OutputEncoder> Future for HandlerTask<E> {
     }
 }
 
-impl<E: OutputEncoder> HandlerTask<E> {
+impl<E: HandlerOutputEncoder> HandlerTask<E> {
     pub(super) fn new(
         execution: Arc<HandlerExecution>,
         stage: HandlerStage<E::Output>,
@@ -275,7 +275,7 @@ impl<E: OutputEncoder> HandlerTask<E> {
 
 /// A task that is dropped with its runtime, or unwound by a log subscriber that panics, still tells the driver that the execution
 /// has ended.
-impl<E: OutputEncoder> Drop for HandlerTask<E> {
+impl<E: HandlerOutputEncoder> Drop for HandlerTask<E> {
     fn drop(&mut self) {
         self.execution.mailbox.budget().leave_queue(&mut self.budget_queue);
         let stage = std::mem::replace(&mut self.stage, HandlerStage::Done);

@@ -7,7 +7,7 @@ use steadfast_model::{
 use steadfast_proto::encode::EncodedResponse;
 
 use crate::error::Error;
-use crate::runtime::{HandlerExecution, HandlerInputs, OutputEncoder};
+use crate::runtime::{HandlerExecution, HandlerInputs, HandlerOutputEncoder};
 use crate::server::completion::CompletionReply;
 use crate::server::resource::reply::ResourceReply;
 use crate::server::tool::error::ToolError;
@@ -23,7 +23,7 @@ pub(crate) enum ServerHandlerOutput {
     Response(EncodedResponse),
 }
 
-impl OutputEncoder for Server {
+impl HandlerOutputEncoder for Server {
     type Output = ServerHandlerOutput;
 
     fn encode(self, output: ServerHandlerOutput, execution: &HandlerExecution) -> EncodedResponse {

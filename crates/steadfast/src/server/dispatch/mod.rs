@@ -1,4 +1,4 @@
-//! The path of every request of a server, whatever its method and transport.
+//! The way of every request through a server, from the transport to its handler, whatever its method and transport.
 //!
 //! ```text
 //!   transport              checks headers and the sender (HTTP), finds the messages

@@ -16,7 +16,7 @@ use steadfast_model::{CreateMessageParams, ElicitParams, EmptyParams, InputReque
 
 use super::need::{self, RequiredClientCapability};
 use crate::error::{Error, Outcome};
-use crate::runtime::{HandlerExecution, InputRequestStatus};
+use crate::runtime::{HandlerExecution, HandlerInputStatus};
 use crate::server::context::{CALL_TIMEOUT, Context};
 
 type AnswerFuture<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
@@ -185,8 +185,8 @@ impl Future for InputResponseFuture {
             return input_rounds.wait(key, cx.waker()).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending);
         }
         match input_rounds.ask(pending.key.as_deref(), pending.kind, &pending.request, cx.waker()) {
-            Ok(InputRequestStatus::Answered(key, value)) => Poll::Ready(Ok((key, value))),
-            Ok(InputRequestStatus::Waiting(key)) => {
+            Ok(HandlerInputStatus::Answered(key, value)) => Poll::Ready(Ok((key, value))),
+            Ok(HandlerInputStatus::Waiting(key)) => {
                 (pending.key, pending.waiting) = (Some(key), true);
                 Poll::Pending
             }

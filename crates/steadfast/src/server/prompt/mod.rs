@@ -71,7 +71,7 @@ type StartPrompt = dyn Fn(RawArguments, Context) -> HandlerJob<ServerHandlerOutp
 
 impl ServerPrompt {
     /// Starts building a prompt with that name. [`PromptBuilder::handler`] completes it.
-    #[allow(clippy::new_ret_no_self, reason = "a prompt without a handler is not a prompt")]
+    #[allow(clippy::new_ret_no_self, reason = "returns a builder: there is no prompt until it has a handler")]
     pub fn new(name: impl Into<String>) -> PromptBuilder {
         Self::from_definition(model::Prompt::new(name))
     }

@@ -57,7 +57,11 @@ impl Server {
     /// ```
     pub fn add_prompt(&self, prompt: ServerPrompt) -> Option<ServerPrompt> {
         if let Some(problem) = prompt.problem() {
-            tracing::error!(prompt = prompt.name(), problem, "added a prompt that cannot be served");
+            tracing::error!(
+                prompt = prompt.name(),
+                problem,
+                "the prompt was added, but cannot be served: `prompts/get` fails"
+            );
         }
         let replaced = self.inner.prompts.add(prompt);
         self.inner.watchers.notify(&ServerChange::Prompts);

@@ -90,7 +90,7 @@ pub trait Serve: IntoServer + Sized {
 impl<T: IntoServer> Serve for T {}
 
 impl Server {
-    /// The server's part of the handshake.
+    /// What the server says about itself in the handshake: name, version, capabilities, instructions.
     pub(crate) fn hello(&self) -> SelfDescription {
         let mut hello = ServerDescription::new(self.info().clone(), self.capabilities());
         hello.instructions = self.instructions().map(str::to_owned);

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,20 @@ pub trait TaskStore: Send + Sync + 'static {
     /// [`TaskStoreError::Conflict`] if there is no record with that version: another writer was faster, or it has expired.
     /// Load it again.
     fn replace(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()>;
+}
+
+impl<T: TaskStore + ?Sized> TaskStore for Arc<T> {
+    fn insert(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
+        (**self).insert(record)
+    }
+
+    fn load<'a>(&'a self, id: &'a str) -> TaskStoreFuture<'a, Option<TaskRecord>> {
+        (**self).load(id)
+    }
+
+    fn replace(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
+        (**self).replace(record)
+    }
 }
 
 /// Why a store operation failed.

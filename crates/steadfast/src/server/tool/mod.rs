@@ -76,7 +76,7 @@ struct ServerToolInner {
 
 impl ServerTool {
     /// Starts building a tool with that name. [`ToolBuilder::handler`] completes it.
-    #[allow(clippy::new_ret_no_self, reason = "a tool without a handler is not a tool")]
+    #[allow(clippy::new_ret_no_self, reason = "returns a builder: there is no tool until it has a handler")]
     pub fn new(name: impl Into<String>) -> ToolBuilder {
         let mut definition = model::Tool::new(name);
         definition.input_schema = schema::of_nothing();

@@ -101,7 +101,7 @@ impl TransportReadHalf {
         }
     }
 
-    /// The descriptor, if this half still has one of its own.
+    /// Gives up this half and returns its descriptor; `None` if it is closed, or if a thread reads it.
     #[cfg(unix)]
     pub(crate) fn into_descriptor(self) -> Option<OwnedFd> {
         match self {

@@ -7,8 +7,8 @@ pub(crate) mod server;
 
 #[cfg(feature = "http-client")]
 pub use client::{
-    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, Fetch, FetchBody, FetchError, FetchFuture,
-    FetchRequest, FetchResponse, HttpTarget,
+    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget, TransportFetch, TransportFetchBody,
+    TransportFetchError, TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
 };
 #[cfg(feature = "http")]
 pub use server::{HttpServerOptions, HttpService, HttpServiceBody, OriginPolicy, ServeHttpBuilder, SseEventLogLimits};

@@ -32,9 +32,9 @@ use socket::StreamSocket;
 /// # let _ = (server, client);
 /// ```
 #[derive(Debug)]
-pub struct StreamTransport(StreamTransportKind);
+pub struct StreamTransport(StreamTransportInner);
 
-enum StreamTransportKind {
+enum StreamTransportInner {
     Socket(StreamSocket),
     Halves { reader: Pin<Box<dyn AsyncRead + Send>>, writer: Pin<Box<dyn AsyncWrite + Send>> },
 }
@@ -43,7 +43,7 @@ impl StreamTransport {
     /// Combines a reader and a writer. Neither is moved to another runtime: if they belong to one, it has to run for as long as
     /// the transport is used.
     pub fn new(reader: impl AsyncRead + Send + 'static, writer: impl AsyncWrite + Send + 'static) -> Self {
-        Self(StreamTransportKind::Halves { reader: Box::pin(reader), writer: Box::pin(writer) })
+        Self(StreamTransportInner::Halves { reader: Box::pin(reader), writer: Box::pin(writer) })
     }
 
     /// The same for one value that reads and writes, such as a TLS stream. For plain sockets use `StreamTransport::from`, which also
@@ -57,7 +57,7 @@ impl StreamTransport {
 impl From<TcpStream> for StreamTransport {
     /// Moves the socket to the runtime that polls it first, and turns Nagle's algorithm off.
     fn from(stream: TcpStream) -> Self {
-        Self(StreamTransportKind::Socket(StreamSocket::tcp(stream)))
+        Self(StreamTransportInner::Socket(StreamSocket::tcp(stream)))
     }
 }
 
@@ -65,15 +65,15 @@ impl From<TcpStream> for StreamTransport {
 impl From<tokio::net::UnixStream> for StreamTransport {
     /// Moves the socket to the runtime that polls it first.
     fn from(stream: tokio::net::UnixStream) -> Self {
-        Self(StreamTransportKind::Socket(StreamSocket::unix(stream)))
+        Self(StreamTransportInner::Socket(StreamSocket::unix(stream)))
     }
 }
 
 impl Transport for StreamTransport {
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         match &mut self.0 {
-            StreamTransportKind::Socket(socket) => socket.poll_read(cx, buf),
-            StreamTransportKind::Halves { reader, .. } => {
+            StreamTransportInner::Socket(socket) => socket.poll_read(cx, buf),
+            StreamTransportInner::Halves { reader, .. } => {
                 let mut buf = ReadBuf::new(buf);
                 ready!(reader.as_mut().poll_read(cx, &mut buf))?;
                 Poll::Ready(Ok(buf.filled().len()))
@@ -83,43 +83,43 @@ impl Transport for StreamTransport {
 
     fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.0 {
-            StreamTransportKind::Socket(socket) => socket.poll_write(cx, buf),
-            StreamTransportKind::Halves { writer, .. } => writer.as_mut().poll_write(cx, buf),
+            StreamTransportInner::Socket(socket) => socket.poll_write(cx, buf),
+            StreamTransportInner::Halves { writer, .. } => writer.as_mut().poll_write(cx, buf),
         }
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
             // Bytes that the system has accepted are flushed.
-            StreamTransportKind::Socket(_) => Poll::Ready(Ok(())),
-            StreamTransportKind::Halves { writer, .. } => writer.as_mut().poll_flush(cx),
+            StreamTransportInner::Socket(_) => Poll::Ready(Ok(())),
+            StreamTransportInner::Halves { writer, .. } => writer.as_mut().poll_flush(cx),
         }
     }
 
     /// Reports both directions for a socket on Unix, and nothing for any other stream.
     fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         match &mut self.0 {
-            StreamTransportKind::Socket(socket) => socket.poll_hangup(cx),
-            StreamTransportKind::Halves { .. } => Poll::Pending,
+            StreamTransportInner::Socket(socket) => socket.poll_hangup(cx),
+            StreamTransportInner::Halves { .. } => Poll::Pending,
         }
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            StreamTransportKind::Socket(socket) => socket.poll_close(cx),
-            StreamTransportKind::Halves { writer, .. } => writer.as_mut().poll_shutdown(cx),
+            StreamTransportInner::Socket(socket) => socket.poll_close(cx),
+            StreamTransportInner::Halves { writer, .. } => writer.as_mut().poll_shutdown(cx),
         }
     }
 
     fn leave_runtime(&mut self) -> bool {
         match &mut self.0 {
-            StreamTransportKind::Socket(socket) => socket.leave_runtime(),
-            StreamTransportKind::Halves { .. } => false,
+            StreamTransportInner::Socket(socket) => socket.leave_runtime(),
+            StreamTransportInner::Halves { .. } => false,
         }
     }
 }
 
-impl fmt::Debug for StreamTransportKind {
+impl fmt::Debug for StreamTransportInner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(socket) => socket.fmt(formatter),

@@ -42,7 +42,7 @@ async fn a_tcp_socket_carries_bytes_and_a_close_of_one_direction() {
 async fn nagle_is_off() {
     let (near, _far) = tcp().await;
     near.set_nodelay(false).unwrap();
-    let StreamTransport(StreamTransportKind::Socket(socket)) = StreamTransport::from(near) else { panic!("a socket") };
+    let StreamTransport(StreamTransportInner::Socket(socket)) = StreamTransport::from(near) else { panic!("a socket") };
     assert!(socket.nodelay().unwrap());
 }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use steadfast::transport::http::{FetchBody, FetchError};
+use steadfast::transport::http::{TransportFetchBody, TransportFetchError};
 
 use super::streams::{Read, State};
 use crate::client::journal::{Fault, Journal};
@@ -62,14 +62,14 @@ impl Body {
         Self { executor, journal, state, stream, place: (from, 0), cut, clean, waits: None, gone }
     }
 
-    fn end(&self) -> Poll<Option<Result<Bytes, FetchError>>> {
+    fn end(&self) -> Poll<Option<Result<Bytes, TransportFetchError>>> {
         self.journal.fault(self.gone.id.as_ref(), Fault::Broken);
-        Poll::Ready(if self.clean { None } else { Some(Err(FetchError::interrupted("cut"))) })
+        Poll::Ready(if self.clean { None } else { Some(Err(TransportFetchError::interrupted("cut"))) })
     }
 }
 
-impl FetchBody for Body {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+impl TransportFetchBody for Body {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportFetchError>>> {
         if let Some(waits) = &mut self.waits {
             std::task::ready!(Pin::new(waits).poll(cx));
             self.waits = None;

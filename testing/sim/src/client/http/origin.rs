@@ -1,7 +1,7 @@
 //! Which connection of the client's a request belongs to, as far as a server can tell.
 
 use serde_json::Value;
-use steadfast::transport::http::FetchRequest;
+use steadfast::transport::http::TransportFetchRequest;
 
 use super::HttpServer;
 
@@ -15,7 +15,7 @@ pub(super) struct Origin {
 impl HttpServer {
     /// Where a request comes from. What opens a connection is the first of a new one; a session says which one it is of; what is
     /// in no session is of the newest.
-    pub(super) fn origin(&self, request: &FetchRequest) -> Origin {
+    pub(super) fn origin(&self, request: &TransportFetchRequest) -> Origin {
         let message = request.body.as_ref().and_then(|body| serde_json::from_slice::<Value>(body).ok());
         let method = message.as_ref().and_then(|message| message["method"].as_str());
         if matches!(method, Some("initialize" | "server/discover")) {

@@ -22,7 +22,7 @@ use steadfast_proto::{Moment, mutant};
 use crate::client::Client;
 use crate::client::connection::live::ClientConnection;
 use crate::client::connection::reconnect::FailureStreak;
-use crate::client::connection::reconnecting::LostConnection;
+use crate::client::connection::reconnecting::CallLossReport;
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossScope, result_of};
 use crate::runtime::timeout::{sleep_until, unless_stopped};
@@ -206,7 +206,7 @@ impl ChangeStream {
             now
         };
         let live = Arc::clone(&self.live);
-        let lost = LostConnection { live, call_sent_at: self.started_at, kind: loss.kind, first: false };
+        let lost = CallLossReport { live, call_sent_at: self.started_at, kind: loss.kind, first: false };
         Some(ChangeSource::Reconnecting(Box::pin(async move {
             // If the client is closed, `replace` fails at once.
             unless_stopped(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;

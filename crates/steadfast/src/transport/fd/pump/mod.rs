@@ -114,7 +114,7 @@ fn pause_before_retry() {
 /// A descriptor that a thread waits for, and a waker that interrupts the wait.
 struct InterruptibleWait {
     descriptor: OwnedFd,
-    waker: Arc<PollWaker>,
+    waker: Arc<PollThreadWaker>,
     /// Becomes readable when the waker is used.
     wakeups: PipeReader,
     /// Some systems cannot poll every device; then the thread just reads or writes.
@@ -122,14 +122,14 @@ struct InterruptibleWait {
 }
 
 /// A waker for a thread that waits in `poll(2)`.
-struct PollWaker(PipeWriter);
+struct PollThreadWaker(PipeWriter);
 
 impl InterruptibleWait {
     fn new(descriptor: OwnedFd) -> io::Result<Self> {
         let (wakeups, waker) = io::pipe()?;
         rustix::io::ioctl_fionbio(&wakeups, true)?;
         rustix::io::ioctl_fionbio(&waker, true)?;
-        Ok(Self { descriptor, waker: Arc::new(PollWaker(waker)), wakeups, pollable: true })
+        Ok(Self { descriptor, waker: Arc::new(PollThreadWaker(waker)), wakeups, pollable: true })
     }
 
     fn waker(&self) -> Waker {
@@ -182,7 +182,7 @@ impl InterruptibleWait {
     }
 }
 
-impl Wake for PollWaker {
+impl Wake for PollThreadWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tracing::Level;
 
 use super::exchange::HttpClientDriverEvent;
-use super::fetch::FetchResponse;
+use super::fetch::TransportFetchResponse;
 use super::request::{ClientHttpRequest, ClientHttpRequestError};
 use super::shared::HttpClientConnection;
 use super::stream::events::{SseEventReader, SseReaderEvent, is_events};
@@ -41,7 +41,7 @@ pub(crate) struct ServerNeedsLegacySse {
 }
 
 /// Whether a connection uses HTTP+SSE.
-pub(crate) struct LegacySseState {
+pub(crate) struct ClientLegacySseState {
     /// Streamable HTTP is not tried.
     required: bool,
     known: Arc<ServerNeedsLegacySse>,
@@ -49,7 +49,7 @@ pub(crate) struct LegacySseState {
     endpoint: OnceLock<Url>,
 }
 
-impl LegacySseState {
+impl ClientLegacySseState {
     pub(crate) fn new(required: bool, known: Arc<ServerNeedsLegacySse>) -> Self {
         Self { required, known, endpoint: OnceLock::new() }
     }
@@ -91,10 +91,10 @@ pub(crate) fn is_legacy_refusal(status: StatusCode, error: Option<&ErrorObject>)
 }
 
 /// Why the stream was not opened.
-pub(crate) enum OpenStreamError {
+pub(crate) enum LegacySseOpenError {
     NoResponse(ClientHttpRequestError),
     /// The server responded with another status.
-    Refused(FetchResponse),
+    Refused(TransportFetchResponse),
     /// There is no stream of HTTP+SSE at the URL.
     NotLegacy(String),
     /// The stream names an endpoint that must not be used.
@@ -102,17 +102,17 @@ pub(crate) enum OpenStreamError {
 }
 
 /// Opens the stream and stores its endpoint.
-pub(crate) async fn open(shared: &HttpClientConnection) -> Result<SseEventReader, OpenStreamError> {
-    let response = shared.send(ClientHttpRequest::default()).await.map_err(OpenStreamError::NoResponse)?;
+pub(crate) async fn open(shared: &HttpClientConnection) -> Result<SseEventReader, LegacySseOpenError> {
+    let response = shared.send(ClientHttpRequest::default()).await.map_err(LegacySseOpenError::NoResponse)?;
     if !response.status().is_success() {
-        return Err(OpenStreamError::Refused(response));
+        return Err(LegacySseOpenError::Refused(response));
     }
     if !is_events(&response) {
-        return Err(OpenStreamError::NotLegacy("there is no event stream at the URL of the server".to_owned()));
+        return Err(LegacySseOpenError::NotLegacy("there is no event stream at the URL of the server".to_owned()));
     }
     let mut events = SseEventReader::new(response, shared.max_message_bytes);
-    let named = read_endpoint(shared, &mut events).await.map_err(OpenStreamError::NotLegacy)?;
-    shared.legacy.note_endpoint(endpoint_of(&shared.url, &named).map_err(OpenStreamError::BadEndpoint)?);
+    let named = read_endpoint(shared, &mut events).await.map_err(LegacySseOpenError::NotLegacy)?;
+    shared.legacy.note_endpoint(endpoint_of(&shared.url, &named).map_err(LegacySseOpenError::BadEndpoint)?);
     Ok(events)
 }
 

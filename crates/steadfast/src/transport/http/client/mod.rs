@@ -36,6 +36,9 @@ mod task;
 
 pub use authorize::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize};
 pub(crate) use driver::HttpClientDriver;
-pub use fetch::{Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse};
+pub use fetch::{
+    TransportFetch, TransportFetchBody, TransportFetchError, TransportFetchFuture, TransportFetchRequest,
+    TransportFetchResponse,
+};
 pub(crate) use mirrored_headers::ClientToolHeaders;
 pub use target::HttpTarget;

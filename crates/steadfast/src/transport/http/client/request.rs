@@ -8,7 +8,7 @@ use reqwest::Url;
 use steadfast_model::Revision;
 use steadfast_proto::http::name;
 
-use super::fetch::FetchError;
+use super::fetch::TransportFetchError;
 use super::in_flight::DeliveryState;
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -37,7 +37,9 @@ impl ClientHttpRequest<'_> {
             // Without this header it would open another stream.
             let id = HeaderValue::from_bytes(id.as_bytes());
             let id = id.map_err(|error| {
-                ClientHttpRequestError::Failed(FetchError::invalid_request(error.to_string()).with_source(error))
+                ClientHttpRequestError::Failed(
+                    TransportFetchError::invalid_request(error.to_string()).with_source(error),
+                )
             })?;
             headers.insert(name::LAST_EVENT_ID, id);
         }
@@ -53,7 +55,7 @@ pub(crate) enum ClientHttpRequestError {
     /// The authorizer failed, or the server refused the request and the authorizer could not help.
     Unauthorized(Box<dyn std::error::Error + Send + Sync>),
     /// The HTTP client failed.
-    Failed(FetchError),
+    Failed(TransportFetchError),
 }
 
 impl ClientHttpRequestError {

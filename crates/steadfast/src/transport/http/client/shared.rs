@@ -13,10 +13,10 @@ use tracing::Level;
 use super::authorize::Authorize;
 use super::authorize::signing::ClientRequestAuthorizer;
 use super::fetch::network::{REDIRECTS, redirected};
-use super::fetch::{Fetch, FetchRequest, FetchResponse};
+use super::fetch::{TransportFetch, TransportFetchRequest, TransportFetchResponse};
 use super::in_flight::DeliveryState;
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::LegacySseState;
+use super::legacy_sse::ClientLegacySseState;
 use super::mirrored_headers::ClientToolHeaders;
 use super::request::{ClientHttpRequest, ClientHttpRequestError, HttpSession};
 use crate::runtime::{PeerWarningRecord, RateLimitedLog, Runtime};
@@ -28,7 +28,7 @@ const AUTHORIZATION_RETRIES: usize = 4;
 pub(crate) struct HttpClientConnection {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
-    pub(crate) fetch: Arc<dyn Fetch>,
+    pub(crate) fetch: Arc<dyn TransportFetch>,
     /// Whether redirects are followed here. An HTTP client of the program follows them by its own rules.
     pub(crate) follows_redirects: bool,
     pub(crate) authorize: Option<Arc<dyn Authorize>>,
@@ -40,7 +40,7 @@ pub(crate) struct HttpClientConnection {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) session: Mutex<HttpSession>,
     #[cfg(feature = "legacy-sse")]
-    pub(crate) legacy: LegacySseState,
+    pub(crate) legacy: ClientLegacySseState,
     /// True when the stream of messages that the server sends by itself is open, or will not be opened.
     pub(crate) receives_notifications: watch::Sender<bool>,
     pub(crate) log: Mutex<RateLimitedLog>,
@@ -77,7 +77,10 @@ impl HttpClientConnection {
     }
 
     /// Sends a request, and follows redirects. It is authorized anew for each URL, because credentials may be for one URL only.
-    pub(crate) async fn send(&self, request: ClientHttpRequest<'_>) -> Result<FetchResponse, ClientHttpRequestError> {
+    pub(crate) async fn send(
+        &self,
+        request: ClientHttpRequest<'_>,
+    ) -> Result<TransportFetchResponse, ClientHttpRequestError> {
         let mut redirect = None;
         let mut redirects_left = REDIRECTS;
         loop {
@@ -100,7 +103,7 @@ impl HttpClientConnection {
         &self,
         url: &Url,
         request: &ClientHttpRequest<'_>,
-    ) -> Result<FetchResponse, ClientHttpRequestError> {
+    ) -> Result<TransportFetchResponse, ClientHttpRequestError> {
         let authorize = self.authorize.as_ref();
         let mut signing =
             authorize.map(|all| ClientRequestAuthorizer::new(all, &request.method, url.as_str(), &self.runtime));
@@ -136,7 +139,7 @@ impl HttpClientConnection {
         url: &Url,
         request: &ClientHttpRequest<'_>,
         signing: Option<&mut ClientRequestAuthorizer>,
-    ) -> Result<FetchResponse, ClientHttpRequestError> {
+    ) -> Result<TransportFetchResponse, ClientHttpRequestError> {
         let mut headers = self.headers.clone();
         if let Some(signing) = signing {
             headers = signing.sign(headers).await.map_err(ClientHttpRequestError::Unauthorized)?;
@@ -145,7 +148,7 @@ impl HttpClientConnection {
         self.tool_headers.identify(&mut credentials.map(HeaderValue::as_bytes));
         request.add_headers(&mut headers)?;
         headers.extend(request.mirrored.cloned().unwrap_or_else(|| self.session().headers()));
-        let fetch = FetchRequest {
+        let fetch = TransportFetchRequest {
             method: request.method.clone(),
             url: url.as_str().to_owned(),
             headers,

@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use super::authorize::Authorize;
 use super::fetch::network::NetworkSettings;
-use super::fetch::{Fetch, FetchOnWorkers, ReqwestFetch};
+use super::fetch::{ReqwestTransportFetch, TransportFetch, TransportFetchOnWorkers};
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::{LegacySseState, ServerNeedsLegacySse};
+use super::legacy_sse::{ClientLegacySseState, ServerNeedsLegacySse};
 use super::mirrored_headers::ClientToolHeaders;
 use super::shared::HttpClientConnection;
 use crate::runtime::Runtime;
@@ -43,7 +43,7 @@ pub struct HttpTarget {
     url: Result<Url, String>,
     headers: HeaderMap,
     network: NetworkSettings,
-    fetch: Option<Arc<dyn Fetch>>,
+    fetch: Option<Arc<dyn TransportFetch>>,
     authorize: Option<Arc<dyn Authorize>>,
     #[cfg(feature = "legacy-sse")]
     only_legacy_sse: bool,
@@ -134,7 +134,7 @@ impl HttpTarget {
 
     /// Sends requests with an HTTP client of your own, which follows redirects by its own rules. Proxies and certificates of this
     /// target have no effect on it, so setting both is an error when a client connects.
-    pub fn fetch(mut self, fetch: impl Fetch) -> Self {
+    pub fn fetch(mut self, fetch: impl TransportFetch) -> Self {
         self.fetch = Some(Arc::new(fetch));
         self
     }
@@ -170,23 +170,23 @@ impl HttpTarget {
             runtime,
             session: Mutex::default(),
             #[cfg(feature = "legacy-sse")]
-            legacy: LegacySseState::new(self.only_legacy_sse, self.known),
+            legacy: ClientLegacySseState::new(self.only_legacy_sse, self.known),
             receives_notifications: watch::Sender::new(false),
             log: Mutex::default(),
         })
     }
 
-    fn fetch_from(&self, url: &Url, runtime: &Arc<dyn Runtime>) -> io::Result<Arc<dyn Fetch>> {
+    fn fetch_from(&self, url: &Url, runtime: &Arc<dyn Runtime>) -> io::Result<Arc<dyn TransportFetch>> {
         if let Some(fetch) = &self.fetch {
             let (fetch, runtime) = (Arc::clone(fetch), Arc::clone(runtime));
-            return Ok(Arc::new(FetchOnWorkers { fetch, runtime }));
+            return Ok(Arc::new(TransportFetchOnWorkers { fetch, runtime }));
         }
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let client = match &*pool {
             Some(client) => client.clone(),
             None => pool.insert(self.network.client(url)?).clone(),
         };
-        Ok(Arc::new(ReqwestFetch::new(client)))
+        Ok(Arc::new(ReqwestTransportFetch::new(client)))
     }
 
     /// Changes the settings of connections. Existing connections of the pool are not used any more.
@@ -203,7 +203,7 @@ impl HttpTarget {
         self.problem.get_or_insert(problem);
     }
 
-    /// Settings that exclude each other.
+    /// The problem, if settings were made that exclude each other.
     fn conflict(&self) -> Option<&'static str> {
         let conflict = self.fetch.is_some() && self.network.is_customized();
         conflict.then_some("`proxy`, `no_proxy` and `trust_certificate` have no effect beside `fetch`")
@@ -250,14 +250,14 @@ impl std::fmt::Debug for HttpTarget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fetch::{FetchFuture, FetchRequest};
+    use super::super::fetch::{TransportFetchFuture, TransportFetchRequest};
     use super::*;
 
     #[derive(Debug)]
     struct UnusedFetch;
 
-    impl Fetch for UnusedFetch {
-        fn fetch(&self, _: FetchRequest) -> FetchFuture {
+    impl TransportFetch for UnusedFetch {
+        fn fetch(&self, _: TransportFetchRequest) -> TransportFetchFuture {
             Box::pin(async { unreachable!("no request is sent") })
         }
     }

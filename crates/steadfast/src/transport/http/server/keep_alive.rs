@@ -10,12 +10,12 @@ use crate::runtime::{Runtime, Timer};
 
 /// The keep-alive timer of one stream.
 #[derive(Default)]
-pub(crate) struct KeepAlive {
+pub(crate) struct SseKeepAliveTimer {
     /// Set while the stream is idle.
     timer: Option<Box<dyn Timer>>,
 }
 
-impl KeepAlive {
+impl SseKeepAliveTimer {
     /// An event was sent.
     pub(crate) fn reset(&mut self) {
         self.timer = None;

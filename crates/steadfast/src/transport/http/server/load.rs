@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::runtime::RequestExchangeGuard;
 
 /// Counts the requests that are being read or run, their bytes, and everything that a shutdown waits for.
-pub(crate) struct ServerLoad {
+pub(crate) struct ServerLoadLimiter {
     requests: AtomicUsize,
     bytes: AtomicUsize,
     /// Requests, cleanups that outlive them, and sessions. Not all of them have a connection that a shutdown could wait for.
@@ -22,7 +22,7 @@ pub(crate) struct ServerLoad {
     max_bytes: usize,
 }
 
-impl ServerLoad {
+impl ServerLoadLimiter {
     pub(crate) fn new(limits: &Limits) -> Arc<Self> {
         Arc::new(Self {
             requests: AtomicUsize::new(0),
@@ -64,7 +64,7 @@ impl ServerLoad {
 }
 
 /// Held by something that a shutdown waits for, until that has ended.
-pub(crate) struct LoadGuard(Arc<ServerLoad>);
+pub(crate) struct LoadGuard(Arc<ServerLoadLimiter>);
 
 impl LoadGuard {
     pub(crate) fn abandoned(&self, count: usize) {
@@ -123,7 +123,7 @@ mod tests {
     fn refused_and_dropped_permits_are_not_counted() {
         let mut limits = Limits::default();
         (limits.in_flight, limits.in_flight_bytes) = (1, 10);
-        let load = ServerLoad::new(&limits);
+        let load = ServerLoadLimiter::new(&limits);
         let mut first = load.try_acquire().unwrap();
         assert!(first.is_for_request());
         let more = load.try_acquire().unwrap();

@@ -16,7 +16,7 @@ use tokio::sync::futures::OwnedNotified;
 
 use super::body::HttpServiceBody;
 use super::incoming::RequestHeaders;
-use super::load::ServerLoad;
+use super::load::ServerLoadLimiter;
 use super::options::{self, HttpServerOptions};
 use super::reply;
 use super::sessions::HttpSessionTable;
@@ -39,7 +39,7 @@ pub(crate) struct HttpServiceState {
     pub(crate) options: HttpServerOptions,
     pub(crate) limits: Limits,
     pub(crate) origin_policy: OriginPolicy,
-    pub(crate) load: Arc<ServerLoad>,
+    pub(crate) load: Arc<ServerLoadLimiter>,
     pub(crate) sessions: Arc<HttpSessionTable>,
     pub(crate) closing: HttpServiceShutdown,
     runtime: OnceLock<Arc<dyn Runtime>>,
@@ -92,7 +92,7 @@ impl HttpService {
         let origin_policy = options.origins.iter().fold(origin_policy, OriginPolicy::allow_origin);
         let shared = HttpServiceState {
             hello: Arc::new(server.hello()),
-            load: ServerLoad::new(&limits),
+            load: ServerLoadLimiter::new(&limits),
             sessions: Arc::new(HttpSessionTable::new(options.max_sessions)),
             closing: HttpServiceShutdown::default(),
             limits,

@@ -1,4 +1,4 @@
-//! `Fetch` and `Authorize` of the program: on which threads they run, and what happens when they panic.
+//! `TransportFetch` and `Authorize` of the program: on which threads they run, and what happens when they panic.
 
 use std::panic::panic_any;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use steadfast::transport::http::{
-    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, Fetch, FetchBody, FetchError, FetchFuture,
-    FetchRequest, FetchResponse,
+    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, TransportFetch, TransportFetchBody,
+    TransportFetchError, TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
 };
 use steadfast::{Outcome, SubscriptionFilter};
 
@@ -21,8 +21,8 @@ pub(super) struct LocalFetch<F>(pub(super) F);
 /// What a test does with a request before it is answered.
 pub(super) type Before = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl<F: Fn(&FetchRequest, &Value) -> Before + Send + Sync + 'static> Fetch for LocalFetch<F> {
-    fn fetch(&self, request: FetchRequest) -> FetchFuture {
+impl<F: Fn(&TransportFetchRequest, &Value) -> Before + Send + Sync + 'static> TransportFetch for LocalFetch<F> {
+    fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture {
         let message = request.body.as_ref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
         let before = (self.0)(&request, &message);
         Box::pin(async move {
@@ -36,7 +36,7 @@ pub(super) fn no_delay() -> Before {
     Box::pin(async {})
 }
 
-fn answer(request: &FetchRequest, message: &Value) -> FetchResponse {
+fn answer(request: &TransportFetchRequest, message: &Value) -> TransportFetchResponse {
     let result = match message["method"].as_str() {
         Some("initialize") => json!({"protocolVersion": "2025-11-25", "serverInfo": {"name": "near", "version": "1"},
             "capabilities": {"tools": {}}}),
@@ -53,16 +53,16 @@ fn answer(request: &FetchRequest, message: &Value) -> FetchResponse {
     }
 }
 
-pub(super) fn respond(status: u16, content: &str, body: impl FetchBody + 'static) -> FetchResponse {
-    let body: Box<dyn FetchBody> = Box::new(body);
+pub(super) fn respond(status: u16, content: &str, body: impl TransportFetchBody + 'static) -> TransportFetchResponse {
+    let body: Box<dyn TransportFetchBody> = Box::new(body);
     ::http::Response::builder().status(status).header("content-type", content).body(body).unwrap()
 }
 
 /// A body in one piece.
 pub(super) struct FullBody(pub(super) Option<Bytes>);
 
-impl FetchBody for FullBody {
-    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+impl TransportFetchBody for FullBody {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportFetchError>>> {
         Poll::Ready(self.0.take().map(Ok))
     }
 }
@@ -70,8 +70,8 @@ impl FetchBody for FullBody {
 /// A body that is nothing but trouble.
 struct Trouble<F>(F);
 
-impl<F: FnMut() + Send> FetchBody for Trouble<F> {
-    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+impl<F: FnMut() + Send> TransportFetchBody for Trouble<F> {
+    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportFetchError>>> {
         (self.0)();
         Poll::Ready(None)
     }
@@ -152,8 +152,8 @@ impl AuthorizationAttempt for Troubled {
     }
 }
 
-impl Fetch for Troubled {
-    fn fetch(&self, request: FetchRequest) -> FetchFuture {
+impl TransportFetch for Troubled {
+    fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture {
         self.passed.fetch_add(1, Ordering::SeqCst);
         self.is_at(Place::Fetch);
         let troubled = self.clone();
@@ -162,7 +162,7 @@ impl Fetch for Troubled {
             if troubled.place == Body && troubled.passed.load(Ordering::SeqCst) > 1 {
                 return Ok(respond(200, "application/json", Trouble(move || troubled.is_at(Body))));
             }
-            LocalFetch(|_: &FetchRequest, _: &Value| no_delay()).fetch(request).await
+            LocalFetch(|_: &TransportFetchRequest, _: &Value| no_delay()).fetch(request).await
         })
     }
 }
@@ -192,7 +192,7 @@ async fn a_panic_in_fetch_ends_the_call_as_unknown() {
 /// A call that waits for the handshake does not wait for ever.
 #[tokio::test]
 async fn a_panic_after_the_handshake_does_not_delay_later_calls() {
-    let panics = |_: &FetchRequest, message: &Value| {
+    let panics = |_: &TransportFetchRequest, message: &Value| {
         assert_ne!(message["method"], "notifications/initialized", "as it does");
         no_delay()
     };
@@ -302,18 +302,18 @@ async fn authorize_sees_every_response() {
 #[tokio::test]
 async fn dropping_a_call_drops_the_rest_of_its_body() {
     struct Endless(#[allow(dead_code, reason = "its drop is what it is for")] Box<dyn Send>);
-    impl FetchBody for Endless {
-        fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+    impl TransportFetchBody for Endless {
+        fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportFetchError>>> {
             Poll::Pending
         }
     }
     struct Silent(Signal, Signal);
-    impl Fetch for Silent {
-        fn fetch(&self, request: FetchRequest) -> FetchFuture {
+    impl TransportFetch for Silent {
+        fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture {
             let message: Value =
                 serde_json::from_slice(request.body.as_deref().unwrap_or_default()).unwrap_or_default();
             if message["method"] != "tools/call" {
-                return LocalFetch(|_: &FetchRequest, _: &Value| no_delay()).fetch(request);
+                return LocalFetch(|_: &TransportFetchRequest, _: &Value| no_delay()).fetch(request);
             }
             let (begun, dropped) = (self.0.clone(), self.1.on_drop());
             Box::pin(async move {

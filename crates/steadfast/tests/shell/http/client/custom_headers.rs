@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{Fetch, FetchFuture, FetchRequest, HttpTarget};
+use steadfast::transport::http::{HttpTarget, TransportFetch, TransportFetchFuture, TransportFetchRequest};
 use steadfast::{ErrorKind, Outcome};
 
 use super::connections::tls::Authority;
@@ -100,11 +100,11 @@ async fn errors_about_headers_do_not_show_secret_values() {
 #[tokio::test]
 async fn the_id_of_a_session_is_marked_as_a_secret() {
     struct Sessions(Arc<Mutex<Vec<bool>>>);
-    impl Fetch for Sessions {
-        fn fetch(&self, request: FetchRequest) -> FetchFuture {
+    impl TransportFetch for Sessions {
+        fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture {
             let id = request.headers.get("mcp-session-id");
             self.0.lock().unwrap().extend(id.map(::http::HeaderValue::is_sensitive));
-            let answering = LocalFetch(|_: &FetchRequest, _: &Value| no_delay()).fetch(request);
+            let answering = LocalFetch(|_: &TransportFetchRequest, _: &Value| no_delay()).fetch(request);
             Box::pin(async {
                 let mut response = answering.await?;
                 response.headers_mut().insert("mcp-session-id", ::http::HeaderValue::from_static("s3cret"));
@@ -163,8 +163,8 @@ async fn arguments_are_mirrored_beside_deep_ones_and_arguments_past_the_depth_li
 /// A fetch that must not be called.
 struct Nobody;
 
-impl Fetch for Nobody {
-    fn fetch(&self, _: FetchRequest) -> FetchFuture {
+impl TransportFetch for Nobody {
+    fn fetch(&self, _: TransportFetchRequest) -> TransportFetchFuture {
         panic!("nothing is to be sent")
     }
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
 use steadfast::transport::http::HttpServerOptions;
 use steadfast::transport::http::{
-    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, Fetch, FetchBody, FetchError, FetchFuture,
-    FetchRequest, HttpTarget,
+    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget, TransportFetch, TransportFetchBody,
+    TransportFetchError, TransportFetchFuture, TransportFetchRequest,
 };
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};
 use tokio::sync::mpsc;
@@ -412,8 +412,8 @@ struct Counting {
 /// The stream of [`Counting`]: each event is a piece.
 struct Counted(mpsc::UnboundedReceiver<Bytes>, Counting);
 
-impl FetchBody for Counted {
-    fn poll_chunk(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+impl TransportFetchBody for Counted {
+    fn poll_chunk(&mut self, cx: &mut std::task::Context<'_>) -> Poll<Option<Result<Bytes, TransportFetchError>>> {
         let piece = std::task::ready!(self.0.poll_recv(cx));
         if self.1.taken.fetch_add(1, Ordering::SeqCst) == 16 {
             self.1.enough.set();
@@ -433,8 +433,8 @@ impl Counting {
     }
 }
 
-impl Fetch for Counting {
-    fn fetch(&self, request: FetchRequest) -> FetchFuture {
+impl TransportFetch for Counting {
+    fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture {
         let server = self.clone();
         Box::pin(async move {
             if request.method == ::http::Method::GET {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use serde_json::{Value, json};
 use steadfast::client::Change;
 use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, FetchRequest};
+use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, TransportFetchRequest};
 use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 
@@ -114,7 +114,7 @@ impl Slow {
     async fn new() -> Self {
         let (clock, asked, gate, arrived) = (Frozen::new(), Signal::default(), Arc::new(Notify::new()), Arrived::new());
         let (begun, open, noted) = (asked.clone(), Arc::clone(&gate), arrived.clone());
-        let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| {
+        let fetch = LocalFetch(move |_: &TransportFetchRequest, message: &Value| {
             let (begun, open, noted, message) = (begun.clone(), Arc::clone(&open), noted.clone(), message.clone());
             let passes: Before = Box::pin(async move {
                 if message["params"]["name"] == "slow" {
@@ -222,7 +222,7 @@ impl Drop for UnreadMessage {
 async fn unaccepted_cancellations_are_bounded_in_number() {
     let (untaken, calls) = (InFlight::default(), InFlight::default());
     let (cancelled, called) = (Arc::clone(&untaken), Arc::clone(&calls));
-    let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| -> Before {
+    let fetch = LocalFetch(move |_: &TransportFetchRequest, message: &Value| -> Before {
         if message["params"]["name"] == "park" {
             called.send_modify(|all| all.extend(message["id"].as_u64()));
             return Box::pin(std::future::pending());
@@ -251,12 +251,12 @@ async fn unaccepted_cancellations_are_bounded_in_number() {
     soon(untaken.subscribe().wait_for(|all| *all == newest)).await.unwrap();
 }
 
-/// A `Fetch` need not keep to the time that it was given.
+/// A `TransportFetch` need not keep to the time that it was given.
 #[tokio::test]
 async fn an_unaccepted_initialized_notification_does_not_delay_later_calls() {
     let (clock, asked) = (Frozen::new(), Signal::default());
     let begun = asked.clone();
-    let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| {
+    let fetch = LocalFetch(move |_: &TransportFetchRequest, message: &Value| {
         if message["method"] != "notifications/initialized" {
             return no_delay();
         }
@@ -294,7 +294,7 @@ impl AuthorizationAttempt for Hesitant {
 async fn a_call_dropped_before_it_is_sent_is_not_cancelled_on_the_wire() {
     let (arrived, asked) = (Arrived::new(), Signal::default());
     let noted = arrived.clone();
-    let fetch = LocalFetch(move |_: &FetchRequest, message: &Value| {
+    let fetch = LocalFetch(move |_: &TransportFetchRequest, message: &Value| {
         noted.note(message);
         no_delay()
     });

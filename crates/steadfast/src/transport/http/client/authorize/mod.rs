@@ -4,6 +4,7 @@ pub(crate) mod signing;
 
 use std::error::Error as StdError;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use http::{HeaderMap, Method, StatusCode};
 
@@ -39,6 +40,12 @@ pub type AuthorizationAttemptFuture<'a, T> =
 pub trait Authorize: Send + Sync + 'static {
     /// Begins a request to this URL.
     fn attempt(&self, method: &Method, url: &str) -> Box<dyn AuthorizationAttempt>;
+}
+
+impl<T: Authorize + ?Sized> Authorize for Arc<T> {
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn AuthorizationAttempt> {
+        (**self).attempt(method, url)
+    }
 }
 
 /// One request, which may be sent more than once before the server accepts it.

@@ -10,8 +10,8 @@ use steadfast_proto::connection::CallEnd;
 
 use super::refusal::request_failed;
 use super::{HttpClientDriverEvent, MessagePost};
-use crate::transport::http::client::fetch::{FetchResponse, read_body};
-use crate::transport::http::client::legacy_sse::{OpenStreamError, is_legacy_refusal, open};
+use crate::transport::http::client::fetch::{TransportFetchResponse, read_body};
+use crate::transport::http::client::legacy_sse::{LegacySseOpenError, is_legacy_refusal, open};
 use crate::transport::http::client::request::ClientHttpRequest;
 use crate::transport::http::client::stream::events::SseEventReader;
 
@@ -37,27 +37,31 @@ impl MessagePost {
         }
         match open(&shared).await {
             Ok(events) => Some(self.stream_opened(events, body.clone()).await),
-            Err(OpenStreamError::Refused(_) | OpenStreamError::NotLegacy(_)) if !legacy.is_required() => {
+            Err(LegacySseOpenError::Refused(_) | LegacySseOpenError::NotLegacy(_)) if !legacy.is_required() => {
                 legacy.forget();
                 None
             }
-            Err(OpenStreamError::Refused(response)) => Some(self.refused(response).await),
-            Err(OpenStreamError::NotLegacy(why) | OpenStreamError::BadEndpoint(why)) => Some(Err(not_sent(why))),
-            Err(OpenStreamError::NoResponse(why)) => Some(Err(initialize_not_sent(request_failed(why)))),
+            Err(LegacySseOpenError::Refused(response)) => Some(self.refused(response).await),
+            Err(LegacySseOpenError::NotLegacy(why) | LegacySseOpenError::BadEndpoint(why)) => Some(Err(not_sent(why))),
+            Err(LegacySseOpenError::NoResponse(why)) => Some(Err(initialize_not_sent(request_failed(why)))),
         }
     }
 
     /// The server refused `initialize`. If it opens the stream of HTTP+SSE instead, the connection uses that from here on; if
     /// not, the call ends with the refusal.
-    pub(crate) async fn refused_or_legacy(&mut self, response: FetchResponse, body: Bytes) -> Result<(), CallEnd> {
+    pub(crate) async fn refused_or_legacy(
+        &mut self,
+        response: TransportFetchResponse,
+        body: Bytes,
+    ) -> Result<(), CallEnd> {
         let refusal = self.read_refusal(response).await;
         if !is_legacy_refusal(refusal.status, refusal.error.as_ref()) {
             return self.end_refused(refusal).await;
         }
         match open(&self.shared).await {
             Ok(events) => self.stream_opened(events, body).await,
-            Err(OpenStreamError::BadEndpoint(why)) => Err(not_sent(why)),
-            Err(OpenStreamError::Refused(response)) if response.status().is_redirection() => {
+            Err(LegacySseOpenError::BadEndpoint(why)) => Err(not_sent(why)),
+            Err(LegacySseOpenError::Refused(response)) if response.status().is_redirection() => {
                 self.refused(response).await
             }
             Err(_) => self.end_refused(refusal).await,

@@ -19,7 +19,7 @@ use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot};
 use tracing::Level;
 
-use super::fetch::{FetchBodyError, FetchResponse, read_body};
+use super::fetch::{TransportBodyError, TransportFetchResponse, read_body};
 use super::in_flight::{DeliveryState, HttpInFlightRequest};
 use super::request::{ClientHttpRequest, ClientHttpRequestError};
 use super::shared::HttpClientConnection;
@@ -116,7 +116,9 @@ impl MessagePost {
     async fn post_in_time(&mut self, body: Bytes) -> Result<(), CallEnd> {
         let runtime = Arc::clone(&self.shared.runtime);
         let posted = timeout_at(&*runtime, Some(runtime.now() + MESSAGE_TIMEOUT), self.post(body)).await;
-        posted.unwrap_or_else(|| Err(lost("timed out: the server did not accept it".to_owned())))
+        posted.unwrap_or_else(|| {
+            Err(lost("timed out: no response to this message, the server may have received it".to_owned()))
+        })
     }
 
     async fn post(&mut self, body: Bytes) -> Result<(), CallEnd> {
@@ -168,7 +170,7 @@ impl MessagePost {
         }
     }
 
-    async fn read(&mut self, response: FetchResponse) -> Result<(), CallEnd> {
+    async fn read(&mut self, response: TransportFetchResponse) -> Result<(), CallEnd> {
         if let Some(encoding) = content_encoding(&response) {
             return Err(CallEnd::Unreadable(format!(
                 "the HTTP response is compressed ({encoding}), which was not asked for"
@@ -179,8 +181,8 @@ impl MessagePost {
         }
         let max_bytes = self.shared.max_message_bytes;
         let body = read_body(response, max_bytes).await.map_err(|why| match why {
-            FetchBodyError::TooLong => too_long(max_bytes),
-            FetchBodyError::BrokeOff(error) => lost(error.to_string()),
+            TransportBodyError::TooLong => too_long(max_bytes),
+            TransportBodyError::BrokeOff(error) => lost(error.to_string()),
         })?;
         let is_call = self.kind.call().is_some();
         if body.is_empty() {
@@ -203,7 +205,7 @@ impl MessagePost {
     }
 
     /// Reads events until the response to the request has come. A stream that breaks off before is resumed, in revisions that can.
-    async fn read_events(&mut self, response: FetchResponse) -> Result<(), CallEnd> {
+    async fn read_events(&mut self, response: TransportFetchResponse) -> Result<(), CallEnd> {
         let max_bytes = self.shared.max_message_bytes;
         let mut events = SseEventReader::new(response, max_bytes);
         let mut backoff = StreamBackoff::for_response();
@@ -240,7 +242,12 @@ impl MessagePost {
     }
 
     /// The rest of a stream that broke off; `None` if the server does not have it, or could not be reached after all retries.
-    async fn resume(&self, last: &str, retry: Option<Duration>, backoff: &mut StreamBackoff) -> Option<FetchResponse> {
+    async fn resume(
+        &self,
+        last: &str,
+        retry: Option<Duration>,
+        backoff: &mut StreamBackoff,
+    ) -> Option<TransportFetchResponse> {
         let runtime = &*self.shared.runtime;
         loop {
             sleep(runtime, backoff.pause(retry, runtime)?).await;
@@ -312,7 +319,7 @@ fn too_long(max_bytes: usize) -> CallEnd {
 }
 
 /// How the body of a response is compressed, if it is.
-fn content_encoding(response: &FetchResponse) -> Option<String> {
+fn content_encoding(response: &TransportFetchResponse) -> Option<String> {
     let encoding = response.headers().get(CONTENT_ENCODING)?.to_str().unwrap_or("unreadable").trim().to_owned();
     (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
 }

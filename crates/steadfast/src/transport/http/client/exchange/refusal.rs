@@ -10,7 +10,7 @@ use steadfast_proto::mutant;
 
 use super::{HttpClientDriverEvent, MessagePost};
 use crate::error::HTTP_STATUS;
-use crate::transport::http::client::fetch::{FetchResponse, read_body};
+use crate::transport::http::client::fetch::{TransportFetchResponse, read_body};
 use crate::transport::http::client::request::ClientHttpRequestError;
 
 /// An HTTP response that is not a success, read to its end.
@@ -27,12 +27,12 @@ pub(crate) struct HttpErrorResponse {
 
 impl MessagePost {
     /// Ends the call: the server refused it with a JSON-RPC error, or with a status alone.
-    pub(crate) async fn refused(&self, response: FetchResponse) -> Result<(), CallEnd> {
+    pub(crate) async fn refused(&self, response: TransportFetchResponse) -> Result<(), CallEnd> {
         let refusal = self.read_refusal(response).await;
         self.end_refused(refusal).await
     }
 
-    pub(crate) async fn read_refusal(&self, response: FetchResponse) -> HttpErrorResponse {
+    pub(crate) async fn read_refusal(&self, response: TransportFetchResponse) -> HttpErrorResponse {
         let status = response.status();
         let other_origin = self.other_origin(&response);
         // A body that is too long or breaks off counts as empty: the status is known all the same.
@@ -88,7 +88,7 @@ impl MessagePost {
     }
 
     /// The origin that a redirect leads to, if it is another one.
-    fn other_origin(&self, response: &FetchResponse) -> Option<String> {
+    fn other_origin(&self, response: &TransportFetchResponse) -> Option<String> {
         let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
         let url = self.shared.url.join(location.to_str().ok()?).ok()?;
         (url.origin() != self.shared.url.origin()).then(|| url.origin().ascii_serialization())

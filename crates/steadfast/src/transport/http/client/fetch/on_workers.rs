@@ -1,4 +1,4 @@
-//! Runs the program's [`Fetch`] on the workers, as handlers are: it may block its thread, which must delay only its own request (L6).
+//! Runs the program's [`TransportFetch`] on the workers, as handlers are: it may block its thread, which must delay only its own request (L6).
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -7,31 +7,31 @@ use bytes::Bytes;
 use http::Response;
 use tokio::sync::mpsc;
 
-use super::{Fetch, FetchBody, FetchError, FetchFuture, FetchRequest};
+use super::{TransportFetch, TransportFetchBody, TransportFetchError, TransportFetchFuture, TransportFetchRequest};
 use crate::runtime::timeout::unless_stopped;
 use crate::runtime::{Runtime, on_workers, poll_as_handler};
 
-/// A [`Fetch`] that runs another one on the workers.
-pub(crate) struct FetchOnWorkers {
-    pub(crate) fetch: Arc<dyn Fetch>,
+/// A [`TransportFetch`] that runs another one on the workers.
+pub(crate) struct TransportFetchOnWorkers {
+    pub(crate) fetch: Arc<dyn TransportFetch>,
     pub(crate) runtime: Arc<dyn Runtime>,
 }
 
-impl Fetch for FetchOnWorkers {
-    fn fetch(&self, request: FetchRequest) -> FetchFuture {
+impl TransportFetch for TransportFetchOnWorkers {
+    fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture {
         let (fetch, runtime) = (Arc::clone(&self.fetch), Arc::clone(&self.runtime));
         Box::pin(async move {
             let fetched = on_workers(&runtime, async move { fetch.fetch(request).await }).await;
             let (parts, body) = fetched.unwrap_or_else(|| Err(failed()))?.into_parts();
-            let body: Box<dyn FetchBody> = Box::new(BodyOnWorkers::read(&runtime, body));
+            let body: Box<dyn TransportFetchBody> = Box::new(BodyOnWorkers::read(&runtime, body));
             Ok(Response::from_parts(parts, body))
         })
     }
 }
 
 /// The server may have seen the request.
-fn failed() -> FetchError {
-    FetchError::interrupted("the HTTP client panicked, or its runtime shut down")
+fn failed() -> TransportFetchError {
+    TransportFetchError::interrupted("the HTTP client panicked, or its runtime shut down")
 }
 
 /// A body that is read on the workers, one piece per request for one: pieces that were not requested stay with the server.
@@ -47,10 +47,10 @@ enum BodyOnWorkers {
     Ended,
 }
 
-type BodyChunkResult = Result<Bytes, FetchError>;
+type BodyChunkResult = Result<Bytes, TransportFetchError>;
 
 impl BodyOnWorkers {
-    fn read(runtime: &Arc<dyn Runtime>, mut body: Box<dyn FetchBody>) -> Self {
+    fn read(runtime: &Arc<dyn Runtime>, mut body: Box<dyn TransportFetchBody>) -> Self {
         let (requests, mut requested) = mpsc::channel(1);
         let (sender, pieces) = mpsc::channel(1);
         let workers = Arc::clone(runtime);
@@ -68,7 +68,7 @@ impl BodyOnWorkers {
     }
 }
 
-impl FetchBody for BodyOnWorkers {
+impl TransportFetchBody for BodyOnWorkers {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<BodyChunkResult>> {
         let Self::Reading { requests, requested, pieces } = self else { return Poll::Ready(None) };
         if !std::mem::replace(requested, true) {

@@ -9,16 +9,19 @@ use http::Response;
 use http_body::Body as _;
 use reqwest::Url;
 
-use super::{Fetch, FetchBody, FetchError, FetchFuture, FetchRequest, FetchResponse};
+use super::{
+    TransportFetch, TransportFetchBody, TransportFetchError, TransportFetchFuture, TransportFetchRequest,
+    TransportFetchResponse,
+};
 
 /// Sends requests with a client of reqwest.
-pub(crate) struct ReqwestFetch {
+pub(crate) struct ReqwestTransportFetch {
     client: reqwest::Client,
     /// The URL of the last request.
     last_url: Mutex<Option<Url>>,
 }
 
-impl ReqwestFetch {
+impl ReqwestTransportFetch {
     pub(crate) fn new(client: reqwest::Client) -> Self {
         Self { client, last_url: Mutex::default() }
     }
@@ -33,9 +36,9 @@ impl ReqwestFetch {
     }
 }
 
-impl Fetch for ReqwestFetch {
-    fn fetch(&self, request: FetchRequest) -> FetchFuture {
-        let FetchRequest { method, url, headers, body, timeout } = request;
+impl TransportFetch for ReqwestTransportFetch {
+    fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture {
+        let TransportFetchRequest { method, url, headers, body, timeout } = request;
         let request = match self.parse(&url) {
             Some(url) => self.client.request(method, url),
             // Fails, with the error of reqwest.
@@ -52,7 +55,7 @@ impl Fetch for ReqwestFetch {
     }
 }
 
-fn opened(response: reqwest::Response) -> FetchResponse {
+fn opened(response: reqwest::Response) -> TransportFetchResponse {
     let (parts, body) = Response::from(response).into_parts();
     Response::from_parts(parts, Box::new(ReqwestBody(body)))
 }
@@ -60,8 +63,8 @@ fn opened(response: reqwest::Response) -> FetchResponse {
 /// The body of a response.
 struct ReqwestBody(reqwest::Body);
 
-impl FetchBody for ReqwestBody {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+impl TransportFetchBody for ReqwestBody {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportFetchError>>> {
         loop {
             return Poll::Ready(match std::task::ready!(Pin::new(&mut self.0).poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_data() {
@@ -76,15 +79,15 @@ impl FetchBody for ReqwestBody {
     }
 }
 
-fn failed(error: reqwest::Error) -> FetchError {
+fn failed(error: reqwest::Error) -> TransportFetchError {
     let why = describe(&error);
     let failed = if error.is_builder() {
-        FetchError::invalid_request(why)
+        TransportFetchError::invalid_request(why)
     } else if error.is_connect() {
         // Without a connection the server has not seen the request.
-        FetchError::not_sent(why)
+        TransportFetchError::not_sent(why)
     } else {
-        FetchError::interrupted(why)
+        TransportFetchError::interrupted(why)
     };
     failed.with_source(error.without_url())
 }
@@ -113,8 +116,9 @@ mod tests {
 
     #[test]
     fn a_url_is_parsed_again_when_it_changes() {
-        let fetch =
-            ReqwestFetch::new(NetworkSettings::default().client(&Url::parse("http://a.example").unwrap()).unwrap());
+        let fetch = ReqwestTransportFetch::new(
+            NetworkSettings::default().client(&Url::parse("http://a.example").unwrap()).unwrap(),
+        );
         for url in ["http://a.example/x", "http://a.example/x", "http://b.example/x", "no URL", "http://a.example/x"] {
             assert_eq!(fetch.parse(url), Url::parse(url).ok(), "{url}");
         }

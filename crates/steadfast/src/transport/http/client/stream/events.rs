@@ -6,10 +6,10 @@ use bytes::Bytes;
 use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
 use steadfast_proto::mutant;
 
-use crate::transport::http::client::fetch::{FetchResponse, next_piece};
+use crate::transport::http::client::fetch::{TransportFetchResponse, next_piece};
 
 /// Whether a response is a stream of events.
-pub(crate) fn is_events(response: &FetchResponse) -> bool {
+pub(crate) fn is_events(response: &TransportFetchResponse) -> bool {
     let media = response.headers().get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = media.and_then(|media| media.split(';').next()).unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("text/event-stream")
@@ -17,7 +17,7 @@ pub(crate) fn is_events(response: &FetchResponse) -> bool {
 
 /// The events of a response, and of the responses that resume it.
 pub(crate) struct SseEventReader {
-    response: FetchResponse,
+    response: TransportFetchResponse,
     decoder: SseDecoder,
     piece: Bytes,
     /// The event that is being read was reported as too long.
@@ -34,7 +34,7 @@ pub(crate) enum SseReaderEvent {
 }
 
 impl SseEventReader {
-    pub(crate) fn new(response: FetchResponse, max_bytes: usize) -> Self {
+    pub(crate) fn new(response: TransportFetchResponse, max_bytes: usize) -> Self {
         let decoder = SseDecoder::new(max_bytes);
         Self { response, decoder, piece: Bytes::new(), reported_too_long: false }
     }
@@ -92,7 +92,7 @@ impl SseEventReader {
     }
 
     /// Continues with another response. An event that was read in part is dropped: the server sends it again.
-    pub(crate) fn resume_with(&mut self, response: FetchResponse, max_bytes: usize) {
+    pub(crate) fn resume_with(&mut self, response: TransportFetchResponse, max_bytes: usize) {
         if mutant!(KeepHalfRead) {
             self.response = response;
             return;
@@ -118,7 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::transport::http::client::fetch::{FetchBody, FetchError};
+    use crate::transport::http::client::fetch::{TransportFetchBody, TransportFetchError};
 
     /// A body of these pieces that then ends or breaks off.
     struct Pieces {
@@ -126,11 +126,11 @@ mod tests {
         breaks_off: bool,
     }
 
-    impl FetchBody for Pieces {
-        fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, FetchError>>> {
+    impl TransportFetchBody for Pieces {
+        fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportFetchError>>> {
             Poll::Ready(match self.pieces.pop_front() {
                 Some(piece) => Some(Ok(piece)),
-                None if self.breaks_off => Some(Err(FetchError::interrupted("cut"))),
+                None if self.breaks_off => Some(Err(TransportFetchError::interrupted("cut"))),
                 None => None,
             })
         }
@@ -145,7 +145,7 @@ mod tests {
 
     /// The messages of a stream, and the id to resume it after.
     fn read(pieces: VecDeque<Bytes>, breaks_off: bool) -> (Vec<String>, Option<String>) {
-        let body: Box<dyn FetchBody> = Box::new(Pieces { pieces, breaks_off });
+        let body: Box<dyn TransportFetchBody> = Box::new(Pieces { pieces, breaks_off });
         let mut events = SseEventReader::new(http::Response::new(body), 1024);
         let mut messages = Vec::new();
         loop {
@@ -226,7 +226,7 @@ mod tests {
     fn a_message_that_is_too_long_is_reported_once_and_before_its_end() {
         let long = vec![b'x'; 2000];
         let pieces = [&b"data: "[..], &long, &long, b"\n\ndata: a\n\n"].map(Bytes::copy_from_slice);
-        let body: Box<dyn FetchBody> = Box::new(Pieces { pieces: pieces.into(), breaks_off: false });
+        let body: Box<dyn TransportFetchBody> = Box::new(Pieces { pieces: pieces.into(), breaks_off: false });
         let mut events = SseEventReader::new(http::Response::new(body), 1024);
         let mut cx = Context::from_waker(Waker::noop());
         let mut next = || match std::pin::pin!(events.next()).poll(&mut cx) {

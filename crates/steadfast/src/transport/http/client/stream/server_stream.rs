@@ -10,7 +10,7 @@ use super::backoff::StreamBackoff;
 use super::events::{SseEventReader, SseReaderEvent, is_events};
 use crate::runtime::timeout::sleep;
 use crate::transport::http::client::exchange::HttpClientDriverEvent;
-use crate::transport::http::client::fetch::FetchResponse;
+use crate::transport::http::client::fetch::TransportFetchResponse;
 use crate::transport::http::client::request::ClientHttpRequest;
 use crate::transport::http::client::shared::HttpClientConnection;
 
@@ -21,7 +21,7 @@ pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Send
     let mut events: Option<SseEventReader> = None;
     loop {
         match open(&shared, events.as_ref().and_then(SseEventReader::last_event_id)).await {
-            OpenStreamResult::Stream(response) => {
+            GetStreamOpenResult::Stream(response) => {
                 shared.note_receives_notifications();
                 backoff.note_opened(shared.runtime.now());
                 let stream = continue_with(events.take(), response, shared.max_message_bytes);
@@ -29,13 +29,13 @@ pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Send
                     break;
                 }
             }
-            OpenStreamResult::SessionLost => {
+            GetStreamOpenResult::SessionLost => {
                 // Fails only if the driver is gone.
                 let _ = driver.send(HttpClientDriverEvent::SessionLost).await;
                 break;
             }
-            OpenStreamResult::Unsupported => break,
-            OpenStreamResult::Failed => {}
+            GetStreamOpenResult::Unsupported => break,
+            GetStreamOpenResult::Failed => {}
         }
         let retry = events.as_ref().and_then(SseEventReader::retry);
         let Some(pause) = backoff.pause(retry, &*shared.runtime) else {
@@ -50,8 +50,8 @@ pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Send
 }
 
 /// The outcome of a request for the stream.
-enum OpenStreamResult {
-    Stream(FetchResponse),
+enum GetStreamOpenResult {
+    Stream(TransportFetchResponse),
     /// The server does not know the session.
     SessionLost,
     /// The server does not have one, which the protocol allows.
@@ -60,23 +60,23 @@ enum OpenStreamResult {
     Failed,
 }
 
-async fn open(shared: &HttpClientConnection, last_event_id: Option<&str>) -> OpenStreamResult {
+async fn open(shared: &HttpClientConnection, last_event_id: Option<&str>) -> GetStreamOpenResult {
     let request = ClientHttpRequest { last_event_id, ..ClientHttpRequest::default() };
     let response = match shared.send(request).await {
         Ok(response) => response,
-        Err(why) if why.is_final() => return OpenStreamResult::Unsupported,
-        Err(_) => return OpenStreamResult::Failed,
+        Err(why) if why.is_final() => return GetStreamOpenResult::Unsupported,
+        Err(_) => return GetStreamOpenResult::Failed,
     };
     match response.status() {
-        status if status.is_success() && is_events(&response) => OpenStreamResult::Stream(response),
-        StatusCode::NOT_FOUND if shared.session().id.is_some() => OpenStreamResult::SessionLost,
-        status if status.is_client_error() || status.is_success() => OpenStreamResult::Unsupported,
-        _ => OpenStreamResult::Failed,
+        status if status.is_success() && is_events(&response) => GetStreamOpenResult::Stream(response),
+        StatusCode::NOT_FOUND if shared.session().id.is_some() => GetStreamOpenResult::SessionLost,
+        status if status.is_client_error() || status.is_success() => GetStreamOpenResult::Unsupported,
+        _ => GetStreamOpenResult::Failed,
     }
 }
 
 /// The events of a response, continuing those of the response before.
-fn continue_with(before: Option<SseEventReader>, response: FetchResponse, max_bytes: usize) -> SseEventReader {
+fn continue_with(before: Option<SseEventReader>, response: TransportFetchResponse, max_bytes: usize) -> SseEventReader {
     match before {
         Some(mut events) => {
             events.resume_with(response, max_bytes);

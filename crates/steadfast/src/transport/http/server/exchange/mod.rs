@@ -74,7 +74,7 @@ pub(crate) struct HttpExchange {
 }
 
 impl HttpExchange {
-    /// Begins a request in an engine of its own.
+    /// Begins an HTTP request without a session: it gets a connection engine of its own.
     pub(crate) fn begin(
         shared: Arc<HttpServiceState>,
         runtime: Arc<dyn Runtime>,

@@ -15,7 +15,7 @@ use steadfast_proto::frame::sse;
 
 use super::HttpExchange;
 use crate::runtime::{Runtime, spawn_off_workers};
-use crate::transport::http::server::keep_alive::KeepAlive;
+use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
 use crate::transport::http::server::socket::HangupWatcher;
 
 /// The HTTP response.
@@ -25,7 +25,7 @@ pub(crate) struct HttpExchangeStream {
     ready: VecDeque<Vec<u8>>,
     runtime: Arc<dyn Runtime>,
     keep_alive_interval: Duration,
-    keep_alive: KeepAlive,
+    keep_alive: SseKeepAliveTimer,
 }
 
 /// The task that runs the request.
@@ -64,7 +64,7 @@ impl HttpExchangeStream {
         let hangup = hangup.map(|hangup| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(hangup.wait()) });
         let task = HttpExchangeTask { shared: Arc::clone(&shared), hangup };
         spawn_off_workers(&*runtime, task);
-        Self { shared, ready, runtime, keep_alive_interval, keep_alive: KeepAlive::default() }
+        Self { shared, ready, runtime, keep_alive_interval, keep_alive: SseKeepAliveTimer::default() }
     }
 
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {

@@ -11,7 +11,7 @@ use steadfast_proto::envelope::Message;
 
 use crate::runtime::{ConnectionEngine, DriverMailbox, Runtime};
 use crate::server::ServerDispatcher;
-use crate::transport::http::server::load::{ServerLoad, ServerLoadPermit};
+use crate::transport::http::server::load::{ServerLoadLimiter, ServerLoadPermit};
 use crate::transport::http::server::service::HttpServiceState;
 
 /// One session.
@@ -20,7 +20,7 @@ pub(crate) struct LegacySseSession {
     /// The identity of the principal that opened it.
     owner: Option<String>,
     pub(crate) runtime: Arc<dyn Runtime>,
-    pub(crate) load: Arc<ServerLoad>,
+    pub(crate) load: Arc<ServerLoadLimiter>,
     idle: Duration,
     pub(crate) keep_alive: Duration,
     state: Mutex<LegacySseSessionState>,

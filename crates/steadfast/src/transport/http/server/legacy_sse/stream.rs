@@ -7,7 +7,7 @@ use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
 use super::session::LegacySseSession;
-use crate::transport::http::server::keep_alive::KeepAlive;
+use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
 use crate::transport::http::server::sessions::HttpSessionTable;
 
 /// About how many bytes are written at once.
@@ -19,7 +19,7 @@ pub(crate) struct LegacySseStream {
     sessions: Weak<HttpSessionTable>,
     /// The first event.
     endpoint: Option<Bytes>,
-    keep_alive: KeepAlive,
+    keep_alive: SseKeepAliveTimer,
 }
 
 impl LegacySseStream {
@@ -28,7 +28,7 @@ impl LegacySseStream {
         let mut out = Vec::new();
         let data = Some(endpoint.as_bytes());
         sse::SseEvent { name: Some("endpoint"), data, ..sse::SseEvent::default() }.write(&mut out);
-        Self { session, sessions, endpoint: Some(out.into()), keep_alive: KeepAlive::default() }
+        Self { session, sessions, endpoint: Some(out.into()), keep_alive: SseKeepAliveTimer::default() }
     }
 
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {

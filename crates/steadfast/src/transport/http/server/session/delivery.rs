@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use steadfast_proto::Moment;
 use steadfast_proto::frame::sse;
-use steadfast_proto::http::resume::StreamKey;
+use steadfast_proto::http::resume::SseStreamKey;
 use steadfast_proto::mutant;
 
 use super::HttpSessionState;
@@ -63,7 +63,7 @@ impl HttpSessionState {
     }
 
     /// Appends an event with this message to a stream.
-    pub(super) fn append(&mut self, now: Moment, stream: StreamKey, message: &[u8], droppable: bool) {
+    pub(super) fn append(&mut self, now: Moment, stream: SseStreamKey, message: &[u8], droppable: bool) {
         if droppable && self.log.unread(stream) >= MAX_UNREAD {
             return;
         }
@@ -78,7 +78,7 @@ impl HttpSessionState {
     }
 
     /// Appends the priming event, which has no message: it gives the client an id to resume the stream with.
-    pub(super) fn prime(&mut self, now: Moment, stream: StreamKey, retry: Duration) {
+    pub(super) fn prime(&mut self, now: Moment, stream: SseStreamKey, retry: Duration) {
         if !self.primes() {
             return;
         }

@@ -24,13 +24,13 @@ use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::RequestKey;
 use steadfast_proto::envelope::Message;
-use steadfast_proto::http::resume::{SseEventLog, StreamKey, UnknownEventId};
+use steadfast_proto::http::resume::{SseEventLog, SseStreamKey, UnknownEventId};
 use steadfast_proto::mutant;
 
 pub(crate) use driver::SessionDriver;
 pub(crate) use stream::{PendingPostReply, PostReply, SessionStream};
 
-use super::load::{ServerLoad, ServerLoadPermit};
+use super::load::{ServerLoadLimiter, ServerLoadPermit};
 use super::service::HttpServiceState;
 use crate::runtime::{ConnectionEngine, DriverMailbox, Runtime};
 use crate::server::ServerDispatcher;
@@ -43,7 +43,7 @@ pub(crate) struct ServerHttpSession {
     owner: Option<String>,
     runtime: Arc<dyn Runtime>,
     timing: SessionTiming,
-    load: Arc<ServerLoad>,
+    load: Arc<ServerLoadLimiter>,
     state: Mutex<HttpSessionState>,
 }
 
@@ -80,14 +80,14 @@ struct HttpSessionState {
     /// old one, which is unknown here.
     event_id_prefix: u32,
     /// The stream of messages that belong to no request.
-    standalone: StreamKey,
+    standalone: SseStreamKey,
     /// POSTs with requests that have not ended, or with a response that was not read.
     posts: BTreeMap<PostNumber, SessionPost>,
     next_post: PostNumber,
     /// The POST that each open request came with.
     routes: BTreeMap<RequestKey, PostNumber>,
     /// The HTTP response that waits for the next event of a stream.
-    readers: BTreeMap<StreamKey, Waker>,
+    readers: BTreeMap<SseStreamKey, Waker>,
     driver: Option<Waker>,
     /// How many HTTP responses are open.
     open_responses: usize,
@@ -286,7 +286,7 @@ impl ServerHttpSession {
 }
 
 impl HttpSessionState {
-    fn wake_reader(&mut self, stream: StreamKey) {
+    fn wake_reader(&mut self, stream: SseStreamKey) {
         if let Some(reader) = self.readers.remove(&stream) {
             reader.wake();
         }

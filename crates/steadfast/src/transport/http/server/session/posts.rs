@@ -3,7 +3,7 @@
 use std::task::Waker;
 
 use steadfast_proto::connection::RequestKey;
-use steadfast_proto::http::resume::StreamKey;
+use steadfast_proto::http::resume::SseStreamKey;
 
 use super::HttpSessionState;
 use crate::transport::http::server::load::ServerLoadPermit;
@@ -33,7 +33,7 @@ pub(super) enum SessionPostDestination {
     /// Buffered: it is not decided whether the HTTP response is JSON or an event stream.
     Buffer(Vec<Vec<u8>>),
     /// To the event stream.
-    Stream(StreamKey),
+    Stream(SseStreamKey),
     /// Dropped: the client has disconnected before it got an event stream.
     Discard,
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use steadfast_proto::http::resume::{SseEventCursor, SseEventLogRead};
+use steadfast_proto::http::resume::{SseEventLogCursor, SseEventLogRead};
 use steadfast_proto::mutant;
 
 use super::posts::{PostNumber, SessionPost, SessionPostDestination};
 use super::{HttpSessionState, ServerHttpSession};
 use crate::runtime::Timer;
-use crate::transport::http::server::keep_alive::KeepAlive;
+use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
 
 /// The HTTP response to a POST.
 pub(crate) enum PostReply {
@@ -119,8 +119,8 @@ impl HttpSessionState {
 /// The events of one stream. Dropping it cancels nothing.
 pub(crate) struct SessionStream {
     session: Arc<ServerHttpSession>,
-    cursor: SseEventCursor,
-    keep_alive: KeepAlive,
+    cursor: SseEventLogCursor,
+    keep_alive: SseKeepAliveTimer,
 }
 
 impl SessionStream {
@@ -128,11 +128,11 @@ impl SessionStream {
     pub(super) fn attached(
         session: Arc<ServerHttpSession>,
         state: &mut HttpSessionState,
-        cursor: SseEventCursor,
+        cursor: SseEventLogCursor,
     ) -> Self {
         state.wake_reader(cursor.stream());
         state.open_responses += 1;
-        Self { session, cursor, keep_alive: KeepAlive::default() }
+        Self { session, cursor, keep_alive: SseKeepAliveTimer::default() }
     }
 
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
