@@ -745,6 +745,27 @@ fn teardown_calls_are_sent_when_the_call_limit_is_reached() {
 }
 
 #[test]
+fn what_a_side_sends_to_see_whether_the_peer_responds_is_exempt_from_the_call_limit() {
+    let capabilities = ClientCapabilities::new();
+    let hello = SelfDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));
+    let mut world = World::with(hello, Limits { calls: 1, ..Limits::default() });
+    let call = |exempt_from_limit| {
+        let mut call = Call::new(Method::CallTool, None);
+        call.exempt_from_limit = exempt_from_limit;
+        call
+    };
+    let mut made = |number, exempt| world.connection.call(world.now, CallKey::new(number), call(exempt));
+    assert_eq!(made(0, true), Ok(()));
+    assert_eq!(made(1, false), Ok(()), "it is not counted");
+    assert_eq!(made(2, false), Err(NotSentReason::TooMany));
+    assert_eq!(made(3, true), Ok(()), "and not refused");
+    world.connection.cancel_call(world.now, CallKey::new(0), None);
+    world.connection.cancel_call(world.now, CallKey::new(1), None);
+    let made = world.connection.call(world.now, CallKey::new(4), call(false));
+    assert_eq!(made, Ok(()), "a place that was free before is free once");
+}
+
+#[test]
 fn each_teardown_method_has_its_own_limit() {
     let capabilities = ClientCapabilities::new();
     let hello = SelfDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));

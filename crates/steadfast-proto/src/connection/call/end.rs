@@ -85,6 +85,7 @@ impl Connection {
     /// Removes a call from the table: the only place where a call ends.
     pub(super) fn end_call(&mut self, key: CallKey) -> Option<OutboundCall> {
         let waiting = self.outbound.calls.remove(&key)?;
+        self.outbound.exempt = self.outbound.exempt.saturating_sub(usize::from(waiting.exempt_from_limit));
         if let Some(count) = self.outbound.teardowns.get_mut(&waiting.method) {
             *count = count.saturating_sub(1);
         }

@@ -51,6 +51,9 @@ pub struct Call {
     /// Whether its result is needed even if the call is cancelled: the result may be a task, which only this side can cancel.
     /// It is reported as [`ConnectionEvent::LateResult`](super::ConnectionEvent::LateResult).
     pub expects_late_response: bool,
+    /// Whether [`Limits::calls`](super::Limits::calls) does not apply to it, and does not count it. For what this side sends by
+    /// itself to see whether the peer responds, one at a time.
+    pub exempt_from_limit: bool,
 }
 
 impl Call {
@@ -65,6 +68,7 @@ impl Call {
             progress_token: None,
             cancellable: true,
             expects_late_response: false,
+            exempt_from_limit: false,
         }
     }
 }
@@ -93,6 +97,8 @@ pub(in crate::connection) struct OutboundCalls {
     children: BTreeSet<(RequestKey, CallKey)>,
     /// How many of `calls` are of each method that ends a task or subscription: each of these methods has its own limit.
     teardowns: BTreeMap<Method, usize>,
+    /// How many of `calls` are exempt from the limit.
+    exempt: usize,
     next_id: i64,
 }
 
@@ -119,6 +125,7 @@ pub(in crate::connection) struct OutboundCall {
     pub(in crate::connection) parent: Option<RequestKey>,
     pub(in crate::connection) cancellable: bool,
     expects_late_response: bool,
+    exempt_from_limit: bool,
     token: Option<RequestId>,
     pub(in crate::connection) state: CallSendState,
     timeout: Option<(Duration, Moment)>,
@@ -191,10 +198,10 @@ impl Connection {
             Some(count) => *count,
             None if call.method.is_teardown() => 0,
             None if crate::mutant!(TeardownsUseCallLimit) => self.outbound.len(),
-            None => self.outbound.len().saturating_sub(teardowns.values().sum()),
+            None => self.outbound.len().saturating_sub(teardowns.values().sum()).saturating_sub(self.outbound.exempt),
         };
         let fewer = usize::from(crate::mutant!(LowerCallLimit));
-        if same_limit + fewer >= self.limits.calls {
+        if same_limit + fewer >= self.limits.calls && !call.exempt_from_limit {
             return Err(NotSentReason::TooMany);
         }
         if !(crate::mutant!(RepeatIds) && self.outbound.next_id % 4 == 3) {
@@ -226,12 +233,23 @@ impl Connection {
         if let Some(parent) = call.parent {
             self.outbound.children.insert((parent, key));
         }
-        let Call { method, parent, cancellable, expects_late_response, .. } = call;
+        let Call { method, parent, cancellable, expects_late_response, exempt_from_limit, .. } = call;
         if method.is_teardown() {
             *self.outbound.teardowns.entry(method).or_default() += 1;
         }
-        let waiting =
-            OutboundCall { id, method, parent, cancellable, expects_late_response, token, state, timeout, total };
+        self.outbound.exempt += usize::from(exempt_from_limit);
+        let waiting = OutboundCall {
+            id,
+            method,
+            parent,
+            cancellable,
+            expects_late_response,
+            exempt_from_limit,
+            token,
+            state,
+            timeout,
+            total,
+        };
         self.outbound.calls.insert(key, waiting);
         Ok(())
     }

@@ -248,7 +248,7 @@ impl ConnectionOpener {
 
     fn options(&self, deadline: Moment) -> CallOptions {
         let left = deadline.since(self.runtime.now());
-        CallOptions { timeout: Some(left), uncancellable: true, ..CallOptions::default() }
+        CallOptions { timeout: Some(left), uncancellable: true, exempt_from_limit: true, ..CallOptions::default() }
     }
 
     /// The deadline of the first request: a server may not respond to it, and half of the time is left for the second.

@@ -127,6 +127,8 @@ pub(crate) struct CallOptions {
     /// The result is needed even after the call was cancelled: see
     /// [`InboundDispatcher::on_late_result`](crate::runtime::InboundDispatcher::on_late_result).
     pub(crate) expects_late_response: bool,
+    /// The limit of calls is for those of the program: a ping or probe must not take the place of one, nor be refused.
+    pub(crate) exempt_from_limit: bool,
 }
 
 /// A call in flight, as a future of its end.
@@ -171,6 +173,7 @@ impl PendingCall {
             call.total_timeout = options.total_timeout;
         }
         call.cancellable = !options.uncancellable;
+        call.exempt_from_limit = options.exempt_from_limit;
         call.expects_late_response = options.expects_late_response;
         let (token, on_progress) = options.progress.unzip();
         call.progress_token = token;

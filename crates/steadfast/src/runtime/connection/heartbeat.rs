@@ -19,7 +19,7 @@ pub(crate) async fn ping_timeout(mailbox: Arc<DriverMailbox>, runtime: Arc<dyn R
     loop {
         timer.reset(Some(runtime.now() + interval));
         std::future::poll_fn(|cx| timer.poll(cx)).await;
-        let options = CallOptions { timeout: Some(interval), ..CallOptions::default() };
+        let options = CallOptions { timeout: Some(interval), exempt_from_limit: true, ..CallOptions::default() };
         match PendingCall::new(&mailbox, Method::Ping, None, options).await {
             CallEnd::TimedOut { .. } => break,
             CallEnd::Closed { .. } | CallEnd::NotSent(NotSentReason::Closed) => {

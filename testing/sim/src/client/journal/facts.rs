@@ -21,8 +21,6 @@ use crate::observation::record::Record;
 /// How long a client waits for the answer to a subscription whose listener is gone.
 const SUBSCRIBING: Duration = Duration::from_secs(60);
 
-/// How long all of an opening may take.
-const OPENING: Duration = Duration::from_secs(20);
 /// Everything that was seen.
 pub(in crate::client) struct Facts {
     pub(in crate::client) record: Record,
@@ -121,10 +119,9 @@ impl Facts {
         let listeners = self.listeners.values().filter(listens).count();
         let beside = |request: &&RequestFacts| {
             let waits = match request.kind {
-                // Over HTTP a client asks whether the server is there, and opens anew, beside the calls that wait for that.
-                Kind::Opening | Kind::Ping => request.faults.is_empty() && now <= request.written + OPENING,
                 Kind::Task | Kind::Subscription => !request.takes_back,
-                Kind::Call | Kind::Listen | Kind::Other => false,
+                // What a client sends by itself to see whether the server responds does not count.
+                Kind::Opening | Kind::Ping | Kind::Call | Kind::Listen | Kind::Other => false,
             };
             // A call that is made between the arrival of an answer and its driver's next turn comes before the answer.
             waits && !request.cancelled && !request.given_up && !request.finished
