@@ -76,7 +76,7 @@ pub trait Runtime: Any + Send + Sync {
     /// Spawns a task, which may run user code such as handlers.
     fn spawn(&self, task: RuntimeTask);
 
-    /// Spawns a task of the library that does I/O and never runs user code, such as an HTTP request of a client.
+    /// Spawns a task of the library that never runs user code and must not wait for it.
     ///
     /// A runtime that has a thread on which no handler runs should poll the task there, so that a handler that blocks its
     /// thread does not delay it. By default this is [`spawn`](Runtime::spawn).

@@ -12,7 +12,6 @@
 mod end;
 mod late;
 mod listen;
-mod response;
 
 pub(in crate::connection) use late::LateResponses;
 

@@ -104,7 +104,7 @@ impl<R: Request> PendingResult<R> {
                     let (result, flow) = std::task::ready!(step.as_mut().poll(cx));
                     match result {
                         Ok(CallStepResult::RequestSent(request)) => {
-                            self.state = PendingResultState::InFlight(request, flow)
+                            self.state = PendingResultState::InFlight(request, flow);
                         }
                         Ok(CallStepResult::TaskResult(result)) => {
                             self.state = PendingResultState::Ended;

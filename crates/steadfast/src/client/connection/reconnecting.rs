@@ -86,8 +86,8 @@ impl ReconnectingConnection {
         &self.policy
     }
 
-    /// Waits for a connection in place of a lost one. It may be the same, if only the call was lost and the server
-    /// still responds.
+    /// Waits for a connection in place of a lost one. It may be the same, if only the call was lost: for the
+    /// first time, or the server still responds.
     pub(crate) async fn replace(self: &Arc<Self>, lost: CallLossReport) -> Result<Arc<ClientConnection>, Error> {
         let mut result = match self.start_reconnecting(lost) {
             Ok(live) => return live,

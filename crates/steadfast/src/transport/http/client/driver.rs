@@ -21,7 +21,7 @@ use super::in_flight::{DeliveryState, HttpInFlightRequest};
 use super::legacy_sse;
 use super::mirrored_headers::ClientToolHeaders;
 use super::mirrored_headers::mirrored_headers;
-use super::request::ClientHttpRequest;
+use super::shared::ClientHttpRequest;
 use super::shared::HttpClientConnection;
 #[cfg(feature = "legacy-sse")]
 use super::stream::events::SseEventReader;

@@ -24,8 +24,8 @@ use tracing::Level;
 
 use super::exchange::HttpClientDriverEvent;
 use super::fetch::TransportFetchResponse;
-use super::request::{ClientHttpRequest, ClientHttpRequestError};
 use super::shared::HttpClientConnection;
+use super::shared::{ClientHttpRequest, ClientHttpRequestError};
 use super::stream::events::{SseEventReader, SseReaderEvent, is_events};
 use crate::runtime::timeout::timeout_at;
 

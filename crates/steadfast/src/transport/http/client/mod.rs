@@ -1,18 +1,18 @@
 //! Streamable HTTP, client side: each message is a POST of its own, and the server responds in the HTTP response.
 //!
 //! ```text
-//!   Client --mailbox--> driver --POST (a task each)--> server
+//!   Client --mailbox--> driver --POST (one each)--> server
 //!                         ^                              |
 //!                         +----- messages, failures -----+
 //! ```
 //!
-//! The driver owns the engine. A task sends each message and reports to the driver what the server sent back, or how the request
-//! failed and whether the server may have seen it (law L10). In the older revisions the server opens a session, the driver
+//! The driver owns the engine. It polls a future for each message, which sends it and reports what the server sent back, or how
+//! the request failed and whether the server may have seen it (law L10). In the older revisions the server opens a session, the driver
 //! opens a stream for the messages that the server sends by itself, and a response that breaks off is resumed where it stopped.
 //! 2026-07-28 has none of these: closing the response cancels the request.
 //!
 //! What a message is (method, id, call) comes with it from the connection ([`TransmitKind`]), and a message of the server is
-//! parsed once, by the task that reads it ([`Envelope`]).
+//! parsed once, where it is read ([`Envelope`]).
 //!
 //! Servers that know nothing newer than HTTP+SSE, the transport of 2024-11-05, are detected, and served by the same driver
 //! (`legacy_sse`).
@@ -28,7 +28,6 @@ mod in_flight;
 #[cfg(feature = "legacy-sse")]
 mod legacy_sse;
 mod mirrored_headers;
-mod request;
 mod shared;
 pub(crate) mod stream;
 mod target;

@@ -8,11 +8,11 @@ use reqwest::Url;
 use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::CallEnd;
 
-use super::refusal::request_failed;
+use super::request_failed;
 use super::{HttpClientDriverEvent, MessagePost};
 use crate::transport::http::client::fetch::{TransportFetchResponse, read_body};
 use crate::transport::http::client::legacy_sse::{LegacySseOpenError, is_legacy_refusal, open};
-use crate::transport::http::client::request::ClientHttpRequest;
+use crate::transport::http::client::shared::ClientHttpRequest;
 use crate::transport::http::client::stream::events::SseEventReader;
 
 /// How much is read of the body with which a server accepts a message. The content does not matter, but a response that was read

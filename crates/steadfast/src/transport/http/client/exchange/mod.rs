@@ -21,13 +21,12 @@ use tracing::Level;
 
 use super::fetch::{TransportBodyError, TransportFetchResponse, read_body};
 use super::in_flight::{DeliveryState, HttpInFlightRequest};
-use super::request::{ClientHttpRequest, ClientHttpRequestError};
 use super::shared::HttpClientConnection;
+use super::shared::{ClientHttpRequest, ClientHttpRequestError};
 use super::stream::backoff::StreamBackoff;
 use super::stream::events::{SseEventReader, SseReaderEvent, is_events};
 use crate::runtime::RuntimeTask;
 use crate::runtime::timeout::{sleep, timeout_at};
-use refusal::{lost, request_failed};
 
 /// What a task reports to the driver.
 pub(crate) enum HttpClientDriverEvent {
@@ -301,6 +300,23 @@ enum ServerMessageKind {
     ErrorResponse(CallEnd),
     /// Another message, such as a notification.
     Other,
+}
+
+/// How a call ends whose HTTP request got no response.
+fn request_failed(why: ClientHttpRequestError) -> CallEnd {
+    match why {
+        // The authorizer has tried what it could: a retry changes nothing.
+        ClientHttpRequestError::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
+        ClientHttpRequestError::Failed(error) if error.is_invalid_request() => CallEnd::Unsendable(error.to_string()),
+        ClientHttpRequestError::Failed(error) => {
+            CallEnd::Lost { sent: error.may_be_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
+        }
+    }
+}
+
+/// The request was sent, and its outcome is unknown.
+pub(super) fn lost(why: String) -> CallEnd {
+    CallEnd::Lost { sent: true, why }
 }
 
 /// Why a message that is not a request was not accepted, for the log.

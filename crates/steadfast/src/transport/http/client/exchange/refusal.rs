@@ -1,4 +1,4 @@
-//! How a call ends when the server refuses its HTTP request, or cannot be reached.
+//! How a call ends when the server refuses its HTTP request.
 
 use http::StatusCode;
 use http::header::LOCATION;
@@ -6,12 +6,10 @@ use serde_json::json;
 use steadfast_model::{ErrorObject, Method, code};
 use steadfast_proto::connection::{CallEnd, TransmitKind};
 use steadfast_proto::envelope::{Envelope, Message, ResultOrError};
-use steadfast_proto::mutant;
 
-use super::{HttpClientDriverEvent, MessagePost};
+use super::{HttpClientDriverEvent, MessagePost, lost};
 use crate::error::HTTP_STATUS;
 use crate::transport::http::client::fetch::{TransportFetchResponse, read_body};
-use crate::transport::http::client::request::ClientHttpRequestError;
 
 /// An HTTP response that is not a success, read to its end.
 pub(crate) struct HttpErrorResponse {
@@ -93,21 +91,4 @@ impl MessagePost {
         let url = self.shared.url.join(location.to_str().ok()?).ok()?;
         (url.origin() != self.shared.url.origin()).then(|| url.origin().ascii_serialization())
     }
-}
-
-/// How a call ends whose HTTP request got no response.
-pub(crate) fn request_failed(why: ClientHttpRequestError) -> CallEnd {
-    match why {
-        // The authorizer has tried what it could: a retry changes nothing.
-        ClientHttpRequestError::Unauthorized(why) => CallEnd::Unsendable(format!("not authorized: {why}")),
-        ClientHttpRequestError::Failed(error) if error.is_invalid_request() => CallEnd::Unsendable(error.to_string()),
-        ClientHttpRequestError::Failed(error) => {
-            CallEnd::Lost { sent: error.may_be_sent() && !mutant!(BrokenIsUnsent), why: error.to_string() }
-        }
-    }
-}
-
-/// The request was sent, and its outcome is unknown.
-pub(crate) fn lost(why: String) -> CallEnd {
-    CallEnd::Lost { sent: true, why }
 }

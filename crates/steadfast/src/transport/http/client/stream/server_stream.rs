@@ -11,7 +11,7 @@ use super::events::{SseEventReader, SseReaderEvent, is_events};
 use crate::runtime::timeout::sleep;
 use crate::transport::http::client::exchange::HttpClientDriverEvent;
 use crate::transport::http::client::fetch::TransportFetchResponse;
-use crate::transport::http::client::request::ClientHttpRequest;
+use crate::transport::http::client::shared::ClientHttpRequest;
 use crate::transport::http::client::shared::HttpClientConnection;
 
 /// Reads the stream, and reopens it when it ends, until the server does not have it, does not know the session, or could not be
