@@ -6,6 +6,6 @@
 pub use crate::Client;
 pub use crate::{Content, PromptMessage};
 #[cfg(feature = "server")]
-pub use crate::{Context, IntoServer, Serve, Server, ServerPrompt, ServerTool, Structured, ToolError};
+pub use crate::{Context, IntoServer, Serve, Server, ServerPrompt, ServerTool, Structured, ToolError, ToolResult};
 #[cfg(feature = "macros")]
 pub use steadfast_macros::{prompt, resource, server, tool};
