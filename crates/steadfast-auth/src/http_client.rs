@@ -8,7 +8,8 @@ use bytes::Bytes;
 use http::{Request, Response, Uri};
 
 /// The future of a response, returned by [`HttpClient::send`].
-pub type HttpClientFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<HttpPayload>, HttpError>> + Send + 'a>>;
+pub type HttpClientFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Response<HttpPayload>, HttpClientError>> + Send + 'a>>;
 
 /// Sends a request and returns the whole response.
 ///
@@ -75,22 +76,22 @@ impl fmt::Debug for HttpPayload {
 
 /// Why a request failed. The text is logged, so it must contain nothing of the request except its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpError(String);
+pub struct HttpClientError(String);
 
-impl HttpError {
+impl HttpClientError {
     /// An error with this message.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-impl fmt::Display for HttpError {
+impl fmt::Display for HttpClientError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for HttpError {}
+impl std::error::Error for HttpClientError {}
 
 /// Parses the URL of an endpoint of an authorization server: `https`, or `http` on this machine.
 pub(crate) fn endpoint(url: &str) -> Result<Uri, InsecureEndpoint> {

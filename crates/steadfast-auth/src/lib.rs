@@ -101,7 +101,7 @@ pub mod resource_server;
 mod scope;
 
 pub use crate::http_client::{
-    HttpClient, HttpClientFuture, HttpError, HttpPayload, InsecureEndpoint, MetadataSourceHost,
+    HttpClient, HttpClientError, HttpClientFuture, HttpPayload, InsecureEndpoint, MetadataSourceHost,
 };
 #[cfg(feature = "reqwest")]
 pub use crate::reqwest_client::ReqwestClient;

@@ -9,7 +9,7 @@ use http::{Request, Response};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::resolver::{PinnedHost, PinningResolver};
-use crate::{HttpClient, HttpClientFuture, HttpError, HttpPayload};
+use crate::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
 
 /// An [`HttpClient`] with reqwest: certificates are verified with the trust store of the operating system, and redirects are not
 /// followed. A host that a server refers to is not contacted if it resolves to a more private network than the server's.
@@ -23,7 +23,7 @@ pub struct ReqwestClient {
 
 impl ReqwestClient {
     /// A client with timeouts for authorization servers.
-    pub fn new() -> Result<Self, HttpError> {
+    pub fn new() -> Result<Self, HttpClientError> {
         let tls = tls()?;
         let client = builder(tls.clone()).build().map_err(describe)?;
         Ok(Self { client, tls, names: Some(PinningResolver::new()) })
@@ -37,14 +37,14 @@ impl ReqwestClient {
     }
 
     /// The client for a request, restricted to the allowed addresses.
-    async fn client(&self, request: &Request<HttpPayload>) -> Result<reqwest::Client, HttpError> {
+    async fn client(&self, request: &Request<HttpPayload>) -> Result<reqwest::Client, HttpClientError> {
         let Some(names) = &self.names else { return Ok(self.client.clone()) };
         let Some(pinned) = names.pin(request).await? else { return Ok(self.client.clone()) };
         self.pinned(&pinned)
     }
 
     /// A new client, so that no pooled connection to another address of the name is reused.
-    fn pinned(&self, pinned: &PinnedHost) -> Result<reqwest::Client, HttpError> {
+    fn pinned(&self, pinned: &PinnedHost) -> Result<reqwest::Client, HttpClientError> {
         let builder = builder(self.tls.clone()).resolve_to_addrs(&pinned.name, &pinned.addresses);
         builder.build().map_err(describe)
     }
@@ -65,12 +65,12 @@ fn builder(tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
 }
 
 /// An explicit crypto provider: the process default may be another one, or none.
-fn tls() -> Result<rustls::ClientConfig, HttpError> {
+fn tls() -> Result<rustls::ClientConfig, HttpClientError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(rustls::ConfigBuilder::with_platform_verifier)
-        .map_err(|error| HttpError::new(error.to_string()))?;
+        .map_err(|error| HttpClientError::new(error.to_string()))?;
     Ok(config.with_no_client_auth())
 }
 
@@ -83,7 +83,7 @@ impl HttpClient for ReqwestClient {
             let mut body = BytesMut::new();
             while let Some(chunk) = response.chunk().await.map_err(describe)? {
                 if body.len().saturating_add(chunk.len()) > limit {
-                    return Err(HttpError::new("the response is too long"));
+                    return Err(HttpClientError::new("the response is too long"));
                 }
                 body.extend_from_slice(&chunk);
             }
@@ -96,7 +96,7 @@ impl HttpClient for ReqwestClient {
 }
 
 /// An error with its sources, without its URL.
-fn describe(error: reqwest::Error) -> HttpError {
+fn describe(error: reqwest::Error) -> HttpClientError {
     use std::error::Error;
 
     let error = error.without_url();
@@ -106,7 +106,7 @@ fn describe(error: reqwest::Error) -> HttpError {
         text = format!("{text}: {inner}");
         cause = inner.source();
     }
-    HttpError::new(text)
+    HttpClientError::new(text)
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     use crate::MetadataSourceHost;
 
     /// Serves one request on loopback with this answer, and gives back what it read.
-    async fn exchanged(answer: String, limit: usize) -> (Result<Response<HttpPayload>, HttpError>, String) {
+    async fn exchanged(answer: String, limit: usize) -> (Result<Response<HttpPayload>, HttpClientError>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}/introspect", listener.local_addr().unwrap());
         let server = tokio::spawn(async move {
@@ -151,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_beyond_the_limit_is_not_read_to_its_end() {
         let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 101\r\n\r\n{}", "x".repeat(101));
-        assert_eq!(exchanged(answer, 100).await.0.unwrap_err(), HttpError::new("the response is too long"));
+        assert_eq!(exchanged(answer, 100).await.0.unwrap_err(), HttpClientError::new("the response is too long"));
     }
 
     #[tokio::test]
@@ -178,7 +178,7 @@ mod tests {
         };
         let refused = client.send(request("outside.example"), 100).await.unwrap_err();
         let expected = "inside.example resolves to a more private network than outside.example, which referred to it";
-        assert_eq!(refused, HttpError::new(expected));
+        assert_eq!(refused, HttpClientError::new(expected));
         assert!(pending(listener.accept()).await, "no connection");
     }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use http::Request;
 
 use crate::network_zone::NetworkZone;
-use crate::{HttpError, HttpPayload, MetadataSourceHost};
+use crate::{HttpClientError, HttpPayload, MetadataSourceHost};
 
 /// Timeout of a DNS lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,7 +53,7 @@ impl PinningResolver {
     }
 
     /// The addresses that a request may connect to; `None` if there is no restriction.
-    pub(crate) async fn pin(&self, request: &Request<HttpPayload>) -> Result<Option<PinnedHost>, HttpError> {
+    pub(crate) async fn pin(&self, request: &Request<HttpPayload>) -> Result<Option<PinnedHost>, HttpClientError> {
         let Some(server) = request.extensions().get::<MetadataSourceHost>().map(MetadataSourceHost::host) else {
             return Ok(None);
         };
@@ -70,7 +70,7 @@ impl PinningResolver {
         let allowed: Vec<_> = found.iter().filter(|found| NetworkZone::of(**found) <= max_zone).collect();
         if allowed.is_empty() && !found.is_empty() {
             let text = format!("{name} resolves to a more private network than {server}, which referred to it");
-            return Err(HttpError::new(text));
+            return Err(HttpClientError::new(text));
         }
         // Without an address the host is reachable only through a proxy, which resolves it.
         let addresses = allowed.into_iter().map(|address| SocketAddr::new(*address, 0)).collect();
@@ -142,7 +142,7 @@ mod tests {
         ("moving.example", &["192.0.2.3", "10.0.0.3"]),
     ];
 
-    async fn pin(names: &PinningResolver, server: &str, url: &str) -> Result<Option<String>, HttpError> {
+    async fn pin(names: &PinningResolver, server: &str, url: &str) -> Result<Option<String>, HttpClientError> {
         let mut request = Request::get(url).body(HttpPayload::default()).unwrap();
         request.extensions_mut().insert(MetadataSourceHost::new(server));
         let pinned = names.pin(&request).await?;

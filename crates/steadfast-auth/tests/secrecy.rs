@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
 use steadfast_auth::resource_server::{
-    AccessToken, BearerLayer, HttpClient, HttpClientFuture, HttpError, HttpPayload, IntrospectionVerifier, JwtVerifier,
-    KeySet, Principal, RemoteKeySet, ResourceMetadata, TokenRejection, TokenVerifier, verify_with,
+    AccessToken, BearerLayer, HttpClient, HttpClientError, HttpClientFuture, HttpPayload, IntrospectionVerifier,
+    JwtVerifier, KeySet, Principal, RemoteKeySet, ResourceMetadata, TokenRejection, TokenVerifier, verify_with,
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tracing_subscriber::fmt::MakeWriter;
@@ -60,7 +60,8 @@ impl HttpClient for Echo {
     fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
         self.0.debug(&request);
         Box::pin(async move {
-            let response = Response::builder().status(500).body(request.into_body()).map_err(|_| HttpError::new("no"));
+            let response =
+                Response::builder().status(500).body(request.into_body()).map_err(|_| HttpClientError::new("no"));
             self.0.debug(&response);
             response
         })
@@ -156,7 +157,7 @@ struct FailingHttpClient;
 
 impl HttpClient for FailingHttpClient {
     fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
-        Box::pin(async { Err(HttpError::new("nobody is there")) })
+        Box::pin(async { Err(HttpClientError::new("nobody is there")) })
     }
 }
 

@@ -11,7 +11,7 @@
 //! Nothing here knows of connections, time or threads, and no input makes it panic.
 //!
 //! ```
-//! use steadfast_model::wire::{CommonMembers, write_result};
+//! use steadfast_model::wire::{PerMessageMembers, write_result};
 //! use steadfast_model::{CallToolResult, Content, Method, Resource, Revision, SentBy};
 //!
 //! // Servers send elicitation requests, since 2025-06-18.
@@ -21,7 +21,7 @@
 //! // A resource link is encoded as text for revisions without links.
 //! let result = CallToolResult::new(vec![Content::resource_link(Resource::new("file:///notes", "notes"))]);
 //! let mut out = Vec::new();
-//! write_result(Revision::V2024_11_05, &result, &CommonMembers::none(), &mut out).unwrap();
+//! write_result(Revision::V2024_11_05, &result, &PerMessageMembers::none(), &mut out).unwrap();
 //! assert_eq!(out, br#"{"content":[{"type":"text","text":"[resource notes: file:///notes]"}]}"#);
 //! ```
 #![forbid(unsafe_code)]

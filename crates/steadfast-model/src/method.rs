@@ -44,7 +44,7 @@ pub enum MethodKind {
 
 /// Who may send a method in one revision, and how.
 #[derive(Clone, Copy)]
-struct MethodAvailability {
+struct MethodUsage {
     sender: SentBy,
     delivery: MethodKind,
 }
@@ -103,23 +103,19 @@ struct MethodInfo {
     /// The capability that its receiver has to declare.
     capability: Option<Capability>,
     /// By revision, in the order of [`Revision::ALL`].
-    availability: [Option<MethodAvailability>; Revision::ALL.len()],
+    availability: [Option<MethodUsage>; Revision::ALL.len()],
 }
 
-const CLIENT: Option<MethodAvailability> =
-    Some(MethodAvailability { sender: SentBy::Client, delivery: MethodKind::Message });
-const SERVER: Option<MethodAvailability> =
-    Some(MethodAvailability { sender: SentBy::Server, delivery: MethodKind::Message });
-const EITHER: Option<MethodAvailability> =
-    Some(MethodAvailability { sender: SentBy::Both, delivery: MethodKind::Message });
-const INPUT: Option<MethodAvailability> =
-    Some(MethodAvailability { sender: SentBy::Server, delivery: MethodKind::InputRequest });
-const ABSENT: Option<MethodAvailability> = None;
+const CLIENT: Option<MethodUsage> = Some(MethodUsage { sender: SentBy::Client, delivery: MethodKind::Message });
+const SERVER: Option<MethodUsage> = Some(MethodUsage { sender: SentBy::Server, delivery: MethodKind::Message });
+const EITHER: Option<MethodUsage> = Some(MethodUsage { sender: SentBy::Both, delivery: MethodKind::Message });
+const INPUT: Option<MethodUsage> = Some(MethodUsage { sender: SentBy::Server, delivery: MethodKind::InputRequest });
+const ABSENT: Option<MethodUsage> = None;
 
 /// A row for every revision: those after the last column that is written repeat it.
 const fn columns<const WRITTEN: usize>(
-    written: [Option<MethodAvailability>; WRITTEN],
-) -> [Option<MethodAvailability>; Revision::ALL.len()] {
+    written: [Option<MethodUsage>; WRITTEN],
+) -> [Option<MethodUsage>; Revision::ALL.len()] {
     let mut all = [ABSENT; Revision::ALL.len()];
     let mut column = 0;
     while column < all.len() {
@@ -345,7 +341,7 @@ impl Method {
         self.availability_in(revision).map(|availability| availability.delivery)
     }
 
-    fn availability_in(self, revision: Revision) -> Option<MethodAvailability> {
+    fn availability_in(self, revision: Revision) -> Option<MethodUsage> {
         match self.info() {
             Some(info) => info.availability[revision.index()],
             // In stateless revisions servers send no requests.

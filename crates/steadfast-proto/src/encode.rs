@@ -4,7 +4,7 @@
 //! created here, so that everything that is sent as a response is a valid one.
 
 use serde::Serialize;
-use steadfast_model::wire::{self, CommonMembers, Encode};
+use steadfast_model::wire::{self, Encode, PerMessageMembers};
 use steadfast_model::{ErrorObject, Method, RequestId, Revision};
 
 /// An encoded response to one request.
@@ -101,7 +101,7 @@ pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
 /// A notification with parameters, encoded for the revision.
 pub(crate) fn notification_of(revision: Revision, method: Method, params: &impl Encode) -> Vec<u8> {
     // These types have string keys and finite numbers, so they can be encoded.
-    let text = wire::params_text(revision, params, &CommonMembers::none()).unwrap_or_default();
+    let text = wire::params_text(revision, params, &PerMessageMembers::none()).unwrap_or_default();
     notification(method.name(), Some(if text.is_empty() { "{}" } else { &text }))
 }
 

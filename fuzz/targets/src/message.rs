@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use steadfast_model::wire::{self, CommonMembers, Encode, RequestResult};
+use steadfast_model::wire::{self, PerMessageMembers, Encode, RequestResult};
 use steadfast_model::notification::{self, Notification};
 use steadfast_model::request::{self, Request};
 use steadfast_model::{
@@ -88,13 +88,13 @@ fn parts(text: &str) {
 fn assert_params<T: Encode + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
     let Some(params) = assert_round_trip::<T>(text) else { return };
     for &revision in Revision::ALL {
-        assert_readable::<T>(revision, |out| wire::write_params(revision, &params, &CommonMembers::none(), out));
+        assert_readable::<T>(revision, |out| wire::write_params(revision, &params, &PerMessageMembers::none(), out));
     }
 }
 
 fn assert_result<T: RequestResult + Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
     let Some(result) = assert_round_trip::<T>(text) else { return };
-    let decoration = CommonMembers::of_server(&Implementation::new("fuzz", "0"));
+    let decoration = PerMessageMembers::of_server(&Implementation::new("fuzz", "0"));
     for &revision in Revision::ALL {
         assert_readable::<T>(revision, |out| wire::write_result(revision, &result, &decoration, out));
     }

@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use steadfast_model::wire::{self, CommonMembers, Encode, RequestResult};
+use steadfast_model::wire::{self, PerMessageMembers, Encode, RequestResult};
 use steadfast_model::{ClientCapabilities, ErrorObject, FormField, Implementation, Revision};
 
 /// The revision that this build checks.
@@ -33,7 +33,7 @@ where
     Theirs: Serialize + DeserializeOwned,
     Ours: RequestResult + DeserializeOwned + PartialEq + Debug,
 {
-    let server = CommonMembers::of_server(&samples::implementation());
+    let server = PerMessageMembers::of_server(&samples::implementation());
     let mut out = Vec::new();
     wire::write_result(REVISION, ours, &server, &mut out).expect("it can be written");
     agree::<Theirs, Ours>(&text(out));
@@ -45,7 +45,7 @@ where
     Theirs: Serialize + DeserializeOwned,
     Ours: Encode + DeserializeOwned + PartialEq + Debug,
 {
-    let client = CommonMembers::of_client(&Implementation::new("client", "1"), &ClientCapabilities::new());
+    let client = PerMessageMembers::of_client(&Implementation::new("client", "1"), &ClientCapabilities::new());
     let mut out = Vec::new();
     wire::write_params(REVISION, ours, &client, &mut out).expect("they can be written");
     agree::<Theirs, Ours>(&text(out));
@@ -58,7 +58,7 @@ where
     Ours: Encode + DeserializeOwned + PartialEq + Debug,
 {
     let mut out = Vec::new();
-    wire::write_params(REVISION, ours, &CommonMembers::none(), &mut out).expect("they can be written");
+    wire::write_params(REVISION, ours, &PerMessageMembers::none(), &mut out).expect("they can be written");
     agree::<Theirs, Ours>(&text(out));
 }
 

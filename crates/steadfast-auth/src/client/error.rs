@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::random::RandomUnavailable;
 use super::store::TokenStoreError;
-use crate::{HttpError, Scopes};
+use crate::{HttpClientError, Scopes};
 
 /// Why no token could be obtained.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Error {
         /// What was requested.
         what: &'static str,
         /// The error of the HTTP client.
-        cause: HttpError,
+        cause: HttpClientError,
     },
     /// A response with a status that is neither success nor a refusal, such as 503.
     Unavailable {

@@ -40,7 +40,7 @@ pub struct ClientRegistration {
 }
 
 /// What a registration depends on.
-pub(super) struct RegistrationParameters<'a> {
+pub(super) struct RequiredRegistration<'a> {
     pub(super) redirect_uri: &'a str,
     pub(super) scopes: Option<&'a Scopes>,
 }
@@ -56,7 +56,7 @@ impl ClientRegistration {
         OAuthClient { id: self.client_id.clone(), credential, method: self.method }
     }
 
-    pub(super) fn is_usable(&self, parameters: &RegistrationParameters<'_>, now: SystemTime) -> bool {
+    pub(super) fn is_usable(&self, parameters: &RequiredRegistration<'_>, now: SystemTime) -> bool {
         let expired = self.client_secret_expires_at != 0 && self.client_secret_expires_at <= seconds(now);
         self.redirect_uri == parameters.redirect_uri && !is_step_up(parameters.scopes, self.scopes.as_ref()) && !expired
     }
@@ -90,7 +90,7 @@ fn client(id: &str, credential: &ClientCredential, server: &AuthorizationServerM
 pub(super) fn request(
     profile: &OAuthClientSettings,
     server: &AuthorizationServerMetadata,
-    parameters: &RegistrationParameters<'_>,
+    parameters: &RequiredRegistration<'_>,
     bound_to_key: bool,
 ) -> Result<Request<HttpPayload>, Error> {
     let Some(endpoint) = &server.registration_endpoint else {
@@ -142,7 +142,7 @@ fn application_type(redirect_uri: &str) -> &'static str {
 pub(super) fn read(
     response: &Response<HttpPayload>,
     server: &AuthorizationServerMetadata,
-    parameters: &RegistrationParameters<'_>,
+    parameters: &RequiredRegistration<'_>,
 ) -> Result<ClientRegistration, Error> {
     #[derive(Deserialize)]
     struct RegistrationResponse {
@@ -204,8 +204,8 @@ mod tests {
         server
     }
 
-    fn wanted<'a>(redirect_uri: &'a str, scopes: Option<&'a Scopes>) -> RegistrationParameters<'a> {
-        RegistrationParameters { redirect_uri, scopes }
+    fn wanted<'a>(redirect_uri: &'a str, scopes: Option<&'a Scopes>) -> RequiredRegistration<'a> {
+        RequiredRegistration { redirect_uri, scopes }
     }
 
     fn answered(status: u16, body: &str) -> Result<ClientRegistration, Error> {

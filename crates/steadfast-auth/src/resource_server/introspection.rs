@@ -160,13 +160,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resource_server::{HttpClientFuture, HttpError};
+    use crate::resource_server::{HttpClientError, HttpClientFuture};
 
     const NOW: u64 = 1_800_000_000;
 
     /// An authorization server that gives one answer to everything, and what it was asked.
     struct Server {
-        answer: Result<(u16, String), HttpError>,
+        answer: Result<(u16, String), HttpClientError>,
         asked: Mutex<Vec<Request<HttpPayload>>>,
     }
 
@@ -264,7 +264,7 @@ mod tests {
         {
             assert_eq!(verified(&introspection(&answering(status, body))).await, unavailable, "{status} {body}");
         }
-        let down = Arc::new(Server { answer: Err(HttpError::new("refused")), asked: Mutex::default() });
+        let down = Arc::new(Server { answer: Err(HttpClientError::new("refused")), asked: Mutex::default() });
         assert_eq!(verified(&introspection(&down)).await, unavailable);
     }
 

@@ -25,12 +25,12 @@ mod verifier;
 
 #[cfg(feature = "reqwest")]
 pub use crate::ReqwestClient;
-pub use crate::{HttpClient, HttpClientFuture, HttpError, HttpPayload, InsecureEndpoint, InvalidScope, Scopes};
+pub use crate::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload, InsecureEndpoint, InvalidScope, Scopes};
 pub use bearer::{BearerLayer, BearerService, MethodScopes};
 pub use introspection::IntrospectionVerifier;
 #[cfg(feature = "jwt")]
 pub use jwt::{Algorithm, InvalidKeySet, JwtVerifier, KeySet, KeySource, KeysFuture, KeysUnavailable, RemoteKeySet};
-pub use metadata::{InvalidMetadata, MetadataLayer, MetadataService, ResourceMetadata};
+pub use metadata::{InvalidResourceMetadata, MetadataLayer, MetadataService, ResourceMetadata};
 pub use steadfast_model::Principal;
 pub use token::AccessToken;
 pub use verifier::{TokenRejection, TokenVerifier, TokenVerifierFuture, verify_with};

@@ -9,7 +9,7 @@ use steadfast_auth::client::{
     Authorizer, BoxFuture, Error, FileTokenStore, MemoryTokenStore, OAuthAttemptAction, OAuthClientSettings,
     TokenStore as _, TokenStoreKey, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient, HttpClientFuture, HttpError, HttpPayload};
+use steadfast_auth::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
 
 use crate::site::{Site, SiteOptions, call};
 use crate::wire::MinimalHttpClient;
@@ -173,7 +173,7 @@ impl HttpClient for FailingHttpClient {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             tokio::task::yield_now().await;
-            Err(HttpError::new("nobody is there"))
+            Err(HttpClientError::new("nobody is there"))
         })
     }
 }

@@ -10,7 +10,7 @@ use steadfast_auth::client::{
     OAuthFlowCommandResult, OAuthFlowInput, PreRegisteredClient, Secret, SystemRandomness, TokenStore as _,
     TokenStoreKey, Tokens, Url, WwwAuthenticateChallenge,
 };
-use steadfast_auth::{HttpError, HttpPayload};
+use steadfast_auth::{HttpClientError, HttpPayload};
 
 use crate::wire::MinimalHttpClient;
 
@@ -118,7 +118,7 @@ async fn no_public_type_prints_a_secret() {
         OAuthFlowCommandResult::RegistrationLoaded(Some(registration())),
         OAuthFlowCommandResult::Redirected(String::from("code=s3cr3t")),
         OAuthFlowCommandResult::Assertion(Secret::new(SECRET)),
-        OAuthFlowCommandResult::Unreachable(HttpError::new("nobody is there")),
+        OAuthFlowCommandResult::Unreachable(HttpClientError::new("nobody is there")),
         TokenStoreKey::Server { url: SERVER.to_owned() },
         TokenStoreKey::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
         Authorizer::builder(SERVER, profile(), MinimalHttpClient).unwrap(),

@@ -8,7 +8,7 @@ use serde_json::json;
 use steadfast_auth::client::{
     Authorizer, MemoryTokenStore, OAuthClientSettings, Secret, TokenStore as _, TokenStoreKey,
 };
-use steadfast_auth::{HttpClient, HttpClientFuture, HttpError, HttpPayload};
+use steadfast_auth::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
 
 use crate::faults::RecordingStore;
 use crate::refresh::{DirectUserAgent, authorize};
@@ -92,7 +92,7 @@ async fn signing_out_works_while_the_issuer_does_not_respond() {
 }
 
 /// An HTTP client that responds with an error, or fails.
-struct FailingRevocation(Result<u16, HttpError>);
+struct FailingRevocation(Result<u16, HttpClientError>);
 
 impl HttpClient for FailingRevocation {
     fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
@@ -108,7 +108,7 @@ async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out(
     for unhelpful in [
         FailingRevocation(Ok(503)),
         FailingRevocation(Ok(302)),
-        FailingRevocation(Err(HttpError::new("nobody is there"))),
+        FailingRevocation(Err(HttpClientError::new("nobody is there"))),
     ] {
         let store = with_tokens("none").await;
         let builder = Authorizer::builder(SERVER, OAuthClientSettings::new("Test"), unhelpful).unwrap();

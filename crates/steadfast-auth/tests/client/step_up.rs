@@ -9,7 +9,7 @@ use steadfast_auth::client::{
     Authorizer, BoxFuture, Error, OAuthAttemptAction, OAuthAuthorizationAttempt, OAuthClientSettings, TokenStore as _,
     Tokens, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient, HttpClientFuture, HttpError, HttpPayload};
+use steadfast_auth::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
 use tokio::sync::Semaphore;
 
 use crate::faults::{OneLogin, RecordingStore, tokens_of};
@@ -106,7 +106,7 @@ struct SwitchableHttpClient(Arc<AtomicBool>);
 impl HttpClient for SwitchableHttpClient {
     fn send(&self, request: Request<HttpPayload>, limit: usize) -> HttpClientFuture<'_> {
         if self.0.load(Ordering::Relaxed) {
-            return Box::pin(async { Err(HttpError::new("connection refused")) });
+            return Box::pin(async { Err(HttpClientError::new("connection refused")) });
         }
         MinimalHttpClient.send(request, limit)
     }

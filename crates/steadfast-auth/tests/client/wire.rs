@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
-use steadfast_auth::{HttpClient, HttpClientFuture, HttpError, HttpPayload};
+use steadfast_auth::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
 use tokio::net::TcpStream;
 
 #[derive(Clone, Copy)]
@@ -12,7 +12,7 @@ pub(crate) struct MinimalHttpClient;
 
 impl HttpClient for MinimalHttpClient {
     fn send(&self, request: Request<HttpPayload>, limit: usize) -> HttpClientFuture<'_> {
-        Box::pin(async move { send(request, limit).await.map_err(|error| HttpError::new(error.to_string())) })
+        Box::pin(async move { send(request, limit).await.map_err(|error| HttpClientError::new(error.to_string())) })
     }
 }
 

@@ -32,7 +32,7 @@ pub struct CacheHints {
 }
 
 impl CacheHints {
-    /// That many milliseconds, for those readers.
+    /// Hints that a result stays fresh for this many milliseconds and may be cached for this scope.
     pub const fn new(ttl_ms: u64, scope: CacheScope) -> Self {
         Self { ttl_ms, scope }
     }

@@ -99,7 +99,7 @@ pub struct ListenResult {
 
 impl ListenResult {
     /// The end of the stream that this request opened. An id beyond 64 bits does not fit `_meta` exactly: write such a
-    /// result with [`crate::wire::CommonMembers::of_subscription`].
+    /// result with [`crate::wire::PerMessageMembers::of_subscription`].
     pub fn new(subscription_id: &RequestId) -> Self {
         let mut meta = Meta::new();
         meta.set_subscription_id(subscription_id);

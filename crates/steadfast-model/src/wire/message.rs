@@ -6,7 +6,7 @@
 
 use std::any::Any;
 
-use super::{CommonMembers, RequestResult, params_text, to_object, write_result};
+use super::{PerMessageMembers, RequestResult, params_text, to_object, write_result};
 use crate::feature::resource::ReadResourceParams;
 use crate::feature::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool};
 use crate::message::cache::CacheHints;
@@ -95,7 +95,7 @@ macro_rules! requests {
         pub fn request_params<R: Request>(
             revision: Revision,
             params: &R::Params,
-            common_members: &CommonMembers,
+            common_members: &PerMessageMembers,
         ) -> Result<Box<str>, serde_json::Error> {
             let any: &dyn Any = params;
             match R::METHOD {
@@ -111,7 +111,7 @@ macro_rules! requests {
         pub fn request_result<R: Request>(
             revision: Revision,
             result: &R::Result,
-            common_members: &CommonMembers,
+            common_members: &PerMessageMembers,
             out: &mut Vec<u8>,
         ) -> Result<(), serde_json::Error> {
             let any: &dyn Any = result;
@@ -145,7 +145,7 @@ macro_rules! notifications {
         pub fn notification_params<N: Notification>(
             revision: Revision,
             params: &N::Params,
-            common_members: &CommonMembers,
+            common_members: &PerMessageMembers,
         ) -> Result<Box<str>, serde_json::Error> {
             let any: &dyn Any = params;
             match N::METHOD {
@@ -216,11 +216,11 @@ mod tests {
     #[test]
     fn other_types_for_a_method_of_the_specification_are_what_serde_writes() {
         let params = [("a".to_owned(), 1)].into();
-        let text = request_params::<OwnParams>(Revision::V2025_06_18, &params, &CommonMembers::none()).unwrap();
+        let text = request_params::<OwnParams>(Revision::V2025_06_18, &params, &PerMessageMembers::none()).unwrap();
         assert_eq!(&*text, r#"{"a":1}"#);
         assert_eq!(RequestSubject::of::<OwnParams>(&params), RequestSubject::Unnamed);
         let mut out = Vec::new();
-        request_result::<OwnParams>(Revision::V2025_06_18, &(), &CommonMembers::none(), &mut out).unwrap();
+        request_result::<OwnParams>(Revision::V2025_06_18, &(), &PerMessageMembers::none(), &mut out).unwrap();
         assert_eq!(out, b"{}");
     }
 }

@@ -6,11 +6,11 @@
 //! message may be sent at all is decided in [`crate::method`].
 //!
 //! ```
-//! use steadfast_model::wire::{CommonMembers, write_result};
+//! use steadfast_model::wire::{PerMessageMembers, write_result};
 //! use steadfast_model::{CallToolResult, Implementation, Revision};
 //!
 //! let result = CallToolResult::text("5");
-//! let server = CommonMembers::of_server(&Implementation::new("calculator", "1.0.0"));
+//! let server = PerMessageMembers::of_server(&Implementation::new("calculator", "1.0.0"));
 //!
 //! let mut old = Vec::new();
 //! write_result(Revision::V2025_06_18, &result, &server, &mut old).unwrap();
@@ -78,7 +78,7 @@ pub trait RequestResult: Encode {
 ///
 /// Before 2026-07-28 only the progress token is added.
 #[derive(Clone, Debug, Default)]
-pub struct CommonMembers {
+pub struct PerMessageMembers {
     meta: Vec<MetaEntry>,
     cache: CacheHints,
 }
@@ -109,7 +109,7 @@ impl MetaEntry {
     }
 }
 
-impl CommonMembers {
+impl PerMessageMembers {
     /// Adds nothing.
     pub fn none() -> Self {
         Self::default()
@@ -186,7 +186,7 @@ impl CommonMembers {
 pub fn write_result<R: RequestResult>(
     revision: Revision,
     result: &R,
-    common_members: &CommonMembers,
+    common_members: &PerMessageMembers,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
     append(out, &SerializableResult { revision, result, common_members })
@@ -196,7 +196,7 @@ pub fn write_result<R: RequestResult>(
 pub fn write_params<P: Encode>(
     revision: Revision,
     params: &P,
-    common_members: &CommonMembers,
+    common_members: &PerMessageMembers,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
     append(out, &SerializableParams { revision, params, common_members })
@@ -206,7 +206,7 @@ pub fn write_params<P: Encode>(
 pub fn params_text<P: Encode>(
     revision: Revision,
     params: &P,
-    common_members: &CommonMembers,
+    common_members: &PerMessageMembers,
 ) -> Result<Box<str>, serde_json::Error> {
     serde_json::to_string(&SerializableParams { revision, params, common_members }).map(String::into_boxed_str)
 }
@@ -243,7 +243,7 @@ fn append<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), serde_json::
 struct SerializableResult<'a, R> {
     revision: Revision,
     result: &'a R,
-    common_members: &'a CommonMembers,
+    common_members: &'a PerMessageMembers,
 }
 
 impl<R: RequestResult> Serialize for SerializableResult<'_, R> {
@@ -267,7 +267,7 @@ impl<R: RequestResult> Serialize for SerializableResult<'_, R> {
 struct SerializableParams<'a, P> {
     revision: Revision,
     params: &'a P,
-    common_members: &'a CommonMembers,
+    common_members: &'a PerMessageMembers,
 }
 
 impl<P: Encode> Serialize for SerializableParams<'_, P> {

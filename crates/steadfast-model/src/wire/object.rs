@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 
-use super::{CommonMembers, Encode, MetaEntry};
+use super::{Encode, MetaEntry, PerMessageMembers};
 use crate::json::{ExtraMembers, JsonObject};
 use crate::message::meta::Meta;
 use crate::revision::Revision;
@@ -13,11 +13,11 @@ pub struct ObjectEncoder<'a, M> {
     map: M,
     revision: Revision,
     /// Set on the outermost object only.
-    common_members: Option<&'a CommonMembers>,
+    common_members: Option<&'a PerMessageMembers>,
 }
 
 impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
-    pub(super) fn outermost(map: M, revision: Revision, common_members: &'a CommonMembers) -> Self {
+    pub(super) fn outermost(map: M, revision: Revision, common_members: &'a PerMessageMembers) -> Self {
         Self { map, revision, common_members: Some(common_members) }
     }
 

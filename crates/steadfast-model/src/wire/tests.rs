@@ -15,7 +15,7 @@ const LAST_OLD: Revision = Revision::V2025_11_25;
 const NEWEST: Revision = Revision::V2026_07_28;
 
 fn written<R: RequestResult>(revision: Revision, result: &R) -> String {
-    let server = CommonMembers::of_server(&Implementation::new("s", "1"));
+    let server = PerMessageMembers::of_server(&Implementation::new("s", "1"));
     let mut out = b"before ".to_vec();
     write_result(revision, result, &server, &mut out).unwrap();
     String::from_utf8(out.split_off(7)).unwrap()
@@ -80,7 +80,7 @@ fn lists_have_cache_members_in_stateless_revisions_only() {
 
 #[test]
 fn the_decoration_sets_the_cache_members_that_the_result_lacks() {
-    let server = CommonMembers::none().with_cache(CacheHints::new(7, CacheScope::Public));
+    let server = PerMessageMembers::none().with_cache(CacheHints::new(7, CacheScope::Public));
     let mut out = Vec::new();
     write_result(NEWEST, &DiscoverResult::default(), &server, &mut out).unwrap();
     assert!(String::from_utf8(out).unwrap().ends_with(r#""ttlMs":7,"cacheScope":"public"}"#));
@@ -88,7 +88,7 @@ fn the_decoration_sets_the_cache_members_that_the_result_lacks() {
 
 #[test]
 fn client_info_is_in_meta_in_stateless_revisions_only() {
-    let client = CommonMembers::of_client(&Implementation::new("c", "1"), &ClientCapabilities::new());
+    let client = PerMessageMembers::of_client(&Implementation::new("c", "1"), &ClientCapabilities::new());
     let call = CallToolParams::new("add");
     let mut out = Vec::new();
     write_params(NEWEST, &call, &client, &mut out).unwrap();
@@ -240,7 +240,7 @@ fn an_error_has_the_code_of_its_revision() {
 
 #[test]
 fn a_client_names_the_revision_that_each_request_is_written_for() {
-    let client = CommonMembers::of_client(&Implementation::new("c", "1"), &ClientCapabilities::new());
+    let client = PerMessageMembers::of_client(&Implementation::new("c", "1"), &ClientCapabilities::new());
     for &revision in Revision::stateless() {
         let text = params_text(revision, &EmptyParams::default(), &client).unwrap();
         let params: Value = serde_json::from_str(&text).unwrap();

@@ -3,7 +3,7 @@
 //! These tests know no revision by its date. With `--cfg future_revision` there are two stateless revisions.
 
 use serde_json::{Value, json};
-use steadfast_model::wire::{CommonMembers, params_text};
+use steadfast_model::wire::{PerMessageMembers, params_text};
 use steadfast_model::{
     ClientCapabilities, EmptyParams, Implementation, Method, Revision, ServerCapabilities, code, meta,
 };
@@ -23,9 +23,9 @@ fn server() -> Connection {
     )
 }
 
-fn client() -> (Connection, CommonMembers) {
+fn client() -> (Connection, PerMessageMembers) {
     let (info, capabilities) = (Implementation::new("client", "1"), ClientCapabilities::new());
-    let common_members = CommonMembers::of_client(&info, &capabilities);
+    let common_members = PerMessageMembers::of_client(&info, &capabilities);
     (
         Connection::new(SelfDescription::Client(ClientDescription::new(info, capabilities)), Limits::default()),
         common_members,

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use steadfast_model::request::Request;
-use steadfast_model::wire::{self, CommonMembers};
+use steadfast_model::wire::{self, PerMessageMembers};
 use steadfast_model::{Method, Revision};
 use tokio::sync::watch;
 
@@ -24,7 +24,7 @@ use crate::runtime::{CallOptions, DriverMailbox, PendingCall};
 
 /// Why a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RequestInitiator {
+pub(crate) enum ClientRequestOrigin {
     /// The program made a call.
     Call,
     /// The client itself: to open or check a connection, for a subscription or a log level, to cancel a task.
@@ -36,28 +36,28 @@ pub(crate) enum RequestInitiator {
 pub(crate) struct ClientRequestInfo {
     pub(crate) method: Method,
     pub(crate) revision: Revision,
-    pub(crate) origin: RequestInitiator,
+    pub(crate) origin: ClientRequestOrigin,
 }
 
 /// Something that sees every request of a client before it is encoded.
 pub(crate) trait ClientRequestInterceptor: Send + Sync + 'static {
     /// Looks at a request. It may add to the members of its `_meta`. An error refuses the request, which is not sent.
-    fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error>;
+    fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, PerMessageMembers>) -> Result<(), Error>;
 }
 
 /// Refuses the calls of a client that is being closed: its connection is only for requests that cancel.
 pub(crate) struct ClientCloseInterceptor(pub(crate) watch::Receiver<bool>);
 
 impl ClientRequestInterceptor for ClientCloseInterceptor {
-    fn on_request(&self, request: &ClientRequestInfo, _: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
-        let refused = request.origin == RequestInitiator::Call && !request.method.is_teardown() && *self.0.borrow();
+    fn on_request(&self, request: &ClientRequestInfo, _: &mut Cow<'_, PerMessageMembers>) -> Result<(), Error> {
+        let refused = request.origin == ClientRequestOrigin::Call && !request.method.is_teardown() && *self.0.borrow();
         if refused { Err(Error::closed(Outcome::NotSent)) } else { Ok(()) }
     }
 }
 
 /// The layers of a client, in their order, and the members that it adds to each request.
 pub(crate) struct ClientRequestPipeline {
-    pub(crate) common_members: CommonMembers,
+    pub(crate) common_members: PerMessageMembers,
     pub(crate) layers: Vec<Arc<dyn ClientRequestInterceptor>>,
 }
 
@@ -77,14 +77,14 @@ impl ClientRequestSender {
 
     /// Sends a request of the client itself.
     pub(crate) fn send<R: Request>(&self, params: &R::Params, options: CallOptions) -> Result<PendingCall, Error> {
-        self.send_edited::<R>(RequestInitiator::Client, params, options, Ok)
+        self.send_edited::<R>(ClientRequestOrigin::Client, params, options, Ok)
     }
 
     /// Sends a request. `edit` adds to the encoded parameters what is not part of their type: the members of a round or of a
     /// task. Every request of a client goes through here.
     pub(crate) fn send_edited<R: Request>(
         &self,
-        origin: RequestInitiator,
+        origin: ClientRequestOrigin,
         params: &R::Params,
         options: CallOptions,
         edit: impl FnOnce(Box<str>) -> Result<Box<str>, Error>,
@@ -115,7 +115,11 @@ mod tests {
     struct Recorder(Arc<Mutex<Vec<Method>>>);
 
     impl ClientRequestInterceptor for Recorder {
-        fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
+        fn on_request(
+            &self,
+            request: &ClientRequestInfo,
+            members: &mut Cow<'_, PerMessageMembers>,
+        ) -> Result<(), Error> {
             self.0.lock().unwrap().push(request.method);
             *members = Cow::Owned(members.clone().into_owned().with_meta("com.example/trace", "7"));
             match request.method {
@@ -129,7 +133,7 @@ mod tests {
     fn a_layer_adds_to_the_metadata_of_a_request_or_refuses_it_before_it_is_sent() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let layers: Vec<Arc<dyn ClientRequestInterceptor>> = vec![Arc::new(Recorder(Arc::clone(&seen)))];
-        let dispatch = Arc::new(ClientRequestPipeline { common_members: CommonMembers::none(), layers });
+        let dispatch = Arc::new(ClientRequestPipeline { common_members: PerMessageMembers::none(), layers });
         let mailbox = DriverMailbox::new(&Limits::default());
         let sender = ClientRequestSender::new(&dispatch, &mailbox, Revision::LATEST);
         let call = sender.send::<request::Discover>(&EmptyParams::default(), CallOptions::default()).unwrap();

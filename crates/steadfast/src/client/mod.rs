@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use steadfast_model::notification::Notification;
 use steadfast_model::request::Request;
-use steadfast_model::wire::{self, CommonMembers};
+use steadfast_model::wire::{self, PerMessageMembers};
 use steadfast_model::{Method, ProgressToken, Revision};
 use steadfast_proto::connection::PeerInfo;
 
@@ -182,7 +182,7 @@ impl Client {
         if self.inner.over_http && live.peer.revision.is_stateless() {
             return Err(Error::unsupported("clients send no notifications over HTTP since 2026-07-28"));
         }
-        let params = wire::notification_params::<N>(live.peer.revision, params, &CommonMembers::none())
+        let params = wire::notification_params::<N>(live.peer.revision, params, &PerMessageMembers::none())
             .map_err(Error::encode)?;
         if live.mailbox.notify_vendor(method, params) {
             Ok(())

@@ -11,7 +11,7 @@ use super::prompt::ServerPrompt;
 use super::registry::names;
 use super::resource::ServerResource;
 use super::resource::template::ServerResourceTemplate;
-use super::tasks::{TaskSettings, TaskSetup};
+use super::tasks::{ServerTaskSetup, TaskSettings};
 use super::tool::ServerTool;
 use super::vendor::ServerVendorHandlers;
 use super::{CatalogItem, IntoServer, Server, ServerItems, ServerSettings};
@@ -104,7 +104,7 @@ impl ServerBuilder {
 
     /// Where and how long tasks are stored.
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
-        self.settings.tasks = Arc::new(OnceLock::from(TaskSetup::new(settings)));
+        self.settings.tasks = Arc::new(OnceLock::from(ServerTaskSetup::new(settings)));
         self
     }
 

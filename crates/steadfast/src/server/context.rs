@@ -288,7 +288,7 @@ impl Context {
         timeout: Duration,
     ) -> Result<R::Result, Error> {
         let Some(execution) = &self.execution else { return Err(Error::closed(Outcome::NotSent)) };
-        let none = wire::CommonMembers::none();
+        let none = wire::PerMessageMembers::none();
         let text = wire::request_params::<R>(execution.peer.revision, &params, &none).map_err(Error::encode)?;
         let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
         let end = PendingCall::new(&execution.mailbox, R::METHOD, Some(text), options).await;

@@ -22,7 +22,7 @@ mod vendor;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use steadfast_model::wire::CommonMembers;
+use steadfast_model::wire::PerMessageMembers;
 use steadfast_model::{CacheHints, Implementation, JsonObject, ServerCapabilities, TASKS_EXTENSION};
 
 use steadfast_proto::connection::Limits;
@@ -63,7 +63,7 @@ use subscriptions::watch::ServerChangeWatchers;
 
 use crate::error::Error;
 use dispatch::layer::{ServerRequestInterceptor, TasksExtensionInterceptor};
-use tasks::{ServerTasks, TaskMode, TaskRoutes, TaskSettings, TaskSetup};
+use tasks::{ServerTaskSetup, ServerTasks, TaskMode, TaskRoutes, TaskSettings};
 use vendor::ServerVendorHandlers;
 
 /// A server: its name and version, and its tools, prompts and resources. Cheap to clone; all clones are the same
@@ -87,7 +87,7 @@ pub struct Server {
 
 struct ServerInner {
     settings: ServerSettings,
-    common_members: CommonMembers,
+    common_members: PerMessageMembers,
     tools: LiveCatalog<ServerTool>,
     prompts: LiveCatalog<ServerPrompt>,
     resources: LiveCatalog<ServerResource>,
@@ -124,7 +124,7 @@ struct ServerSettings {
     /// Extensions to declare, besides that of tasks, with their settings.
     extensions: JsonObject,
     limits: Limits,
-    tasks: Arc<OnceLock<TaskSetup>>,
+    tasks: Arc<OnceLock<ServerTaskSetup>>,
     /// The keys that seal the state that clients carry between rounds.
     state_keys: StateKeys,
     /// The handlers of methods that are not in the specification.
@@ -187,7 +187,7 @@ impl Server {
     pub(crate) fn tasks(&self) -> &Arc<ServerTasks> {
         let ServerInner { settings, watchers, tasks, .. } = &*self.inner;
         tasks.get_or_init(|| {
-            let setup = settings.tasks.get_or_init(|| TaskSetup::new(TaskSettings::default()));
+            let setup = settings.tasks.get_or_init(|| ServerTaskSetup::new(TaskSettings::default()));
             Arc::new(ServerTasks::new(setup.settings.clone(), Arc::clone(watchers)))
         })
     }
@@ -198,7 +198,7 @@ impl Server {
     }
 
     /// The members that are added to each result, for revisions that have them.
-    pub(crate) fn common_members(&self) -> &CommonMembers {
+    pub(crate) fn common_members(&self) -> &PerMessageMembers {
         &self.inner.common_members
     }
 
@@ -300,7 +300,7 @@ impl Server {
     }
 
     fn assemble(settings: ServerSettings, items: ServerItems) -> Self {
-        let common_members = CommonMembers::of_server(&settings.info).with_cache(settings.cache);
+        let common_members = PerMessageMembers::of_server(&settings.info).with_cache(settings.cache);
         let page_size = settings.page_size;
         let watchers: Arc<ServerChangeWatchers> = Arc::default();
         let inner = ServerInner {

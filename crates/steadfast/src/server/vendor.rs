@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use steadfast_model::notification::Notification;
 use steadfast_model::request::Request;
-use steadfast_model::wire::{self, CommonMembers};
+use steadfast_model::wire::{self, PerMessageMembers};
 use steadfast_model::{Method, VendorMethod};
 use steadfast_proto::envelope::OwnedParams;
 
@@ -20,7 +20,9 @@ use crate::runtime::handler::prepared::EncodedResult;
 
 /// The handler of a request: a function of its parameters, the context and the members that the server adds to its results.
 type VendorRequestHandler = Arc<
-    dyn Fn(OwnedParams, Context, CommonMembers) -> Pin<Box<dyn Future<Output = EncodedResult> + Send>> + Send + Sync,
+    dyn Fn(OwnedParams, Context, PerMessageMembers) -> Pin<Box<dyn Future<Output = EncodedResult> + Send>>
+        + Send
+        + Sync,
 >;
 
 /// The handlers of a server for methods that are not in the specification.
@@ -161,7 +163,7 @@ impl Context {
             );
         }
         let (Method::Vendor(method), Some(execution)) = (N::METHOD, self.execution()) else { return Ok(()) };
-        let none = CommonMembers::none();
+        let none = PerMessageMembers::none();
         let params = wire::notification_params::<N>(execution.peer.revision, params, &none).map_err(Error::encode)?;
         if execution.reserve_log() {
             let command = DriverCommand::NotifyVendor { request: Some(execution.key), method, params };

@@ -12,7 +12,7 @@ use super::{Authorizer, UserLogin};
 use crate::client::Error;
 use crate::client::flow::{OAuthFlow, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowInput};
 use crate::client::store::TokenStoreKey;
-use crate::{HttpError, HttpPayload, MetadataSourceHost};
+use crate::{HttpClientError, HttpPayload, MetadataSourceHost};
 
 /// Limit of the length of a response.
 pub(super) const MAX_BYTES: usize = 256 * 1024;
@@ -52,7 +52,7 @@ impl Authorizer {
                     match tokio::time::timeout_at(end, self.0.http.send(request, MAX_BYTES)).await {
                         Ok(Ok(response)) => OAuthFlowCommandResult::Response(response),
                         Ok(Err(error)) => OAuthFlowCommandResult::Unreachable(error),
-                        Err(_) => OAuthFlowCommandResult::Unreachable(HttpError::new("request timed out")),
+                        Err(_) => OAuthFlowCommandResult::Unreachable(HttpClientError::new("request timed out")),
                     }
                 }
                 OAuthFlowCommand::LoadRegistration { issuer } => OAuthFlowCommandResult::RegistrationLoaded(

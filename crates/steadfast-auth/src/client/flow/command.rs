@@ -10,7 +10,7 @@ use crate::client::registration::ClientRegistration;
 use crate::client::token::Tokens;
 use crate::client::url_policy::redact_url;
 use crate::client::{Error, Secret};
-use crate::{HttpError, HttpPayload};
+use crate::{HttpClientError, HttpPayload};
 
 /// What to do next; the result is passed to [`OAuthFlow::handle`](super::OAuthFlow::handle) as an [`OAuthFlowCommandResult`].
 #[non_exhaustive]
@@ -70,7 +70,7 @@ pub enum OAuthFlowCommandResult {
     /// A response, whatever its status.
     Response(Response<HttpPayload>),
     /// The request got no response.
-    Unreachable(HttpError),
+    Unreachable(HttpClientError),
     /// The stored registration, if any.
     RegistrationLoaded(Option<ClientRegistration>),
     /// The redirect URI.

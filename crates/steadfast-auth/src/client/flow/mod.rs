@@ -47,7 +47,7 @@ use super::discovery::{
 use super::dpop::{DpopPolicy, DpopProofKey};
 use super::profile::{Grant, OAuthClientSettings};
 use super::random::RandomSource;
-use super::registration::{self, ClientRegistration, RegistrationParameters, known_client};
+use super::registration::{self, ClientRegistration, RequiredRegistration, known_client};
 use super::scope::ScopeSources;
 use super::url_policy::{UrlPolicy, redact_url};
 use crate::{HttpPayload, Scopes};
@@ -183,7 +183,7 @@ impl OAuthFlow {
             }
             (OAuthFlowState::Registering { discovery, redirect_uri }, OAuthFlowCommandResult::Response(response)) => {
                 let parameters =
-                    RegistrationParameters { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
+                    RequiredRegistration { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
                 let registration = registration::read(&response, &discovery.server, &parameters)?;
                 let client = registration.client();
                 self.visit(discovery, client, redirect_uri, Some(registration))
@@ -377,7 +377,7 @@ impl OAuthFlow {
         if let Some(client) = known_client(&self.profile, &discovery.server, self.input.issuer.as_deref())? {
             return self.visit(discovery, client, redirect_uri, None);
         }
-        let parameters = RegistrationParameters { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
+        let parameters = RequiredRegistration { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
         if let Some(registration) = registration.filter(|known| known.is_usable(&parameters, now)) {
             let client = registration.client();
             return self.visit(discovery, client, redirect_uri, Some(registration));

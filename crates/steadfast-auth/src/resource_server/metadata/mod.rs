@@ -56,7 +56,7 @@ impl ResourceMetadata {
     ///
     /// The resource is the URL of the MCP endpoint as clients see it: absolute, without a fragment. It is not normalized, since
     /// clients compare it as a string, and it is the audience of tokens.
-    pub fn new<I>(resource: impl Into<String>, issuers: I) -> Result<Self, InvalidMetadata>
+    pub fn new<I>(resource: impl Into<String>, issuers: I) -> Result<Self, InvalidResourceMetadata>
     where
         I: IntoIterator,
         I::Item: Into<String>,
@@ -65,7 +65,7 @@ impl ResourceMetadata {
         let location = ResourceUrlParts::of(&resource)?;
         let authorization_servers: Vec<String> = issuers.into_iter().map(Into::into).collect();
         if authorization_servers.is_empty() {
-            return Err(InvalidMetadata("at least one authorization server is required"));
+            return Err(InvalidResourceMetadata("at least one authorization server is required"));
         }
         for issuer in &authorization_servers {
             ResourceUrlParts::of(issuer)?;
@@ -148,21 +148,23 @@ impl ResourceMetadata {
 }
 
 impl ResourceUrlParts {
-    fn of(url: &str) -> Result<Self, InvalidMetadata> {
+    fn of(url: &str) -> Result<Self, InvalidResourceMetadata> {
         if url.contains('#') {
-            return Err(InvalidMetadata("the URL of a resource or an issuer must not have a fragment"));
+            return Err(InvalidResourceMetadata("the URL of a resource or an issuer must not have a fragment"));
         }
         // The URL is quoted in a header.
         if url.contains(['"', '\\']) || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(InvalidMetadata("the URL of a resource or an issuer must be printable ASCII without quotes"));
+            return Err(InvalidResourceMetadata(
+                "the URL of a resource or an issuer must be printable ASCII without quotes",
+            ));
         }
-        let uri: Uri = url.parse().map_err(|_| InvalidMetadata("not a URL"))?;
+        let uri: Uri = url.parse().map_err(|_| InvalidResourceMetadata("not a URL"))?;
         let is_web = uri.scheme_str().is_some_and(|scheme| scheme == "https" || scheme == "http");
         let (true, Some(scheme), Some(authority)) = (is_web, uri.scheme_str(), uri.authority()) else {
-            return Err(InvalidMetadata("the URL of a resource or an issuer must begin with https://"));
+            return Err(InvalidResourceMetadata("the URL of a resource or an issuer must begin with https://"));
         };
         if authority.as_str().contains('@') {
-            return Err(InvalidMetadata("the URL of a resource or an issuer must not have a user name"));
+            return Err(InvalidResourceMetadata("the URL of a resource or an issuer must not have a user name"));
         }
         let path = if uri.path() == "/" { "" } else { uri.path() };
         Ok(Self {
@@ -175,15 +177,15 @@ impl ResourceUrlParts {
 
 /// Why metadata is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidMetadata(&'static str);
+pub struct InvalidResourceMetadata(&'static str);
 
-impl fmt::Display for InvalidMetadata {
+impl fmt::Display for InvalidResourceMetadata {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.0)
     }
 }
 
-impl std::error::Error for InvalidMetadata {}
+impl std::error::Error for InvalidResourceMetadata {}
 
 #[cfg(test)]
 mod tests {

@@ -89,7 +89,7 @@ impl TemplateExpressionWriter<'_> {
         }
     }
 
-    /// One value, with its name where names are written.
+    /// Appends one value to the expanded URI, after its name if the operator writes names (`?name=value`).
     fn item(&mut self, name: Option<&str>, value: &str) {
         self.begin();
         if let Some(name) = name.filter(|_| self.operator.is_named()) {

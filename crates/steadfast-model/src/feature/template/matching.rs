@@ -20,7 +20,7 @@ enum TemplateMatchStep<'a> {
     Value(VariableMatcher<'a>),
     /// Values with their names, in any order, each at most once unless it is exploded.
     Named { operator: UriTemplateOperator, variables: &'a [UriTemplateVariable] },
-    /// Continue here, or skip to that step.
+    /// A part of the template that the URI may lack: match it with the next step, or skip to that one.
     Optional { skip_to: usize },
 }
 

@@ -1,6 +1,6 @@
 //! What each side says of itself, and which messages it may therefore send and receive.
 
-use steadfast_model::wire::CommonMembers;
+use steadfast_model::wire::PerMessageMembers;
 use steadfast_model::{
     ClientCapabilities, Implementation, InitializeResult, Method, Revision, ServerCapabilities, VendorMethod,
 };
@@ -27,18 +27,18 @@ pub struct ServerDescription {
     /// The methods that it handles and that are not in the specification.
     pub vendor_methods: Vec<VendorMethod>,
     /// The members that it adds to its results in stateless revisions.
-    common_members: CommonMembers,
+    common_members: PerMessageMembers,
 }
 
 impl ServerDescription {
     /// A server with that name and these capabilities.
     pub fn new(info: Implementation, capabilities: ServerCapabilities) -> Self {
-        let common_members = CommonMembers::of_server(&info);
+        let common_members = PerMessageMembers::of_server(&info);
         Self { info, capabilities, instructions: None, vendor_methods: Vec::new(), common_members }
     }
 
     /// The members that it adds to its results in stateless revisions.
-    pub(in crate::connection) fn common_members(&self) -> &CommonMembers {
+    pub(in crate::connection) fn common_members(&self) -> &PerMessageMembers {
         &self.common_members
     }
 }

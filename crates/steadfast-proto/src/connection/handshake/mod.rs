@@ -9,7 +9,7 @@ mod metadata;
 
 use std::sync::Arc;
 
-use steadfast_model::wire::{self, CommonMembers};
+use steadfast_model::wire::{self, PerMessageMembers};
 use steadfast_model::{
     DiscoverResult, ErrorObject, InitializeParams, InitializeResult, Method, RequestId, Revision, SetLevelParams,
 };
@@ -39,7 +39,7 @@ impl Connection {
         let params = InitializeParams::new(offered.as_str(), hello.capabilities.clone(), hello.info.clone());
         request.method = Method::Initialize;
         // These types have string keys and finite numbers, so they can be encoded.
-        request.params = wire::params_text(offered, &params, &CommonMembers::none()).ok();
+        request.params = wire::params_text(offered, &params, &PerMessageMembers::none()).ok();
         request.cancellable = false;
         // Whatever the result of `server/discover` was, the revision is a stateful one now, in which servers send requests.
         self.discovered = false;
@@ -157,7 +157,7 @@ impl Connection {
         self.events.push_back(ConnectionEvent::Opened(peer));
         let mut result = InitializeResult::new(revision.as_str(), hello.capabilities.clone(), hello.info.clone());
         result.instructions.clone_from(&hello.instructions);
-        EncodedResponse::result(id, |out| wire::write_result(revision, &result, &CommonMembers::none(), out))
+        EncodedResponse::result(id, |out| wire::write_result(revision, &result, &PerMessageMembers::none(), out))
     }
 
     fn discover(&self, id: &RequestId, context: &RequestMetadata) -> EncodedResponse {

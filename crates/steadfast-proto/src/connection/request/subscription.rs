@@ -5,7 +5,7 @@
 //! first, with their result. One that was not acknowledged by then is answered with an error: a peer never gets the result of a
 //! subscription before its acknowledgement.
 
-use steadfast_model::wire::{self, CommonMembers};
+use steadfast_model::wire::{self, PerMessageMembers};
 use steadfast_model::{CancelledParams, ErrorObject, ListenResult, Method, meta};
 
 use crate::connection::event::CancelReason;
@@ -119,7 +119,7 @@ impl Connection {
         let revision = inbound.peer.revision;
         let common_members = match &*self.hello {
             SelfDescription::Server(hello) => hello.common_members().clone(),
-            SelfDescription::Client(_) => CommonMembers::none(),
+            SelfDescription::Client(_) => PerMessageMembers::none(),
         };
         let common_members = common_members.with_meta(meta::key::SUBSCRIPTION_ID, &id);
         let result = ListenResult::default();

@@ -1,7 +1,7 @@
 //! The key of a cached response: the part of a request that decides on its response.
 
 use steadfast_model::request::Request;
-use steadfast_model::wire::{self, CommonMembers, RequestSubject};
+use steadfast_model::wire::{self, PerMessageMembers, RequestSubject};
 use steadfast_model::{Method, ResourceParams, Revision, SubscriptionFilter, SubscriptionParams};
 use steadfast_proto::envelope::OwnedParams;
 
@@ -31,7 +31,7 @@ impl CacheKey {
             RequestSubject::Page(cursor) => (None, cursor.is_some()),
             _ => (None, false),
         };
-        let params = wire::request_params::<R>(revision, params, &CommonMembers::none()).ok()?;
+        let params = wire::request_params::<R>(revision, params, &PerMessageMembers::none()).ok()?;
         Some(Self { method: R::METHOD, params, uri, has_cursor })
     }
 

@@ -23,7 +23,7 @@ use crate::client::Client;
 use crate::client::cache::CacheTicket;
 use crate::client::connection::live::ClientConnection;
 use crate::client::connection::reconnecting::{CallLossReport, ReconnectingConnection};
-use crate::client::dispatch::RequestInitiator;
+use crate::client::dispatch::ClientRequestOrigin;
 use crate::client::tasks;
 use crate::client::tasks::TaskProtocol;
 use crate::client::tasks::cancel::supports_task_cancel;
@@ -153,7 +153,7 @@ impl<R: Request> CallFlow<R> {
         let request = self
             .live
             .sender
-            .send_edited::<R>(RequestInitiator::Call, &self.params, options, |text| self.add_members(text))?;
+            .send_edited::<R>(ClientRequestOrigin::Call, &self.params, options, |text| self.add_members(text))?;
         self.limits.canceller.track(&request);
         Ok(SentCallRequest::new(self.client.clone(), request, self.task_kind))
     }

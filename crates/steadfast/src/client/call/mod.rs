@@ -1,7 +1,7 @@
 //! One call of a client: its settings before it starts, and its states until it ends.
 //!
 //! [`Call`] is a builder. [`Call::start`] returns a [`PendingResult`], which holds the state of the call from then on
-//! in one enum, `pending::PendingResultState`. Polling the `PendingResult` is the only thing that changes the state:
+//! in one enum, `pending::StartedCallState`. Polling the `PendingResult` is the only thing that changes the state:
 //!
 //! ```text
 //!                       the request cannot be sent

@@ -22,11 +22,11 @@ use crate::runtime::{OnProgress, PendingCall};
 /// A started call that waits for its result. What it needs beyond the first request is done while it is polled.
 #[must_use = "dropping this cancels the call"]
 pub struct PendingResult<R: Request> {
-    state: PendingResultState<R>,
+    state: StartedCallState<R>,
     canceller: Canceller,
 }
 
-enum PendingResultState<R: Request> {
+enum StartedCallState<R: Request> {
     /// No request could be sent. Without a [`CallFlow`] if the caller's parameters were wrong: that call cannot be
     /// repeated.
     Failed(Error, Option<Box<CallFlow<R>>>),
@@ -43,24 +43,24 @@ enum PendingResultState<R: Request> {
 type CallStepFuture<R> = Pin<Box<dyn Future<Output = (Result<CallStepResult<R>, Error>, Box<CallFlow<R>>)> + Send>>;
 
 /// How a call ended, and what is needed to repeat it; `None` if it cannot be repeated.
-pub(crate) type CallResultAndFlow<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
+pub(crate) type EndedCall<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
 
 impl<R: Request> PendingResult<R> {
     /// Takes the response from the cache, or sends the first request.
     pub(crate) fn start(mut flow: Box<CallFlow<R>>) -> Self {
         let canceller = flow.canceller();
         if let Some(response) = flow.cached_response() {
-            return Self { state: PendingResultState::Cached(response, flow), canceller };
+            return Self { state: StartedCallState::Cached(response, flow), canceller };
         }
         let state = match flow.send_request() {
-            Ok(request) => PendingResultState::InFlight(request, flow),
-            Err(error) => PendingResultState::Failed(error, Some(flow)),
+            Ok(request) => StartedCallState::InFlight(request, flow),
+            Err(error) => StartedCallState::Failed(error, Some(flow)),
         };
         Self { state, canceller }
     }
 
     pub(crate) fn failed(error: Error) -> Self {
-        Self { state: PendingResultState::Failed(error, None), canceller: Canceller::new() }
+        Self { state: StartedCallState::Failed(error, None), canceller: Canceller::new() }
     }
 
     /// A handle that cancels this call from another task.
@@ -73,23 +73,23 @@ impl<R: Request> PendingResult<R> {
         outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<CallResultAndFlow<R>> {
+    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<EndedCall<R>> {
         loop {
             match &mut self.state {
-                PendingResultState::Failed(..) => {
-                    let PendingResultState::Failed(error, flow) = self.take_state() else { return Poll::Pending };
+                StartedCallState::Failed(..) => {
+                    let StartedCallState::Failed(error, flow) = self.take_state() else { return Poll::Pending };
                     return Poll::Ready((Err(error), flow));
                 }
-                PendingResultState::Cached(..) => {
-                    let PendingResultState::Cached(text, mut flow) = self.take_state() else { return Poll::Pending };
+                StartedCallState::Cached(..) => {
+                    let StartedCallState::Cached(text, mut flow) = self.take_state() else { return Poll::Pending };
                     let decision = flow.handle_response(&text);
                     if let Some(ended) = self.apply(decision, flow) {
                         return Poll::Ready(ended);
                     }
                 }
-                PendingResultState::InFlight(request, _) => {
+                StartedCallState::InFlight(request, _) => {
                     let end = std::task::ready!(Pin::new(request).poll(cx));
-                    let PendingResultState::InFlight(mut request, mut flow) = self.take_state() else {
+                    let StartedCallState::InFlight(mut request, mut flow) = self.take_state() else {
                         return Poll::Pending;
                     };
                     flow.restore_progress_callback(&mut request);
@@ -100,42 +100,42 @@ impl<R: Request> PendingResult<R> {
                         return Poll::Ready(ended);
                     }
                 }
-                PendingResultState::Continuing(step) => {
+                StartedCallState::Continuing(step) => {
                     let (result, flow) = std::task::ready!(step.as_mut().poll(cx));
                     match result {
                         Ok(CallStepResult::RequestSent(request)) => {
-                            self.state = PendingResultState::InFlight(request, flow);
+                            self.state = StartedCallState::InFlight(request, flow);
                         }
                         Ok(CallStepResult::TaskResult(result)) => {
-                            self.state = PendingResultState::Ended;
+                            self.state = StartedCallState::Ended;
                             return Poll::Ready((flow.decode_task_result(result), Some(flow)));
                         }
                         Err(error) => {
-                            self.state = PendingResultState::Ended;
+                            self.state = StartedCallState::Ended;
                             return Poll::Ready((Err(error), Some(flow)));
                         }
                     }
                 }
                 // Polled after its end, as no future should be: it stays pending, rather than panic.
-                PendingResultState::Ended => return Poll::Pending,
+                StartedCallState::Ended => return Poll::Pending,
             }
         }
     }
 
     /// The end of the call, or `None` if it is `Continuing` now.
-    fn apply(&mut self, decision: CallControlFlow<R>, flow: Box<CallFlow<R>>) -> Option<CallResultAndFlow<R>> {
+    fn apply(&mut self, decision: CallControlFlow<R>, flow: Box<CallFlow<R>>) -> Option<EndedCall<R>> {
         match decision {
             CallControlFlow::End(result) => Some((result, Some(flow))),
             CallControlFlow::Continue(step) => {
-                self.state = PendingResultState::Continuing(run(flow, step));
+                self.state = StartedCallState::Continuing(run(flow, step));
                 None
             }
         }
     }
 
     /// Takes the state, and leaves `Ended`.
-    fn take_state(&mut self) -> PendingResultState<R> {
-        std::mem::replace(&mut self.state, PendingResultState::Ended)
+    fn take_state(&mut self) -> StartedCallState<R> {
+        std::mem::replace(&mut self.state, StartedCallState::Ended)
     }
 }
 
@@ -146,8 +146,9 @@ fn run<R: Request>(mut flow: Box<CallFlow<R>>, step: CallStep) -> CallStepFuture
     })
 }
 
-/// The outcome of a call that has ended.
-pub(crate) fn outcome_of<R: Request>((result, flow): CallResultAndFlow<R>) -> CallOutcome<R> {
+/// Converts the end of a call into the [`CallOutcome`] for its caller: whether the server may have acted on it, with the call to
+/// send again if that is unknown.
+pub(crate) fn outcome_of<R: Request>((result, flow): EndedCall<R>) -> CallOutcome<R> {
     CallOutcome::new(result, flow.map(|flow| flow.into_call()))
 }
 

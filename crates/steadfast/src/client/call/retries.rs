@@ -45,7 +45,7 @@ impl CallRetries {
         self.retries_left + 1 == self.max_retries
     }
 
-    /// What is known of the call between two attempts.
+    /// The outcome if the call ended now, between two attempts: unknown if the server may have received an attempt, else not sent.
     pub(crate) fn outcome(&self) -> Outcome {
         if self.maybe_sent { Outcome::Unknown } else { Outcome::NotSent }
     }

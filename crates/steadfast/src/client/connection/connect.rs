@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use steadfast_model::notification::Notification;
 use steadfast_model::request::{self, Request};
-use steadfast_model::wire::CommonMembers;
+use steadfast_model::wire::PerMessageMembers;
 use steadfast_model::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Implementation,
     JsonObject, ListRootsResult, TASKS_EXTENSION,
@@ -307,7 +307,7 @@ impl ConnectBuilder {
         let cache = ClientCache::new(self.cache, self.checks_output, reconnects);
         let closing = watch::Sender::new(false);
         let dispatch = ClientRequestPipeline {
-            common_members: CommonMembers::of_client(&self.info, &capabilities),
+            common_members: PerMessageMembers::of_client(&self.info, &capabilities),
             layers: vec![
                 Arc::new(ClientCloseInterceptor(closing.subscribe())),
                 Arc::new(LogLevelInterceptor(Arc::clone(&cache))),

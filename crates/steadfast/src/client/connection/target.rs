@@ -140,24 +140,24 @@ impl std::fmt::Debug for TransportConnector {
 /// Marks a [`ConnectTarget`] that is a server in this process.
 #[cfg(feature = "server")]
 #[derive(Debug)]
-pub enum MemoryTargetMarker {}
+pub enum MemoryConnectTargetMarker {}
 /// Marks a [`ConnectTarget`] that is a transport.
 #[derive(Debug)]
-pub enum TransportTargetMarker {}
+pub enum TransportConnectTargetMarker {}
 /// Marks a [`ConnectTarget`] that is a function that opens a transport.
 #[derive(Debug)]
-pub enum FunctionTargetMarker {}
+pub enum FunctionConnectTargetMarker {}
 /// Marks a [`ConnectTarget`] that is a child process.
 #[derive(Debug)]
-pub enum ChildTargetMarker {}
+pub enum ChildConnectTargetMarker {}
 /// Marks a [`ConnectTarget`] that is a URL.
 #[cfg(feature = "http-client")]
 #[derive(Debug)]
-pub enum UrlTargetMarker {}
+pub enum UrlConnectTargetMarker {}
 
 /// Needs the feature `server` beside `client`.
 #[cfg(feature = "server")]
-impl<T: IntoServer> ConnectTarget<MemoryTargetMarker> for T {
+impl<T: IntoServer> ConnectTarget<MemoryConnectTargetMarker> for T {
     fn into_connector(self) -> TransportConnector {
         let server = self.into_server();
         TransportConnector::from_fn(move || {
@@ -174,13 +174,13 @@ impl<T: IntoServer> ConnectTarget<MemoryTargetMarker> for T {
     }
 }
 
-impl<T: Transport> ConnectTarget<TransportTargetMarker> for T {
+impl<T: Transport> ConnectTarget<TransportConnectTargetMarker> for T {
     fn into_connector(self) -> TransportConnector {
         self.into()
     }
 }
 
-impl<F, A, T> ConnectTarget<FunctionTargetMarker> for F
+impl<F, A, T> ConnectTarget<FunctionConnectTargetMarker> for F
 where
     F: Fn() -> A + Send + Sync + 'static,
     A: Future<Output = io::Result<T>> + Send + 'static,
@@ -191,7 +191,7 @@ where
     }
 }
 
-impl ConnectTarget<ChildTargetMarker> for Command {
+impl ConnectTarget<ChildConnectTargetMarker> for Command {
     fn into_connector(self) -> TransportConnector {
         let command = Arc::new(Mutex::new(self));
         TransportConnector::from_fn(move || {
@@ -203,7 +203,7 @@ impl ConnectTarget<ChildTargetMarker> for Command {
 
 /// All connections share one HTTP connection pool.
 #[cfg(feature = "http-client")]
-impl ConnectTarget<UrlTargetMarker> for HttpTarget {
+impl ConnectTarget<UrlConnectTargetMarker> for HttpTarget {
     fn into_connector(self) -> TransportConnector {
         TransportConnector(TransportConnectorKind::Http(Box::new(self)))
     }
@@ -211,7 +211,7 @@ impl ConnectTarget<UrlTargetMarker> for HttpTarget {
 
 /// The server's URL.
 #[cfg(feature = "http-client")]
-impl ConnectTarget<UrlTargetMarker> for &str {
+impl ConnectTarget<UrlConnectTargetMarker> for &str {
     fn into_connector(self) -> TransportConnector {
         HttpTarget::new(self).into_connector()
     }
@@ -219,7 +219,7 @@ impl ConnectTarget<UrlTargetMarker> for &str {
 
 /// The server's URL.
 #[cfg(feature = "http-client")]
-impl ConnectTarget<UrlTargetMarker> for String {
+impl ConnectTarget<UrlConnectTargetMarker> for String {
     fn into_connector(self) -> TransportConnector {
         HttpTarget::new(self).into_connector()
     }

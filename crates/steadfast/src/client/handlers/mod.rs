@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use steadfast_model::request::Request;
-use steadfast_model::wire::{self, CommonMembers, Encode};
+use steadfast_model::wire::{self, Encode, PerMessageMembers};
 use steadfast_model::{ClientCapabilities, ErrorObject, Method, RequestId, Revision, VendorMethod};
 use steadfast_proto::connection::{self, PeerInfo};
 use steadfast_proto::encode::EncodedResponse;
@@ -100,7 +100,7 @@ impl ClientHandlers {
         handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
     ) {
         self.add_encoded::<R>(handler, |revision, result, out| {
-            wire::request_result::<R>(revision, result, &CommonMembers::none(), out)
+            wire::request_result::<R>(revision, result, &PerMessageMembers::none(), out)
         });
     }
 

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use steadfast_model::meta::key;
-use steadfast_model::wire::CommonMembers;
+use steadfast_model::wire::PerMessageMembers;
 use steadfast_model::{LoggingLevel, LoggingMessageParams, SetLevelParams, request};
 use steadfast_proto::envelope::OwnedParams;
 
@@ -19,7 +19,7 @@ use crate::client::cache::ClientCache;
 use crate::client::call::pending::PendingResult;
 use crate::client::connection::live::ClientConnection;
 use crate::client::connection::opening::ConnectionOpener;
-use crate::client::dispatch::{ClientRequestInfo, ClientRequestInterceptor, RequestInitiator};
+use crate::client::dispatch::{ClientRequestInfo, ClientRequestInterceptor, ClientRequestOrigin};
 use crate::error::Error;
 use crate::runtime::{CallOptions, LossyChannel};
 
@@ -242,8 +242,8 @@ impl ClientLogStreamTable {
 pub(crate) struct LogLevelInterceptor(pub(crate) Arc<ClientCache>);
 
 impl ClientRequestInterceptor for LogLevelInterceptor {
-    fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, CommonMembers>) -> Result<(), Error> {
-        if request.origin == RequestInitiator::Call
+    fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, PerMessageMembers>) -> Result<(), Error> {
+        if request.origin == ClientRequestOrigin::Call
             && request.revision.is_stateless()
             && let Some(level) = self.0.logs.lowest_level()
         {

@@ -95,7 +95,7 @@ fn send_cancel(sender: &ClientRequestSender, task_id: &str) -> impl Future<Outpu
 }
 
 /// Sends a cancellation at once, or, if the limit of concurrent calls is reached, when another cancellation has finished.
-/// Past the limit the connection would refuse it.
+/// The connection refuses calls past that limit, so a cancellation that is sent at once would be lost.
 fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
     cancellation: FollowedTaskCancellationGuard,

@@ -294,7 +294,8 @@ impl Drop for ShieldGuard {
     }
 }
 
-/// The future inside a shield: dropped when its execution is abandoned. Its panics are caught.
+/// The future that a handler passed to `Context::shield`. It goes on when the request is cancelled, and is dropped only when the
+/// execution is abandoned at the drain deadline. Its panics are caught.
 pub(crate) struct ShieldFuture<F> {
     future: Option<Pin<Box<F>>>,
     guard: Option<ShieldGuard>,

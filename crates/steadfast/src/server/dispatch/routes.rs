@@ -104,7 +104,9 @@ pub(super) fn read_resource(scope: ServerDispatchContext<'_>, request: Request) 
     let refuse =
         |error: &ErrorObject| Err(EncodedResponse::error(&request.id, &wire::error_for(request.peer.revision, error)));
     let Some(uri) = request.params.get_string("uri") else {
-        return refuse(&ErrorObject::invalid_params("params.uri must be the URI of a resource"));
+        return refuse(&ErrorObject::invalid_params(
+            "params.uri is missing or not a string: it must be the URI of the resource to read",
+        ));
     };
     let execution = scope.execution_with_input(&request);
     let ctx = Context::new(Arc::clone(&execution), server);

@@ -183,7 +183,7 @@ impl Context {
         let params = ElicitationCompleteParams::new(id);
         // An object with one string can always be encoded.
         let text =
-            wire::params_text(execution.peer.revision, &params, &wire::CommonMembers::none()).unwrap_or_default();
+            wire::params_text(execution.peer.revision, &params, &wire::PerMessageMembers::none()).unwrap_or_default();
         OutboundNotifications::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text));
     }
 

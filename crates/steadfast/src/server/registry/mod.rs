@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use steadfast_model::Revision;
-use steadfast_model::wire::{self, CommonMembers, RequestResult};
+use steadfast_model::wire::{self, PerMessageMembers, RequestResult};
 
 use crate::error::Error;
 use cursor::CatalogCursor;
@@ -131,7 +131,7 @@ impl<T: CatalogItem> Catalog<T> {
         &self,
         cursor: Option<&str>,
         revision: Revision,
-        common_members: &CommonMembers,
+        common_members: &PerMessageMembers,
     ) -> Result<Arc<[u8]>, Error> {
         if let Some(cursor) = cursor {
             return self.write_page(self.start_of(cursor)?, revision, common_members);
@@ -145,7 +145,12 @@ impl<T: CatalogItem> Catalog<T> {
         Ok(cached.map_or(written.clone(), |cached| Arc::clone(cached.get_or_init(|| written))))
     }
 
-    fn write_page(&self, start: usize, revision: Revision, common_members: &CommonMembers) -> Result<Arc<[u8]>, Error> {
+    fn write_page(
+        &self,
+        start: usize,
+        revision: Revision,
+        common_members: &PerMessageMembers,
+    ) -> Result<Arc<[u8]>, Error> {
         let end = start.saturating_add(self.page_size).min(self.list.len());
         let page = self.list.get(start..end).unwrap_or_default();
         let definitions = page.iter().map(|entry| entry.item.definition().clone()).collect();
@@ -221,8 +226,8 @@ mod tests {
         tools.iter().map(ServerTool::name).collect()
     }
 
-    fn common_members() -> CommonMembers {
-        CommonMembers::of_server(&Implementation::new("s", "1"))
+    fn common_members() -> PerMessageMembers {
+        PerMessageMembers::of_server(&Implementation::new("s", "1"))
     }
 
     /// The names on a page, and the cursor of the next.

@@ -6,7 +6,7 @@ pub(crate) mod watch;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use steadfast_model::wire::{self, CommonMembers, Encode};
+use steadfast_model::wire::{self, Encode, PerMessageMembers};
 use steadfast_model::{
     Capability, EmptyParams, EmptyResult, ErrorObject, Method, RequestId, ResourceParams, Revision, ServerCapabilities,
     SubscriptionFilter, SubscriptionParams, TASKS_EXTENSION,
@@ -47,7 +47,7 @@ impl ServerConnectionSubscriptions {
                 let params = match change {
                     // No parameters of these differ by revision.
                     ServerChange::Updated(uri) => {
-                        Some(params_text(Revision::V2025_11_25, &ResourceParams::new(*uri), &CommonMembers::none()))
+                        Some(params_text(Revision::V2025_11_25, &ResourceParams::new(*uri), &PerMessageMembers::none()))
                     }
                     _ => None,
                 };
@@ -144,7 +144,7 @@ pub(super) fn listen_to_tasks(
 ) -> PreparedHandler<Server> {
     let mailbox = &execution.mailbox;
     let notices = OutboundNotifications::before_acknowledgement(mailbox, execution.key);
-    let (revision, common_members) = (stream.revision, CommonMembers::of_subscription(&stream.id));
+    let (revision, common_members) = (stream.revision, PerMessageMembers::of_subscription(&stream.id));
     let write = move |record: &TaskRecord| params_text(revision, &record.task, &common_members);
     let listener = Arc::new(TaskChangeNotifier::new(task_ids, mailbox.owner(), Arc::clone(&notices), write));
     let on_task = {
@@ -183,7 +183,7 @@ pub(crate) struct ServerSubscriptionStream {
 
 impl ServerSubscriptionStream {
     fn acknowledgement(&self) -> Box<str> {
-        let common_members = CommonMembers::of_subscription(&self.id);
+        let common_members = PerMessageMembers::of_subscription(&self.id);
         params_text(self.revision, &SubscriptionParams::new(self.honoured.clone()), &common_members)
     }
 
@@ -198,7 +198,7 @@ impl ServerSubscriptionStream {
         for uri in &filter.resource_subscriptions {
             uris.insert(uri.clone());
         }
-        let common_members = CommonMembers::of_subscription(&self.id);
+        let common_members = PerMessageMembers::of_subscription(&self.id);
         let of_a_list = params_text(revision, &EmptyParams::new(), &common_members);
         Arc::new(move |change: &ServerChange<'_>| {
             if let (ServerChange::Task(record), Some(on_task)) = (change, &on_task) {
@@ -245,7 +245,7 @@ fn matching_method(change: &ServerChange<'_>, filter: &SubscriptionFilter, uris:
     wanted.then_some(method)
 }
 
-fn params_text(revision: Revision, params: &impl Encode, common_members: &CommonMembers) -> Box<str> {
+fn params_text(revision: Revision, params: &impl Encode, common_members: &PerMessageMembers) -> Box<str> {
     // The parameters are types of ours with string keys: encoding cannot fail.
     wire::params_text(revision, params, common_members).unwrap_or_default()
 }

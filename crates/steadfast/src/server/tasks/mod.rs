@@ -34,7 +34,7 @@ pub use store::{MemoryTaskStore, TaskRecord, TaskStore, TaskStoreError, TaskStor
 pub(super) use first_input::TaskFirstInputHandler;
 pub(super) use notifications::TaskChangeNotifier;
 pub(super) use rounds::ServerTaskRounds;
-pub(super) use routes::{TASK_ROUTES, TaskRoutes, TaskSetup};
+pub(super) use routes::{ServerTaskSetup, TASK_ROUTES, TaskRoutes};
 pub(super) use serve::{TaskDecision, refuse_unknown_task, task_decision, without_tasks};
 
 use timestamp::timestamp;

@@ -31,12 +31,12 @@ pub(crate) static TASK_ROUTES: TaskRoutes =
 
 /// What a server that may have tasks needs: set with its store, or by the first task. Clones of a builder share it.
 #[derive(Debug)]
-pub(crate) struct TaskSetup {
+pub(crate) struct ServerTaskSetup {
     pub(crate) settings: TaskSettings,
     pub(crate) routes: &'static TaskRoutes,
 }
 
-impl TaskSetup {
+impl ServerTaskSetup {
     pub(crate) fn new(settings: TaskSettings) -> Self {
         Self { settings, routes: &TASK_ROUTES }
     }

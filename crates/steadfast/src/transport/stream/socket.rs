@@ -15,10 +15,10 @@ use crate::transport::fd::readiness::{NonblockingIoKind, WatchedDescriptor};
 
 /// A connected socket, for reading and writing.
 #[derive(Debug)]
-pub(crate) struct StreamSocket(SocketKind);
+pub(crate) struct StreamSocket(StreamSocketRepr);
 
 #[derive(Debug)]
-enum SocketKind {
+enum StreamSocketRepr {
     Tcp(TcpStream),
     Unix(UnixStream),
     Watched(WatchedDescriptor),
@@ -31,11 +31,11 @@ impl StreamSocket {
         // Messages are written as a whole, so waiting for more bytes would only cost time. If this fails, the socket is broken,
         // and the first read returns the error.
         let _ = stream.set_nodelay(true);
-        Self(SocketKind::Tcp(stream))
+        Self(StreamSocketRepr::Tcp(stream))
     }
 
     pub(crate) fn unix(stream: UnixStream) -> Self {
-        Self(SocketKind::Unix(stream))
+        Self(StreamSocketRepr::Unix(stream))
     }
 
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
@@ -61,7 +61,7 @@ impl StreamSocket {
 
     /// A socket that was not polled yet moves with its first poll anyway.
     pub(crate) fn leave_runtime(&mut self) -> bool {
-        if let SocketKind::Watched(watched) = &mut self.0 {
+        if let StreamSocketRepr::Watched(watched) = &mut self.0 {
             watched.leave_runtime();
         }
         true
@@ -71,25 +71,25 @@ impl StreamSocket {
     #[cfg(test)]
     pub(crate) fn nodelay(&self) -> io::Result<bool> {
         match &self.0 {
-            SocketKind::Tcp(stream) => stream.nodelay(),
+            StreamSocketRepr::Tcp(stream) => stream.nodelay(),
             _ => Err(io::Error::from(io::ErrorKind::Unsupported)),
         }
     }
 
     fn watched(&mut self) -> io::Result<&mut WatchedDescriptor> {
-        if !matches!(self.0, SocketKind::Watched(_)) {
-            let descriptor = match std::mem::replace(&mut self.0, SocketKind::Failed) {
-                SocketKind::Tcp(stream) => OwnedFd::from(stream.into_std()?),
-                SocketKind::Unix(stream) => OwnedFd::from(stream.into_std()?),
-                SocketKind::Watched(_) | SocketKind::Failed => {
+        if !matches!(self.0, StreamSocketRepr::Watched(_)) {
+            let descriptor = match std::mem::replace(&mut self.0, StreamSocketRepr::Failed) {
+                StreamSocketRepr::Tcp(stream) => OwnedFd::from(stream.into_std()?),
+                StreamSocketRepr::Unix(stream) => OwnedFd::from(stream.into_std()?),
+                StreamSocketRepr::Watched(_) | StreamSocketRepr::Failed => {
                     return Err(io::Error::from(io::ErrorKind::NotConnected));
                 }
             };
             let interest = Interest::READABLE | Interest::WRITABLE;
-            self.0 = SocketKind::Watched(WatchedDescriptor::new(descriptor, NonblockingIoKind::Socket, interest));
+            self.0 = StreamSocketRepr::Watched(WatchedDescriptor::new(descriptor, NonblockingIoKind::Socket, interest));
         }
         match &mut self.0 {
-            SocketKind::Watched(watched) => Ok(watched),
+            StreamSocketRepr::Watched(watched) => Ok(watched),
             _ => Err(io::Error::from(io::ErrorKind::NotConnected)),
         }
     }

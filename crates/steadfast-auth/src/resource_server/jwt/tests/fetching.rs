@@ -5,7 +5,7 @@ use http::{Request, Response};
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::resource_server::{HttpClient, HttpClientFuture, HttpError, HttpPayload};
+use crate::resource_server::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
 
 /// An authorization server: its key set, the number of requests, and whether it responds.
 struct Server {
@@ -39,7 +39,7 @@ impl HttpClient for Server {
         assert_eq!(request.uri(), "https://auth.example.com/jwks");
         self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
-            self.answers.acquire().await.map_err(|_| HttpError::new("closed"))?.forget();
+            self.answers.acquire().await.map_err(|_| HttpClientError::new("closed"))?.forget();
             Ok(match self.document.lock().unwrap().clone() {
                 Ok(document) => Response::new(document.into()),
                 Err(status) => Response::builder().status(status).body(HttpPayload::default()).unwrap(),

@@ -68,7 +68,7 @@ impl ClientChangeListeners {
         }
     }
 
-    /// Whether a listener has subscribed to this resource.
+    /// Whether any listener of this client still wants the changes of this resource.
     pub(crate) fn has_listener_for(&self, uri: &str) -> bool {
         let table = self.lock();
         let mut listeners = table.listeners.iter().filter_map(Weak::upgrade);

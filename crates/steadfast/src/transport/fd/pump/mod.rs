@@ -26,7 +26,7 @@ const HUNG_UP: PollFlags = PollFlags::HUP.union(PollFlags::ERR);
 /// Starts a thread that reads `descriptor`.
 pub(crate) fn reader(descriptor: OwnedFd) -> io::Result<ByteReceiver> {
     let (sender, receiver) = channel(CHANNEL_CAPACITY);
-    let mut wait = InterruptibleWait::new(descriptor)?;
+    let mut wait = InterruptibleDescriptor::new(descriptor)?;
     let thread = std::thread::Builder::new().name("steadfast-input".into());
     thread.spawn(move || pump_input(&mut wait, sender))?;
     Ok(receiver)
@@ -35,13 +35,13 @@ pub(crate) fn reader(descriptor: OwnedFd) -> io::Result<ByteReceiver> {
 /// Starts a thread that writes to `descriptor`. It closes the descriptor when the sender is closed and everything is written.
 pub(crate) fn writer(descriptor: OwnedFd) -> io::Result<ByteSender> {
     let (sender, receiver) = channel(CHANNEL_CAPACITY);
-    let mut wait = InterruptibleWait::new(descriptor)?;
+    let mut wait = InterruptibleDescriptor::new(descriptor)?;
     let thread = std::thread::Builder::new().name("steadfast-output".into());
     thread.spawn(move || pump_output(&mut wait, receiver))?;
     Ok(sender)
 }
 
-fn pump_input(wait: &mut InterruptibleWait, mut sender: ByteSender) {
+fn pump_input(wait: &mut InterruptibleDescriptor, mut sender: ByteSender) {
     let mut buf = vec![0; CHANNEL_CAPACITY];
     let waker = wait.waker();
     let mut cx = Context::from_waker(&waker);
@@ -76,7 +76,7 @@ fn pump_input(wait: &mut InterruptibleWait, mut sender: ByteSender) {
     }
 }
 
-fn pump_output(wait: &mut InterruptibleWait, mut receiver: ByteReceiver) {
+fn pump_output(wait: &mut InterruptibleDescriptor, mut receiver: ByteReceiver) {
     let mut buf = vec![0; WRITE_SIZE];
     let waker = wait.waker();
     let mut cx = Context::from_waker(&waker);
@@ -112,7 +112,7 @@ fn pause_before_retry() {
 }
 
 /// A descriptor that a thread waits for, and a waker that interrupts the wait.
-struct InterruptibleWait {
+struct InterruptibleDescriptor {
     descriptor: OwnedFd,
     waker: Arc<PollThreadWaker>,
     /// Becomes readable when the waker is used.
@@ -124,7 +124,7 @@ struct InterruptibleWait {
 /// A waker for a thread that waits in `poll(2)`.
 struct PollThreadWaker(PipeWriter);
 
-impl InterruptibleWait {
+impl InterruptibleDescriptor {
     fn new(descriptor: OwnedFd) -> io::Result<Self> {
         let (wakeups, waker) = io::pipe()?;
         rustix::io::ioctl_fionbio(&wakeups, true)?;

@@ -16,7 +16,7 @@ use tracing::Level;
 use super::HttpTarget;
 use super::exchange::{HttpClientDriverEvent, MessagePost};
 use super::in_flight::HttpInFlightMessages;
-use super::in_flight::{DeliveryState, HttpInFlightRequest};
+use super::in_flight::{HttpInFlightRequest, HttpPostDelivery};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse;
 use super::mirrored_headers::ClientToolHeaders;
@@ -210,7 +210,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
             _ => None,
         };
         let follows_request = cancelled.is_some();
-        let delivery = DeliveryState::new();
+        let delivery = HttpPostDelivery::new();
         let post = MessagePost {
             shared: Arc::clone(&self.shared),
             kind,

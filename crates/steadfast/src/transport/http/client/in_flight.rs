@@ -117,7 +117,7 @@ fn push_bounded(tasks: &mut VecDeque<HttpClientTaskHandle>, task: HttpClientTask
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How far the delivery of one message has come.
-pub(crate) struct DeliveryState(watch::Sender<DeliveryStage>);
+pub(crate) struct HttpPostDelivery(watch::Sender<DeliveryStage>);
 
 #[derive(Clone, Copy, PartialEq)]
 enum DeliveryStage {
@@ -129,7 +129,7 @@ enum DeliveryStage {
     Settled,
 }
 
-impl DeliveryState {
+impl HttpPostDelivery {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self(watch::Sender::new(DeliveryStage::NotDelivered)))
     }
@@ -169,7 +169,7 @@ impl DeliveryState {
 /// A request in flight, and how far its delivery has come. Dropping it aborts the request.
 pub(crate) struct HttpInFlightRequest {
     pub(crate) task: HttpClientTaskHandle,
-    pub(crate) delivery: Arc<DeliveryState>,
+    pub(crate) delivery: Arc<HttpPostDelivery>,
 }
 
 impl HttpInFlightRequest {
@@ -206,7 +206,7 @@ mod tests {
     fn in_flight(calls: u64) -> HttpInFlightMessages {
         let mut in_flight = HttpInFlightMessages::default();
         for number in 0..calls {
-            let request = HttpInFlightRequest { task: pending_task(), delivery: DeliveryState::new() };
+            let request = HttpInFlightRequest { task: pending_task(), delivery: HttpPostDelivery::new() };
             in_flight.insert_call(CallKey::new(number), request);
         }
         in_flight

@@ -18,7 +18,7 @@ use super::authorize::signing::ClientRequestAuthorizer;
 use super::fetch::TransportFetchError;
 use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{TransportFetch, TransportFetchRequest, TransportFetchResponse};
-use super::in_flight::DeliveryState;
+use super::in_flight::HttpPostDelivery;
 use super::legacy_sse::ClientLegacySseState;
 use super::mirrored_headers::ClientToolHeaders;
 use crate::runtime::{PeerWarningRecord, RateLimitedLog, Runtime};
@@ -98,7 +98,7 @@ impl HttpClientConnection {
                 return Ok(response);
             }
             // The server has not acted on it.
-            request.delivery.into_iter().for_each(DeliveryState::note_not_delivered);
+            request.delivery.into_iter().for_each(HttpPostDelivery::note_not_delivered);
             redirect = next;
             redirects_left -= 1;
         }
@@ -117,19 +117,19 @@ impl HttpClientConnection {
         loop {
             let response = self.send_once(url, request, signing.as_mut()).await?;
             let Some(signing) = &mut signing else {
-                request.delivery.into_iter().for_each(DeliveryState::note_settled);
+                request.delivery.into_iter().for_each(HttpPostDelivery::note_settled);
                 return Ok(response);
             };
             let refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             if refused {
                 // If the call is cancelled while the user logs in, there is nothing to cancel at the server.
-                request.delivery.into_iter().for_each(DeliveryState::note_not_delivered);
+                request.delivery.into_iter().for_each(HttpPostDelivery::note_not_delivered);
             }
             let answered = signing.answered(response.status(), response.headers().clone()).await;
             if !refused {
                 // Not earlier: once delivery is settled, a cancelled call may be aborted at the await above, before its status was
                 // looked at. The status may say that the session is lost.
-                request.delivery.into_iter().for_each(DeliveryState::note_settled);
+                request.delivery.into_iter().for_each(HttpPostDelivery::note_settled);
             }
             match answered {
                 Ok(true) if refused && retries_left > 0 => retries_left -= 1,
@@ -188,7 +188,7 @@ pub(crate) struct ClientHttpRequest<'a> {
     pub(crate) last_event_id: Option<&'a str>,
     pub(crate) body: Option<bytes::Bytes>,
     /// Tracks whether the server may have received it.
-    pub(crate) delivery: Option<&'a DeliveryState>,
+    pub(crate) delivery: Option<&'a HttpPostDelivery>,
     pub(crate) timeout: Option<Duration>,
 }
 

@@ -93,7 +93,8 @@ impl ServerLoadPermit {
         self.for_request
     }
 
-    /// Adds bytes of this message. Returns whether they are within the limit.
+    /// Counts more bytes of this message. Returns whether the messages that the server is processing are together within its limit of
+    /// bytes.
     pub(crate) fn add_bytes(&mut self, bytes: usize) -> bool {
         let load = &self.guard.0;
         let before = load.bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Level;
 
 use super::fetch::{TransportBodyError, TransportFetchResponse, read_body};
-use super::in_flight::{DeliveryState, HttpInFlightRequest};
+use super::in_flight::{HttpInFlightRequest, HttpPostDelivery};
 use super::shared::HttpClientConnection;
 use super::shared::{ClientHttpRequest, ClientHttpRequestError};
 use super::stream::backoff::StreamBackoff;
@@ -60,7 +60,7 @@ pub(crate) struct MessagePost {
     pub(crate) kind: TransmitKind,
     /// The headers that mirror the body, if it is a request of 2026-07-28.
     pub(crate) mirrored: Option<HeaderMap>,
-    pub(crate) delivery: Arc<DeliveryState>,
+    pub(crate) delivery: Arc<HttpPostDelivery>,
     /// Dropped when the server has the message, or never will. Not an event, because events may have to wait for this.
     pub(crate) delivered: Option<oneshot::Sender<()>>,
     pub(crate) driver: mpsc::Sender<HttpClientDriverEvent>,
@@ -190,12 +190,12 @@ impl MessagePost {
         }
         let message = self.shared.parse(body);
         let relation = self.relation_of(&message);
-        if let ServerMessageKind::ErrorResponse(end) = relation {
+        if let RelationToRequest::ErrorResponse(end) = relation {
             return Err(end);
         }
         self.report(HttpClientDriverEvent::Message(message)).await;
         match relation {
-            ServerMessageKind::Other if is_call => {
+            RelationToRequest::Other if is_call => {
                 // The driver handles the message first: if it ends the call after all, this has no effect.
                 Err(CallEnd::Unreadable("the HTTP response holds no response to the request".to_owned()))
             }
@@ -213,14 +213,14 @@ impl MessagePost {
                 SseReaderEvent::Message(message) => {
                     let message = self.shared.parse(message);
                     match self.relation_of(&message) {
-                        ServerMessageKind::ErrorResponse(end) => return Err(end),
-                        ServerMessageKind::Response => {
+                        RelationToRequest::ErrorResponse(end) => return Err(end),
+                        RelationToRequest::Response => {
                             // First: when the message has ended the call, the driver aborts this task.
                             self.leave_tail(events).await;
                             self.report(HttpClientDriverEvent::Message(message)).await;
                             return Ok(());
                         }
-                        ServerMessageKind::Other => {
+                        RelationToRequest::Other => {
                             backoff.note_message();
                             self.report(HttpClientDriverEvent::Message(message)).await;
                         }
@@ -281,19 +281,19 @@ impl MessagePost {
     }
 
     /// What a message of the server is to the message that was sent. What cannot be read is for the connection to judge.
-    fn relation_of(&self, message: &Envelope) -> ServerMessageKind {
-        let TransmitKind::Request { id: request_id, .. } = &self.kind else { return ServerMessageKind::Other };
+    fn relation_of(&self, message: &Envelope) -> RelationToRequest {
+        let TransmitKind::Request { id: request_id, .. } = &self.kind else { return RelationToRequest::Other };
         match message.message() {
-            Ok(Message::Response { id: Some(id), .. }) if id == *request_id => ServerMessageKind::Response,
+            Ok(Message::Response { id: Some(id), .. }) if id == *request_id => RelationToRequest::Response,
             Ok(Message::Response { id: None, body: ResultOrError::Error(error) }) => serde_json::from_str(error)
-                .map_or(ServerMessageKind::Other, |error| ServerMessageKind::ErrorResponse(CallEnd::Refused(error))),
-            _ => ServerMessageKind::Other,
+                .map_or(RelationToRequest::Other, |error| RelationToRequest::ErrorResponse(CallEnd::Refused(error))),
+            _ => RelationToRequest::Other,
         }
     }
 }
 
 /// What a message of the server is to the message that was sent.
-enum ServerMessageKind {
+enum RelationToRequest {
     /// The response to it.
     Response,
     /// An error without an id: in the HTTP response to a request, it ends that request.

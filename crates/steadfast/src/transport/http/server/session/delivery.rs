@@ -9,7 +9,7 @@ use steadfast_proto::http::resume::SseStreamKey;
 use steadfast_proto::mutant;
 
 use super::HttpSessionState;
-use super::posts::{PostNumber, SessionPost, SessionPostDestination};
+use super::posts::{PostNumber, PostResponseDestination, SessionPost};
 
 /// How many unread messages a stream may hold before droppable ones (progress, log messages, other notifications) are dropped, so
 /// that they do not push responses out of the log.
@@ -35,14 +35,14 @@ impl HttpSessionState {
             let droppable = !is_request && running.unwrap_or(number.is_none());
             match number.and_then(|number| self.posts.get_mut(&number)) {
                 Some(SessionPost {
-                    destination: SessionPostDestination::Buffer(messages), waker, withdrawn, ..
+                    destination: PostResponseDestination::Buffer(messages), waker, withdrawn, ..
                 }) => {
                     if !*withdrawn && (!droppable || messages.len() < MAX_UNREAD) {
                         messages.push(transmit.body);
                     }
                     waker.take().into_iter().for_each(Waker::wake);
                 }
-                Some(SessionPost { destination: SessionPostDestination::Stream(stream), .. }) => {
+                Some(SessionPost { destination: PostResponseDestination::Stream(stream), .. }) => {
                     let stream = *stream;
                     self.append(now, stream, &transmit.body, droppable);
                 }

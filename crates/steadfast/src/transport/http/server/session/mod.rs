@@ -234,7 +234,7 @@ impl ServerHttpSession {
         Ok(refusal.map_or(SubmitMessageResult::Accepted, SubmitMessageResult::Refused))
     }
 
-    /// Opens the stream of messages that belong to no request.
+    /// Answers a GET of the client: opens the stream on which the session sends messages that belong to no request.
     pub(crate) fn listen(self: &Arc<Self>) -> Result<SessionStream, UnknownEventId> {
         let mut state = self.lock();
         let now = self.runtime.now();

@@ -15,7 +15,7 @@ pub(super) type PostNumber = u64;
 pub(super) struct SessionPost {
     /// Its requests.
     pub(super) keys: Vec<RequestKey>,
-    pub(super) destination: SessionPostDestination,
+    pub(super) destination: PostResponseDestination,
     /// All its requests have ended.
     pub(super) done: bool,
     /// Its handler has released the client's connection: the client is to reconnect for the response.
@@ -29,7 +29,7 @@ pub(super) struct SessionPost {
 }
 
 /// Where the messages of a POST go.
-pub(super) enum SessionPostDestination {
+pub(super) enum PostResponseDestination {
     /// Buffered: it is not decided whether the HTTP response is JSON or an event stream.
     Buffer(Vec<Vec<u8>>),
     /// To the event stream.
@@ -46,8 +46,8 @@ impl SessionPost {
     /// The first buffered message.
     pub(super) fn into_first_message(self) -> Option<Vec<u8>> {
         match self.destination {
-            SessionPostDestination::Buffer(messages) => messages.into_iter().next(),
-            SessionPostDestination::Stream(_) | SessionPostDestination::Discard => None,
+            PostResponseDestination::Buffer(messages) => messages.into_iter().next(),
+            PostResponseDestination::Stream(_) | PostResponseDestination::Discard => None,
         }
     }
 }
@@ -58,7 +58,7 @@ impl HttpSessionState {
         self.next_post += 1;
         let post = SessionPost {
             keys: Vec::new(),
-            destination: SessionPostDestination::Buffer(Vec::new()),
+            destination: PostResponseDestination::Buffer(Vec::new()),
             done: false,
             released: false,
             withdrawn: false,
@@ -77,12 +77,12 @@ impl HttpSessionState {
                 continue;
             }
             match &mut post.destination {
-                SessionPostDestination::Buffer(messages) => {
+                PostResponseDestination::Buffer(messages) => {
                     messages.clear();
                     post.withdrawn = true;
                 }
-                SessionPostDestination::Stream(stream) => self.log.withdraw(*stream),
-                SessionPostDestination::Discard => {}
+                PostResponseDestination::Stream(stream) => self.log.withdraw(*stream),
+                PostResponseDestination::Discard => {}
             }
         }
     }
@@ -95,15 +95,15 @@ impl HttpSessionState {
         }
         let Some(post) = self.routes.get(&key).and_then(|number| self.posts.get_mut(number)) else { return };
         match post.destination {
-            SessionPostDestination::Stream(stream) => {
+            PostResponseDestination::Stream(stream) => {
                 self.log.cut(stream);
                 self.wake_reader(stream);
             }
-            SessionPostDestination::Buffer(_) => {
+            PostResponseDestination::Buffer(_) => {
                 post.released = true;
                 post.wake();
             }
-            SessionPostDestination::Discard => {}
+            PostResponseDestination::Discard => {}
         }
     }
 
@@ -119,13 +119,13 @@ impl HttpSessionState {
         }
         post.wake();
         match post.destination {
-            SessionPostDestination::Buffer(_) => {}
-            SessionPostDestination::Stream(stream) => {
+            PostResponseDestination::Buffer(_) => {}
+            PostResponseDestination::Stream(stream) => {
                 self.posts.remove(&number);
                 self.log.close(stream);
                 self.wake_reader(stream);
             }
-            SessionPostDestination::Discard => drop(self.posts.remove(&number)),
+            PostResponseDestination::Discard => drop(self.posts.remove(&number)),
         }
     }
 }

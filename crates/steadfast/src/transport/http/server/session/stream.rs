@@ -8,7 +8,7 @@ use bytes::Bytes;
 use steadfast_proto::http::resume::{SseEventLogCursor, SseEventLogRead};
 use steadfast_proto::mutant;
 
-use super::posts::{PostNumber, SessionPost, SessionPostDestination};
+use super::posts::{PostNumber, PostResponseDestination, SessionPost};
 use super::{HttpSessionState, ServerHttpSession};
 use crate::runtime::Timer;
 use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
@@ -47,7 +47,7 @@ impl Future for PendingPostReply {
         let state = &mut *guard;
         let ended = state.ended;
         let Some(post) = state.posts.get_mut(&reply.post) else { return Poll::Ready(PostReply::SessionEnded) };
-        let SessionPostDestination::Buffer(messages) = &mut post.destination else {
+        let PostResponseDestination::Buffer(messages) = &mut post.destination else {
             return Poll::Ready(PostReply::SessionEnded);
         };
         if ended && !post.done && messages.is_empty() {
@@ -78,11 +78,11 @@ impl Future for PendingPostReply {
 impl Drop for PendingPostReply {
     fn drop(&mut self) {
         let mut state = self.session.lock();
-        if let Some(SessionPost { destination: destination @ SessionPostDestination::Buffer(_), done, .. }) =
+        if let Some(SessionPost { destination: destination @ PostResponseDestination::Buffer(_), done, .. }) =
             state.posts.get_mut(&self.post)
         {
             // Its requests go on; requests of ours that belong to them go to the standalone stream.
-            *destination = SessionPostDestination::Discard;
+            *destination = PostResponseDestination::Discard;
             if *done {
                 state.posts.remove(&self.post);
             }
@@ -98,8 +98,8 @@ impl HttpSessionState {
         let stream = self.log.open();
         self.prime(now, stream, session.timing.retry);
         let post = self.posts.get_mut(&number)?;
-        let previous = std::mem::replace(&mut post.destination, SessionPostDestination::Stream(stream));
-        let SessionPostDestination::Buffer(messages) = previous else { return None };
+        let previous = std::mem::replace(&mut post.destination, PostResponseDestination::Stream(stream));
+        let PostResponseDestination::Buffer(messages) = previous else { return None };
         let (done, released) = (post.done, post.released);
         for message in messages {
             self.append(now, stream, &message, false);
