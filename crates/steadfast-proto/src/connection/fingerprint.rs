@@ -50,6 +50,7 @@ impl Connection {
                 CallSendState::Sent => 3,
             };
             (calls.get(&key), &waiting.id, waiting.method, state, waiting.timeout_length()).hash(&mut hasher);
+            waiting.exempt_from_limit.hash(&mut hasher);
             waiting.parent.and_then(|parent| requests.get(&parent)).hash(&mut hasher);
         }
         for (key, id) in self.late.iter() {

@@ -25,7 +25,8 @@ pub struct Limits {
     /// them. 16 MiB: one message of the maximum length.
     pub outbox_bytes: usize,
     /// How many calls to the peer may wait for a response at once. `tasks/cancel` and `resources/unsubscribe` are counted
-    /// separately, each with the same limit. Pings and probes of this side itself are not counted.
+    /// separately, each with the same limit. What a side sends by itself
+    /// (its handshake, pings and probes) is not counted.
     pub calls: usize,
     /// How many log messages of one request may be queued; further ones are dropped and counted.
     pub queued_logs: usize,

@@ -759,6 +759,11 @@ fn what_a_side_sends_to_see_whether_the_peer_responds_is_exempt_from_the_call_li
     assert_eq!(made(1, false), Ok(()), "it is not counted");
     assert_eq!(made(2, false), Err(NotSentReason::TooMany));
     assert_eq!(made(3, true), Ok(()), "and not refused");
+    let mut teardown = Call::new(Method::CancelTask, None);
+    teardown.exempt_from_limit = true;
+    assert_eq!(world.connection.call(world.now, CallKey::new(5), teardown), Ok(()));
+    let refused = world.connection.call(world.now, CallKey::new(6), call(false));
+    assert_eq!(refused, Err(NotSentReason::TooMany), "one that ends a task frees no other place");
     world.connection.cancel_call(world.now, CallKey::new(0), None);
     world.connection.cancel_call(world.now, CallKey::new(1), None);
     let made = world.connection.call(world.now, CallKey::new(4), call(false));

@@ -60,7 +60,7 @@ impl Error {
     /// ```
     /// use steadfast::{Error, Outcome};
     /// assert_eq!(Error::closed(Outcome::Unknown).outcome(), Outcome::Unknown);
-    /// assert_eq!(Error::unsupported("no roots").outcome(), Outcome::NotSent);
+    /// assert_eq!(Error::usage("no such tool").outcome(), Outcome::NotSent);
     /// ```
     pub fn outcome(&self) -> Outcome {
         self.0.outcome

@@ -88,7 +88,9 @@ impl Connection {
     pub(super) fn end_call(&mut self, key: CallKey) -> Option<OutboundCall> {
         let waiting = self.outbound.calls.remove(&key)?;
         self.outbound.exempt = self.outbound.exempt.saturating_sub(usize::from(waiting.exempt_from_limit));
-        if let Some(count) = self.outbound.teardowns.get_mut(&waiting.method) {
+        if !waiting.exempt_from_limit
+            && let Some(count) = self.outbound.teardowns.get_mut(&waiting.method)
+        {
             *count = count.saturating_sub(1);
         }
         self.outbound.ids.remove(&waiting.id);

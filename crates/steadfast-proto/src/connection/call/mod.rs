@@ -50,8 +50,8 @@ pub struct Call {
     /// Whether its result is needed even if the call is cancelled: the result may be a task, which only this side can cancel.
     /// It is reported as [`ConnectionEvent::LateResult`](super::ConnectionEvent::LateResult).
     pub expects_late_response: bool,
-    /// Whether [`Limits::calls`](super::Limits::calls) does not apply to it, and does not count it. For what this side sends by
-    /// itself to see whether the peer responds, one at a time.
+    /// Whether [`Limits::calls`](super::Limits::calls) does not apply to it, and does not count it. For the few that a side sends by
+    /// itself: its handshake, pings and probes.
     pub exempt_from_limit: bool,
 }
 
@@ -124,7 +124,7 @@ pub(in crate::connection) struct OutboundCall {
     pub(in crate::connection) parent: Option<RequestKey>,
     pub(in crate::connection) cancellable: bool,
     expects_late_response: bool,
-    exempt_from_limit: bool,
+    pub(in crate::connection) exempt_from_limit: bool,
     token: Option<RequestId>,
     pub(in crate::connection) state: CallSendState,
     timeout: Option<(Duration, Moment)>,
@@ -233,7 +233,7 @@ impl Connection {
             self.outbound.children.insert((parent, key));
         }
         let Call { method, parent, cancellable, expects_late_response, exempt_from_limit, .. } = call;
-        if method.is_teardown() {
+        if method.is_teardown() && !exempt_from_limit {
             *self.outbound.teardowns.entry(method).or_default() += 1;
         }
         self.outbound.exempt += usize::from(exempt_from_limit);

@@ -183,8 +183,9 @@ impl<R: Request> CallFlow<R> {
         if let Some(loss) = loss
             && self.attempts.allow_retry(loss)
         {
-            let (live, first) = (Arc::clone(&self.live), self.attempts.is_first_retry());
-            let lost = CallLossReport { live, call_sent_at: self.sent_at, kind: loss.kind, first };
+            let live = Arc::clone(&self.live);
+            let resend_at_once = !loss.sent && self.attempts.is_first_retry();
+            let lost = CallLossReport { live, call_sent_at: self.sent_at, kind: loss.kind, resend_at_once };
             return CallControlFlow::Continue(CallStep::Reconnect(lost));
         }
         match text_of(end, R::METHOD.name()) {
@@ -301,11 +302,16 @@ impl WaitInterrupts {
     /// The output of `work`. If the call is cancelled, times out or its client is closed first: an error with
     /// `outcome`, which is what is known of the call meanwhile.
     async fn wait_for<T>(&self, work: impl Future<Output = T>, outcome: Outcome) -> Result<T, Error> {
+        let timed_out = || Error::timed_out(outcome).with_message("the call exceeded its total timeout");
+        // Work that is ready at once would not be timed out below.
+        if !mutant!(ForgetTotal) && self.deadline.is_some_and(|deadline| deadline <= self.runtime.now()) {
+            return Err(timed_out());
+        }
         let until_deadline = timeout_at(&*self.runtime, self.deadline.filter(|_| !mutant!(ForgetTotal)), work);
         let until_close = unless_stopped(self.connection.wait_until_closing(), until_deadline);
         match unless_stopped(self.canceller.cancelled(), until_close).await {
             Some(Some(Some(done))) => Ok(done),
-            Some(Some(None)) => Err(Error::timed_out(outcome).with_message("the call exceeded its total timeout")),
+            Some(Some(None)) => Err(timed_out()),
             Some(None) => Err(Error::closed(outcome).with_message("the client was closed")),
             None => Err(Error::cancelled(outcome)),
         }

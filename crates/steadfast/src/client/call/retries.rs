@@ -40,9 +40,9 @@ impl CallRetries {
         allowed
     }
 
-    /// Whether the retry that was allowed last is the first one of the call.
+    /// Whether the retry that was allowed last is the first one of the call, and not the last.
     pub(crate) fn is_first_retry(&self) -> bool {
-        self.retries_left + 1 == self.max_retries
+        self.retries_left > 0 && self.retries_left + 1 == self.max_retries
     }
 
     /// The outcome if the call ended now, between two attempts: unknown if the server may have received an attempt, else not sent.
@@ -78,6 +78,15 @@ mod tests {
     use super::*;
 
     const CONNECTION_LOST: CallLoss = CallLoss { sent: false, kind: LossScope::Connection };
+
+    #[test]
+    fn the_last_retry_is_not_the_first_one() {
+        let mut attempts = CallRetries::new(3, false);
+        let firsts = [(); 3].map(|()| attempts.allow_retry(CONNECTION_LOST) && attempts.is_first_retry());
+        assert_eq!(firsts, [true, false, false]);
+        let mut one = CallRetries::new(1, false);
+        assert!(one.allow_retry(CONNECTION_LOST) && !one.is_first_retry(), "it is worth a probe");
+    }
 
     #[test]
     fn a_call_that_was_not_sent_is_retried_until_no_retries_are_left() {

@@ -122,6 +122,8 @@ impl ClientDriverHandle {
         let driven = Self { mailbox, change_listeners, closed, refuses_calls, receives_notifications, exit_reason };
         match io_handle {
             Some(handle) => drop(handle.spawn(task)),
+            // It polls HTTP requests, which need a reactor, and runs no code of the program.
+            None if opener.connector.is_http() => opener.runtime.spawn_io(task),
             None => opener.runtime.spawn(task),
         }
         Ok(driven)

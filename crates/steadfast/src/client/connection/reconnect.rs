@@ -14,7 +14,7 @@ const MAX_ATTEMPTS: u32 = 100;
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// The uptime after which the backoff resets.
-const STABLE_UPTIME: Duration = Duration::from_secs(10);
+pub(crate) const STABLE_UPTIME: Duration = Duration::from_secs(10);
 
 /// The pause after all attempts have failed.
 const EXHAUSTED_PAUSE: Duration = Duration::from_secs(10);

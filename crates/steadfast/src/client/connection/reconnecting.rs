@@ -1,6 +1,7 @@
 //! The connection of a client over its whole life: the current [`ClientConnection`], and its replacement when it is lost.
 //!
 //! ```text
+//!   connected --(a call is lost: see `resend_at_once`)--> the same connection
 //!   connected --(a call is lost)--> reconnecting --+--> connected: all waiting calls continue on the new connection
 //!                                        |         +--> failed: all waiting calls end with the error
 //!                                        +--(closed, or no call waits any more)--> nothing is opened
@@ -11,16 +12,20 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use steadfast_proto::{Moment, mutant};
 use tokio::sync::watch;
 
 use super::live::{ClientConnection, wait_until_closed};
 use super::opening::{ConnectionOpener, is_permanent};
-use super::reconnect::{FailureStreak, Reconnect};
+use super::reconnect::{FailureStreak, Reconnect, STABLE_UPTIME};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, LossScope, text_of};
 use crate::runtime::timeout::sleep_until;
+
+/// A request that fails later than this is not sent again at once.
+const QUICK_FAILURE: Duration = Duration::from_secs(1);
 
 /// See the [module](self).
 pub(crate) struct ReconnectingConnection {
@@ -54,8 +59,8 @@ pub(crate) struct CallLossReport {
     pub(crate) live: Arc<ClientConnection>,
     pub(crate) call_sent_at: Moment,
     pub(crate) kind: LossScope,
-    /// The call was lost for the first time.
-    pub(crate) first: bool,
+    /// The call was lost for the first time, before it was sent, and may be lost again.
+    pub(crate) resend_at_once: bool,
 }
 
 impl ReconnectingConnection {
@@ -116,8 +121,13 @@ impl ReconnectingConnection {
         // Another call may have reconnected, or found the connection to work, since this one was sent.
         let works_again =
             lost.kind == LossScope::Call && state.working_since.is_some_and(|since| since > lost.call_sent_at);
-        // The first time it is sent again without delay: servers close idle connections, and restart.
-        let at_once = lost.kind == LossScope::Call && lost.first && state.working_since.is_some();
+        // Without a pause and without a probe: servers close idle connections, and restart. Not if the connection was lost just
+        // before, nor if it took long to fail.
+        let stable = state.working_since.is_some_and(|since| now.since(since) >= STABLE_UPTIME);
+        let at_once = lost.kind == LossScope::Call
+            && lost.resend_at_once
+            && stable
+            && now.since(lost.call_sent_at) < QUICK_FAILURE;
         if !Arc::ptr_eq(&state.live, &lost.live) || works_again || at_once {
             return Ok(Ok(Arc::clone(&state.live)));
         }

@@ -206,7 +206,7 @@ impl ChangeStream {
             now
         };
         let live = Arc::clone(&self.live);
-        let lost = CallLossReport { live, call_sent_at: self.started_at, kind: loss.kind, first: false };
+        let lost = CallLossReport { live, call_sent_at: self.started_at, kind: loss.kind, resend_at_once: false };
         Some(ChangeSource::Reconnecting(Box::pin(async move {
             // If the client is closed, `replace` fails at once.
             unless_stopped(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;

@@ -1,5 +1,6 @@
 //! The driver: one future that owns the engine, and polls the requests that send its messages.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use steadfast_model::Method;
 use steadfast_proto::connection::{CallEnd, Limits, SelfDescription, Transmit, TransmitKind};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::coop;
 use tracing::Level;
 
 use super::HttpTarget;
@@ -32,7 +34,8 @@ use crate::runtime::{ConnectionEnd, ConnectionEngine, DriverMailbox, InboundDisp
 /// How many events of tasks the driver queues. Messages beyond that stay in their sockets.
 const EVENT_QUEUE: usize = 64;
 
-/// How many turns the driver takes before it yields to others on its thread.
+/// How many turns the driver takes before it yields to others on its thread. The tasks that it polls are limited too: see
+/// [`HttpClientTasks`].
 const TURNS: usize = 32;
 
 /// How long closing waits until the server has accepted the last messages and the end of the session.
@@ -53,6 +56,8 @@ pub(crate) struct HttpClientDriver<S> {
     server_stream: Option<HttpClientTaskHandle>,
     /// Set while the driver closes: how the connection ended, and when to stop waiting for the server.
     closing: Option<(ConnectionEnd, Box<dyn Timer>)>,
+    /// What is reported for tasks that panicked. Handled after the events: they may be what the task has read.
+    panics: VecDeque<HttpClientDriverEvent>,
     /// The requests, and the stream of the server. After their handles, which abort them.
     tasks: HttpClientTasks<HttpClientDriverEvent>,
 }
@@ -79,6 +84,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
             barrier: None,
             server_stream: None,
             closing: None,
+            panics: VecDeque::new(),
             tasks: HttpClientTasks::new(),
         })
     }
@@ -103,11 +109,20 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
     fn handle_events(&mut self, cx: &mut Context<'_>) -> bool {
         let mut handled = false;
         while self.wants_input() {
-            let Poll::Ready(Some(event)) = self.events.poll_recv(cx) else { break };
+            let Some(event) = self.next_event(cx) else { break };
             handled = true;
             self.handle_event(event);
         }
         handled
+    }
+
+    fn next_event(&mut self, cx: &mut Context<'_>) -> Option<HttpClientDriverEvent> {
+        match self.events.poll_recv(cx) {
+            Poll::Ready(event) => event,
+            // Without budget there may be events all the same.
+            Poll::Pending if coop::has_budget_remaining() => self.panics.pop_front(),
+            Poll::Pending => None,
+        }
     }
 
     fn handle_event(&mut self, event: HttpClientDriverEvent) {
@@ -135,9 +150,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         let mut ended = false;
         while let Poll::Ready(replacement) = self.tasks.poll(cx) {
             ended = true;
-            if let Some(event) = replacement {
-                self.handle_event(event);
-            }
+            self.panics.extend(replacement);
         }
         ended
     }
@@ -298,13 +311,17 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
 
     /// Ready when the last messages were delivered, or have had the time to be.
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
-        // Events have no effect any more; they are taken so that the tasks that send them can end.
-        self.poll_tasks(cx);
-        while let Poll::Ready(Some(_)) = self.events.poll_recv(cx) {}
-        self.in_flight.reap(cx);
-        let delivered = self.in_flight.is_delivered();
         let Some((ended, timer)) = &mut self.closing else { return Poll::Pending };
-        if delivered || timer.poll(cx).is_ready() { Poll::Ready(*ended) } else { Poll::Pending }
+        // First: what follows may use up tokio's budget of this poll.
+        if timer.poll(cx).is_ready() {
+            return Poll::Ready(*ended);
+        }
+        let ended = *ended;
+        self.poll_tasks(cx);
+        // Events have no effect any more; they are taken so that the tasks that send them can end.
+        while let Poll::Ready(Some(_)) = self.events.poll_recv(cx) {}
+        self.in_flight.reap();
+        if self.in_flight.is_delivered() { Poll::Ready(ended) } else { Poll::Pending }
     }
 }
 
@@ -316,13 +333,16 @@ impl<S: InboundDispatcher> Future for HttpClientDriver<S> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         let driver = &mut *self;
+        driver.tasks.begin_poll();
         if driver.closing.is_some() {
             return driver.poll_closed(cx);
         }
         for _ in 0..TURNS {
             let mut progressed = driver.engine.run_commands_and_timer(cx);
+            // Before the tasks, which may use up tokio's budget of this poll.
+            progressed |= driver.handle_events(cx);
             progressed |= driver.poll_tasks(cx);
-            driver.in_flight.reap(cx);
+            driver.in_flight.reap();
             progressed |= driver.handle_events(cx);
             driver.engine.process_events();
             progressed |= driver.poll_barrier(cx);

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::task::Context;
 use std::time::Duration;
 
 use steadfast_proto::Moment;
@@ -95,9 +94,9 @@ impl HttpInFlightMessages {
         self.tails.clear();
     }
 
-    /// Removes the tasks that have ended, and registers the waker with the others. Calls report their ends themselves.
-    pub(crate) fn reap(&mut self, cx: &mut Context<'_>) {
-        let mut is_running = |task: &HttpClientTaskHandle| task.poll_over(cx).is_pending();
+    /// Removes the tasks that have ended. Calls report their ends themselves.
+    pub(crate) fn reap(&mut self) {
+        let mut is_running = |task: &HttpClientTaskHandle| !task.is_over();
         self.messages.retain(&mut is_running);
         self.cancellations.retain(&mut is_running);
         self.tails.retain(&mut is_running);

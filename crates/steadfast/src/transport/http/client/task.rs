@@ -4,18 +4,25 @@
 //! a connection outlives its driver.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
 use steadfast_proto::mutant;
+use tokio::task::coop;
 
 use crate::runtime::{RuntimeTask, drop_catching_panics, poll_catching_panics};
+
+/// How many tasks one poll of the driver polls, before it yields to others on its thread.
+const MAX_POLLS: usize = 64;
 
 /// The tasks of one driver. Only those that were woken are polled. `T` is what a task that panicked is replaced by.
 pub(crate) struct HttpClientTasks<T> {
     futures: FuturesUnordered<HttpClientTaskFuture<T>>,
+    /// How many more tasks may be polled in this poll of the driver.
+    polls_left: Arc<AtomicUsize>,
 }
 
 /// The handle of a task. Dropping it aborts the task.
@@ -39,7 +46,12 @@ struct HttpClientTaskState {
 
 impl<T> HttpClientTasks<T> {
     pub(crate) fn new() -> Self {
-        Self { futures: FuturesUnordered::new() }
+        Self { futures: FuturesUnordered::new(), polls_left: Arc::new(AtomicUsize::new(MAX_POLLS)) }
+    }
+
+    /// Begins a poll of the driver, which polls a limited number of tasks.
+    pub(crate) fn begin_poll(&self) {
+        self.polls_left.store(MAX_POLLS, Ordering::Relaxed);
     }
 
     /// Adds a task. If it panics, [`poll`](Self::poll) returns what `on_panic` returns.
@@ -52,6 +64,7 @@ impl<T> HttpClientTasks<T> {
         self.futures.push(HttpClientTaskFuture {
             task: Some(Box::pin(task)),
             on_panic: Some(Box::new(on_panic)),
+            polls_left: Arc::clone(&self.polls_left),
             link: Arc::clone(&link),
         });
         HttpClientTaskHandle(link)
@@ -104,6 +117,7 @@ impl SharedHttpClientTask {
 struct HttpClientTaskFuture<T> {
     task: Option<RuntimeTask>,
     on_panic: Option<Box<dyn FnOnce() -> Option<T> + Send>>,
+    polls_left: Arc<AtomicUsize>,
     link: Arc<SharedHttpClientTask>,
 }
 
@@ -115,6 +129,14 @@ impl<T> Future for HttpClientTaskFuture<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let this = &mut *self;
+        let polls_left = this.polls_left.load(Ordering::Relaxed);
+        if polls_left == 0 || !coop::has_budget_remaining() {
+            // All tasks share tokio's budget of the driver, and tokio defers the wakes of those that it sends away, which the set
+            // does not notice: it would poll them all. Two that wake themselves make it yield.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        this.polls_left.store(polls_left - 1, Ordering::Relaxed);
         let mut state = this.link.lock();
         if state.aborted {
             return Poll::Ready(None);
@@ -154,7 +176,38 @@ mod tests {
 
     /// Polls the tasks until one has ended.
     async fn ended(tasks: &mut HttpClientTasks<&'static str>) -> Option<&'static str> {
-        poll_fn(|cx| tasks.poll(cx)).await
+        poll_fn(|cx| {
+            tasks.begin_poll();
+            tasks.poll(cx)
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn tasks_that_are_ready_are_polled_once_however_many_there_are() {
+        const TASKS: usize = 4_096;
+        let (polls, mut tasks) = (Arc::new(AtomicUsize::new(0)), HttpClientTasks::new());
+        let mut handles = Vec::new();
+        for _ in 0..TASKS {
+            let (sender, mut receiver) = oneshot::channel();
+            sender.send(()).unwrap();
+            let polls = Arc::clone(&polls);
+            let task = poll_fn(move |cx| {
+                polls.fetch_add(1, Ordering::Relaxed);
+                Pin::new(&mut receiver).poll(cx).map(drop)
+            });
+            handles.push(tasks.push(task, || Some("panicked")));
+        }
+        // In a task of its own, which has a budget.
+        let polling = tokio::spawn(async move {
+            for _ in 0..TASKS {
+                ended(&mut tasks).await;
+            }
+        });
+        polling.await.unwrap();
+        assert!(handles.iter().all(HttpClientTaskHandle::is_over));
+        let polls = polls.load(Ordering::Relaxed);
+        assert!(polls <= 2 * TASKS, "{polls}");
     }
 
     #[tokio::test]
