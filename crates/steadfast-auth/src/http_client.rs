@@ -30,7 +30,7 @@ impl<C: HttpClient + ?Sized> HttpClient for std::sync::Arc<C> {
 /// In the extensions of a request: the host of the server whose metadata the URL comes from. The metadata of a server on the
 /// internet must not make the client connect to a private network, and a URL does not tell what its host name resolves to.
 ///
-/// It is absent if the application itself chose the URL.
+/// The extension is absent if the application itself chose the URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataSourceHost(String);
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The zone of an address. The order matters: a server may refer to its own zone and to those before it.
+/// The network zone of an address, ordered: a server may refer clients to its own zone and to more public ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NetworkZone {
     Public,

@@ -108,7 +108,7 @@ impl PinningResolver {
     }
 }
 
-/// The address, if the host is one.
+/// Parses the host as an IP address; `None` if it is a host name.
 fn address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }

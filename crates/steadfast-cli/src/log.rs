@@ -21,7 +21,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 /// An entry in the queue of the log thread.
 enum LogQueueEntry {
     Line(Vec<u8>),
-    /// Dropped by the thread once all earlier lines are written.
+    /// A flush marker: the log thread drops it once all earlier lines are written.
     Flush(#[allow(dead_code, reason = "its drop is the message")] SyncSender<()>),
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn start(level: &str) {
     }));
 }
 
-/// Waits until the lines so far are written, or until the reader seems to be gone. The thread ends with the process.
+/// Waits until the queued log lines are written to standard error, or until nobody seems to read them.
 pub(crate) fn finish() {
     let Some(lines) = LINES.get() else { return };
     let (done, written) = sync_channel(0);

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 ///
 /// # Errors
 ///
-/// If the write fails for any reason other than a closed pipe.
+/// Returns an error if the write to standard output fails for any reason other than a closed pipe.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     write(&mut io::stdout().lock(), text)
 }

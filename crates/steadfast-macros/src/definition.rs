@@ -41,7 +41,7 @@ impl ItemDefinition {
         }
     }
 
-    /// What identifies it among others of its kind: its name, or its URI.
+    /// What identifies the tool, prompt or resource among others of its kind: its name, or its URI.
     pub(crate) fn key(&self, function: &Function) -> LitStr {
         let name = match self {
             Self::Tool(options) => &options.common.name,

@@ -81,7 +81,7 @@ fn state(parameter: &HandlerParameter) -> Option<(&Ident, &syn::Type)> {
     }
 }
 
-/// Attributes of the generated function; all others belong to the function that runs.
+/// Whether an attribute is put on the generated function. All others stay on the function that the user wrote.
 fn is_outside(attribute: &Attribute) -> bool {
     ["doc", "cfg", "deprecated", "must_use"].iter().any(|name| attribute.path().is_ident(name))
 }

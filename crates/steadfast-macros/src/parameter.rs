@@ -23,7 +23,7 @@ pub(crate) struct RequestArgument {
     pub(crate) kind: Type,
     pub(crate) description: String,
     pub(crate) default: Option<ArgumentDefault>,
-    /// The values or the function for its completion.
+    /// The value of the argument's `complete` option: the possible values, or the function that completes it.
     pub(crate) complete: Option<Expr>,
 }
 

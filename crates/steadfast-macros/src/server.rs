@@ -25,7 +25,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     quote! { #block #generated }
 }
 
-/// The code that is added after the block. Our attributes are removed from the block, also if there is an error.
+/// The code that `#[server]` adds after the `impl` block. Our attributes are removed from the block, even after an error.
 fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream> {
     let mut problems = ErrorCollector::default();
     let options = problems.note(ServerMacroOptions::parse(options));
@@ -78,7 +78,7 @@ struct ServerItemMethod {
     key: LitStr,
     /// Whether it has a `#[cfg]`.
     conditional: bool,
-    /// The statement that adds it to the server.
+    /// The generated statement that adds the tool, prompt or resource to the server.
     add: TokenStream,
 }
 

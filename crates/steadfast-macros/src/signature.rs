@@ -25,7 +25,7 @@ impl DefinitionKind {
         Self::ALL.into_iter().find(|kind| name == kind.noun())
     }
 
-    /// Its name, which is also that of its attribute.
+    /// The name of the kind, which is also the name of its attribute macro: `tool`, `prompt` or `resource`.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Tool => "tool",

@@ -85,7 +85,7 @@ impl ClientCapabilities {
         self
     }
 
-    /// This value with sampling that may use tools.
+    /// These capabilities with sampling in which the model may use tools.
     pub fn with_sampling_tools(mut self) -> Self {
         self.sampling.get_or_insert_default().tools = Some(JsonObject::new());
         self
@@ -291,7 +291,7 @@ impl ElicitationCapability {
         self.form.is_some() || self.url.is_none()
     }
 
-    /// True if the client supports URLs.
+    /// True if the client supports elicitation by URL: asking its user to visit a URL.
     pub fn has_url(&self) -> bool {
         self.url.is_some()
     }

@@ -30,7 +30,7 @@ impl ExtraMembers {
         self.0.as_deref()
     }
 
-    /// True if there are no such members.
+    /// True if the object has no members besides the fields of its type.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }

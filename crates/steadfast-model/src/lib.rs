@@ -8,7 +8,7 @@
 //! Unknown members are accepted everywhere, and preserved where a value is relayed: `_meta`, schemas, content, tools,
 //! capabilities. The structs may grow, so they are built with `new` and `with_*` calls.
 //!
-//! Nothing here knows of connections, time or threads, and no input makes it panic.
+//! Nothing in this crate uses connections, clocks or threads, and no input makes the crate panic.
 //!
 //! ```
 //! use steadfast_model::wire::{PerMessageMembers, write_result};

@@ -92,15 +92,15 @@ impl Capability {
 struct MethodInfo {
     /// Its name on the wire.
     name: &'static str,
-    /// It is a notification, which has no response.
+    /// The method is a notification, which has no response.
     notification: bool,
-    /// It changes nothing, so that it may be sent again.
+    /// The method changes nothing at its receiver, so that a request may be sent again.
     is_read_only: bool,
-    /// Its result says how long it may be cached (since 2026-07-28).
+    /// The method's result says how long clients may cache it (since 2026-07-28).
     cacheable: bool,
     /// Its response may be input requests or a task in place of its result (since 2026-07-28).
     deferrable: bool,
-    /// The capability that its receiver has to declare.
+    /// The capability that the receiver of the method has to declare.
     capability: Option<Capability>,
     /// By revision, in the order of [`Revision::ALL`].
     availability: [Option<MethodUsage>; Revision::ALL.len()],
@@ -112,7 +112,7 @@ const EITHER: Option<MethodUsage> = Some(MethodUsage { sender: SentBy::Both, del
 const INPUT: Option<MethodUsage> = Some(MethodUsage { sender: SentBy::Server, delivery: MethodKind::InputRequest });
 const ABSENT: Option<MethodUsage> = None;
 
-/// A row for every revision: those after the last column that is written repeat it.
+/// The usage of a method in every revision. Revisions after the last written column repeat that column.
 const fn columns<const WRITTEN: usize>(
     written: [Option<MethodUsage>; WRITTEN],
 ) -> [Option<MethodUsage>; Revision::ALL.len()] {
@@ -157,7 +157,7 @@ macro_rules! methods {
                 }
             }
 
-            /// The method's entry in the table.
+            /// The entry of this method in the method table; `None` for a vendor's method.
             const fn info(self) -> Option<&'static MethodInfo> {
                 match self {
                     Self::Vendor(_) => None,
@@ -263,7 +263,7 @@ methods! {
         [ABSENT, ABSENT, ABSENT, SERVER, ABSENT];
     /// A task of 2025-11-25 changed.
     TaskStatus "notifications/tasks/status" Notification => None, [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
-    /// A task of the extension changed.
+    /// A task of the tasks extension has changed (since 2026-07-28).
     TaskUpdated "notifications/tasks" Notification => None, [ABSENT, ABSENT, ABSENT, ABSENT, SERVER];
     /// A stream of notifications was opened.
     SubscriptionAcknowledged "notifications/subscriptions/acknowledged" Notification => None,
@@ -300,7 +300,7 @@ impl Method {
         }
     }
 
-    /// True if it is a notification, which has no response.
+    /// True if the method is a notification, which has no response.
     pub const fn is_notification(self) -> bool {
         match (self, self.info()) {
             (Self::Vendor(method), _) => method.is_notification(),
@@ -308,7 +308,7 @@ impl Method {
         }
     }
 
-    /// True if it changes nothing, so that it may be sent again.
+    /// True if a request of this method changes nothing on the receiver, so that it may be sent again.
     pub const fn is_read_only(self) -> bool {
         match (self, self.info()) {
             (Self::Vendor(method), _) => method.is_read_only(),
@@ -316,7 +316,7 @@ impl Method {
         }
     }
 
-    /// True if it ends what an earlier request has started: a task or a subscription.
+    /// True if a request of this method ends what an earlier request has started: a task or a subscription.
     pub const fn is_teardown(self) -> bool {
         matches!(self, Self::CancelTask | Self::Unsubscribe)
     }
@@ -365,7 +365,7 @@ impl Method {
         self.sender_in(revision).is_some_and(SentBy::is_client)
     }
 
-    /// True if a server may send it as a message in that revision.
+    /// True if a server may send this method as a message in that revision.
     pub fn from_server_in(self, revision: Revision) -> bool {
         self.sender_in(revision).is_some_and(SentBy::is_server)
     }

@@ -57,7 +57,7 @@ impl Envelope {
         self.text.len()
     }
 
-    /// Whether there are no bytes, or none that are UTF-8.
+    /// Whether the message has no text: it has no bytes, or they are not UTF-8.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
@@ -82,7 +82,7 @@ pub enum Message<'a> {
         /// Its parameters, an object.
         params: Params<'a>,
     },
-    /// A response to a request of ours.
+    /// A response of the peer to a request of this side.
     Response {
         /// The id of the request. `None` for an error without an id.
         id: Option<RequestId>,
@@ -153,7 +153,7 @@ pub enum MalformedMessageKind {
     BadParams,
 }
 
-/// A message that was refused, with what could be read of it.
+/// A malformed message of the peer, which was refused, with the fields that could be read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedMessage {
     /// Why.
@@ -250,7 +250,7 @@ fn scan(text: &str, deepest: usize) -> Result<MessageLayout, MalformedMessage> {
 }
 
 impl MessageLayout {
-    /// The message in this text, which is the one that was scanned.
+    /// Classifies the message that was scanned. The text must be the one that was scanned.
     fn classify(self, text: &str) -> Result<Message<'_>, MalformedMessage> {
         match self {
             Self::Object(members) => members.classify(text),

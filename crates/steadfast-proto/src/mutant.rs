@@ -60,7 +60,7 @@ faults! {
         AcceptDuplicateId,
         /// Breaks L8: a cancellation of `"7"` also cancels `7`.
         ConfuseTextAndNumber,
-        /// Breaks L9: an answer overtakes what was committed before it.
+        /// Breaks L9: a response is sent before messages that were queued earlier.
         AnswerOvertakes,
         /// Breaks L9: a call that is cancelled before it was sent still sends `notifications/cancelled`.
         CancelTheUnsent,
@@ -110,7 +110,7 @@ faults! {
         TakeCallsAtTheEnd,
         /// Breaks L8 (client): an id is used twice now and then.
         RepeatIds,
-        /// Breaks L5 (client): a call that took too long is not taken back.
+        /// Breaks L5 (client): no cancellation is sent for a call that timed out.
         TimeOutSilently,
         /// L2, L6 (shell): a panic in a handler is not answered.
         SwallowPanic,
@@ -118,7 +118,7 @@ faults! {
         IgnoreStop,
         /// Breaks L9 (HTTP): a client that comes back gets the event that it names once more.
         ResumeTooEarly,
-        /// Breaks L2 (HTTP): a stream ends with the response that is cut.
+        /// Breaks L2 (HTTP server): when a response is cut off, its event stream is closed and cannot be resumed.
         CloseWithResponse,
         /// Breaks L2 (HTTP): a hangup of an older client cancels its request.
         CutIsCancellation,
@@ -146,13 +146,13 @@ faults! {
         AnswerTasksAgain,
         /// Breaks L2 (client): the total time is not kept while a call waits for something else than an answer.
         ForgetTotal,
-        /// Breaks L5 (client): a call that waits for something else than an answer outlasts the close of its client.
+        /// Breaks L5 (client): a call that waits for anything but a response does not end when its client is closed.
         WaitPastClose,
         /// Breaks L5 (client): a lost connection is noticed only when a task is polled next.
         PollLostTasks,
         /// Breaks L9 (client): changes are reported before `Change::Listening`.
         ReportChangeBeforeListening,
-        /// Breaks L5 (client): a subscription that was lost on the way is not taken back.
+        /// Breaks L5 (client): a `resources/subscribe` that got no response is not followed by an unsubscribe.
         ForgetLostSubscriptions,
         /// Breaks L5 (client): a subscription is not taken back if there is no room for the request.
         UnsubscribeOverLimit,
@@ -178,13 +178,13 @@ faults! {
         LoseWhatWasRead,
         /// Breaks L2 (HTTP client): a stream that is resumed goes on in the middle of what was half read.
         KeepHalfRead,
-        /// Breaks L10 (HTTP client): what broke on its way was not sent.
+        /// Breaks L10 (HTTP client): a request whose connection broke while it was sent is reported as never sent.
         BrokenIsUnsent,
         /// Breaks L5 (HTTP client): the response of a dropped call is still read.
         ReadDroppedResponses,
-        /// Breaks L5 (HTTP client): tasks that are given up go on.
+        /// Breaks L5 (HTTP client): an HTTP request that was aborted goes on.
         KeepAbortedRequests,
-        /// Breaks L5 (HTTP client): the client of a session that the server has forgotten goes on.
+        /// Breaks L5 (HTTP client): a client does not close its connection when the server no longer knows its session.
         KeepLostSession,
     }
 }

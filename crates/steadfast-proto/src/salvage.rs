@@ -15,7 +15,7 @@ pub enum SalvagedMessageShape {
     Call,
     /// Has a `result` or an `error`, and no `method`.
     Response,
-    /// Has neither of them, or both: it cannot be known.
+    /// Has neither a `method` nor a `result` or `error`, or has both: what the message is cannot be known.
     #[default]
     Unknown,
 }
@@ -34,7 +34,7 @@ impl SalvagedMessageShape {
 /// What could be read of a malformed message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SalvagedFields {
-    /// Its id, if there is exactly one and it is a string or an integer.
+    /// The id of the malformed message, if it has exactly one that is a string or an integer.
     pub id: Option<RequestId>,
     /// What it seems to be.
     pub shape: SalvagedMessageShape,
@@ -49,10 +49,10 @@ impl SalvagedFields {
     }
 }
 
-/// Longer ids are not salvaged, and are refused in well-formed messages.
+/// The longest id in bytes. Longer ids are not salvaged from malformed messages, and are refused in well-formed ones.
 pub(crate) const LONGEST_ID: usize = 4096;
 
-/// No key that the scanner looks for is longer, even if each of its letters is escaped.
+/// The maximum length of a key that the scanner looks for, with each of its letters escaped.
 const LONGEST_KEY: usize = 36;
 
 /// Scans a malformed message, in chunks.

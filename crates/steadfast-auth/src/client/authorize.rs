@@ -15,7 +15,7 @@ pub(super) struct AuthorizationRequest<'a> {
     pub(super) redirect_uri: &'a str,
     pub(super) resource: &'a str,
     pub(super) scopes: Option<&'a Scopes>,
-    /// The key that the code is bound to.
+    /// The thumbprint of the DPoP key that the authorization code is bound to.
     pub(super) key: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct PendingAuthorization {
     issuer_is_sent: bool,
 }
 
-/// The code and verifier for the token request.
+/// The authorization code and the PKCE verifier for the token request.
 pub(super) struct AuthorizationCode {
     pub(super) code: Secret,
     pub(super) verifier: Secret,

@@ -47,7 +47,7 @@ pub struct WwwAuthenticateChallenge {
     pub error: Option<String>,
 }
 
-/// Without the query of the URL, which may contain keys.
+/// Leaves out the query of the metadata URL, which may contain keys.
 impl fmt::Debug for WwwAuthenticateChallenge {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

@@ -48,7 +48,7 @@ impl ClientKey {
             Algorithm::ES256 | Algorithm::ES384 => EncodingKey::from_ec_pem(pem),
             Algorithm::EdDSA => EncodingKey::from_ed_pem(pem),
             Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 => {
-                return Err(Error::UnusableKey("the algorithm is symmetric"));
+                return Err(Error::UnusableKey("the signature algorithm is symmetric"));
             }
             _ => EncodingKey::from_rsa_pem(pem),
         };

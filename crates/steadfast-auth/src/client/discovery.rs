@@ -133,7 +133,7 @@ fn covers(resource: &str, server: &Url) -> bool {
 /// The metadata of an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AuthorizationServerMetadata {
-    /// Its identifier, compared as text and never as a URL.
+    /// The issuer identifier of the authorization server, compared as text and never as a URL.
     pub(super) issuer: String,
     pub(super) authorization_endpoint: Option<Url>,
     pub(super) token_endpoint: Url,

@@ -26,12 +26,12 @@ pub(super) const USE_NONCE: &str = "use_dpop_nonce";
 pub enum DpopPolicy {
     /// Never.
     Never,
-    /// When the server accepts no other tokens.
+    /// Tokens are bound to a key when the MCP server accepts no others.
     #[default]
     WhenRequired,
-    /// Also when the authorization server supports it.
+    /// Also when the authorization server supports DPoP, even if the server does not require it.
     WhenOffered,
-    /// Always: a token that is not bound is an error.
+    /// Tokens are always bound to a key (DPoP): a token that is not bound is an error.
     Always,
 }
 
@@ -100,7 +100,7 @@ impl DpopProofKey {
         key.map(Self).ok_or(Error::UnusableKey("the stored key is damaged"))
     }
 
-    /// For the store: a bound refresh token needs its key.
+    /// Exports the private key for the token store: a refresh token that is bound to the key cannot be used without it.
     pub(super) fn export(&self) -> Secret {
         Secret::new(URL_SAFE_NO_PAD.encode(self.0.to_bytes()))
     }

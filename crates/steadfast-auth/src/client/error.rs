@@ -80,7 +80,7 @@ pub enum Error {
     InsufficientScope(Option<Scopes>),
     /// The server rejects tokens that were just issued for it.
     TokenRejected,
-    /// The request has another origin than the server of the tokens.
+    /// The request is for another origin than the server that the tokens were issued for.
     WrongOrigin,
     /// A key that cannot be used.
     UnusableKey(&'static str),

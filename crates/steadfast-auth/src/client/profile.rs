@@ -81,7 +81,7 @@ pub struct IdentityProvider {
     pub(super) subject_token_type: String,
 }
 
-/// Without the query of the endpoint, which may contain keys.
+/// Leaves out the query of the identity provider's endpoint, which may contain keys.
 impl fmt::Debug for IdentityProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

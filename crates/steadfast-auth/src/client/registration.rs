@@ -177,7 +177,7 @@ pub(super) fn read(
     };
     let needs_secret = matches!(method, ClientAuthMethod::ClientSecretBasic | ClientAuthMethod::ClientSecretPost);
     if method == ClientAuthMethod::PrivateKeyJwt || (needs_secret && answer.client_secret.is_none()) {
-        return Err(invalid("requires a credential that it does not contain"));
+        return Err(invalid("requires a client credential that the registration response does not contain"));
     }
     Ok(ClientRegistration {
         client_id: answer.client_id,

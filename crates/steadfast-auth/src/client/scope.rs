@@ -9,7 +9,7 @@ pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 pub(super) struct ScopeSources<'a> {
     /// Required by the challenge.
     pub(super) challenged: Option<&'a Scopes>,
-    /// In the metadata of the resource.
+    /// The scopes listed in the protected resource metadata of the MCP server.
     pub(super) resource: Option<&'a Scopes>,
     /// The scopes of earlier authorizations at the same authorization server, so that none is lost.
     pub(super) before: Option<&'a Scopes>,

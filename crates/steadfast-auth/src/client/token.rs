@@ -55,7 +55,7 @@ impl Tokens {
         &self.issuer
     }
 
-    /// The resource that they are for, exactly as in its metadata.
+    /// The resource that the tokens are for, exactly as in the protected resource metadata.
     pub fn resource(&self) -> &str {
         &self.resource
     }
@@ -73,7 +73,7 @@ impl Tokens {
         })
     }
 
-    /// Whether these were requested with all scopes of the others, and more.
+    /// Whether these tokens were requested with all scopes of `other`, and more.
     pub(super) fn requests_more_than(&self, other: &Self) -> bool {
         let all = |these: &Self, those: &Self| {
             let those = those.requested.iter().flat_map(Scopes::iter);
@@ -88,7 +88,7 @@ impl Tokens {
     }
 }
 
-/// Without secrets, and without queries, which may contain keys.
+/// Prints no secrets, and URLs without their queries, which may contain keys.
 impl fmt::Debug for Tokens {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -232,7 +232,7 @@ impl GrantedTokens {
     pub(super) fn scheme(&self, key: Option<&DpopProofKey>, must_be_bound: bool) -> Result<AuthScheme, Error> {
         match (AuthScheme::parse(&self.token_type), key) {
             (Some(AuthScheme::Bearer), _) if must_be_bound => Err(invalid("has a token that is not bound to a key")),
-            (Some(AuthScheme::Dpop), None) => Err(invalid("has a token that is bound to an unknown key")),
+            (Some(AuthScheme::Dpop), None) => Err(invalid("has a DPoP token, but no DPoP key was sent")),
             (Some(scheme), _) => Ok(scheme),
             (None, _) => Err(invalid("has a token of an unknown type")),
         }

@@ -68,7 +68,7 @@ impl ClaimRequirements {
         Ok(principal.with_claims(claims))
     }
 
-    /// Compared as text: two spellings of one URL are two issuers.
+    /// Checks the issuer of a token. Issuers are compared as text: two spellings of one URL are two issuers.
     fn check_issuer(&self, claims: &Map<String, Value>) -> Result<(), TokenRejection> {
         match &self.issuer {
             Some(issuer) if text(claims, "iss") != Some(issuer) => {
@@ -144,7 +144,7 @@ fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 
 /// A time in seconds, perhaps with a fraction. A malformed one is an error, not absent.
 fn moment(claims: &Map<String, Value>, name: &str) -> Result<Option<SystemTime>, TokenRejection> {
-    let unreadable = TokenRejection::Invalid("the token has a time that cannot be read");
+    let unreadable = TokenRejection::Invalid("the token has a time claim that is not a valid number of seconds");
     let Some(value) = claims.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
     let since = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)).ok_or(unreadable).map(Some)

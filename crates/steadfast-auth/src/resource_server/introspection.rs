@@ -17,7 +17,7 @@ use super::{
 use crate::http_client::endpoint;
 use crate::redact::redact_url;
 
-/// Limit of the length of a response.
+/// Limit of the length of a token introspection response, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 /// Timeout of an introspection request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ impl IntrospectionVerifier {
         self
     }
 
-    /// Authenticates with a token of this server itself, not one that a client sent.
+    /// Authenticates the introspection requests with a token of this server, not with one that a client sent.
     pub fn bearer(mut self, token: &AccessToken) -> Self {
         self.authorization = sensitive(&format!("Bearer {}", token.expose()));
         self

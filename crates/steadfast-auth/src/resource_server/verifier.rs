@@ -49,7 +49,7 @@ impl TokenRejection {
             Self::Invalid(reason) | Self::Unavailable(reason) => reason,
             Self::Expired => "the token has expired",
             Self::WrongAudience => "the token was issued for another resource",
-            Self::InsufficientScope(_) => "the token does not allow this",
+            Self::InsufficientScope(_) => "the token lacks a scope that the request requires",
         }
     }
 }

@@ -84,7 +84,7 @@ async fn fill_in(dialog: &mut TerminalDialog, form: &ElicitFormParams) -> Elicit
 /// What the user typed for a field.
 enum FieldAnswer {
     Value(Value),
-    /// An empty line: the default if there is one.
+    /// The user typed an empty line, which takes the default if there is one.
     Empty,
     /// `/decline`, for the whole form.
     Decline,

@@ -67,7 +67,7 @@ impl CliCommandFailure {
         Self { unauthorized: true, ..self }
     }
 
-    /// Records that the connection could not be opened: whatever was sent for that, the user's request was not.
+    /// Records that the client could not connect, so the user's request was not sent.
     pub(crate) fn mark_not_connected(self) -> Self {
         Self { not_connected: true, ..self }
     }

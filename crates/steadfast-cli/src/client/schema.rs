@@ -30,9 +30,9 @@ pub(crate) fn parameters(root: &JsonObject) -> Vec<SchemaParameter<'_>> {
 /// How a schema treats arguments that it does not list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AdditionalArguments {
-    /// It allows them, or may list them in a part that is not examined here.
+    /// The schema allows additional arguments, or may list them in a part that is not examined here.
     Allowed,
-    /// It does not say. Most servers ignore them.
+    /// The schema does not say whether it allows arguments that it does not list. Most servers ignore them.
     Unspecified,
     Rejected,
 }

@@ -1,6 +1,6 @@
 //! Tools that change the lists of the server, so that subscribers are notified.
 //!
-//! They add again what was there, so that the lists stay the same for concurrent readers.
+//! These tools replace an item by itself, so that the lists stay the same for concurrent readers.
 
 use steadfast::prelude::*;
 use steadfast::tool;

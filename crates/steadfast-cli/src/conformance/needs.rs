@@ -1,4 +1,4 @@
-//! A tool that requires the sampling capability.
+//! A tool of the conformance server that requires the client's sampling capability.
 
 use steadfast::ServerTool;
 use steadfast::server::RequiredClientCapability;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast::prelude::*;
 use steadfast::{LoggingLevel, tool};
 
-/// Long enough that two progress notifications are not merged.
+/// The pause of a test tool between two progress notifications: long enough that they are not merged.
 const BETWEEN: Duration = Duration::from_millis(50);
 
 pub(super) fn tools() -> [ServerTool; 4] {

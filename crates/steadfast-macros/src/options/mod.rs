@@ -27,7 +27,7 @@ pub(crate) struct DefinitionOptions {
 }
 
 impl DefinitionOptions {
-    /// Parses an option if it is one of these. Returns whether it is.
+    /// Parses a macro option if tools, prompts and resources have it in common. Returns whether they do.
     fn take(&mut self, noun: &str, meta: &ParseNestedMeta<'_>) -> Result<bool> {
         match name_of(meta).as_str() {
             "name" => {

@@ -82,7 +82,7 @@ pub(super) fn flag(meta: &ParseNestedMeta<'_>, given: bool) -> Result<bool> {
     Ok(flag.value)
 }
 
-/// Whether cancellation is cooperative.
+/// Parses the value of the `cancel` option. True for `cooperative`, false for `drop`.
 pub(super) fn cooperative(meta: &ParseNestedMeta<'_>) -> Result<bool> {
     let how: Ident = meta.value()?.parse()?;
     match how.to_string().as_str() {

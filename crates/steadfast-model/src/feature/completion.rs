@@ -71,7 +71,7 @@ pub struct CompleteContext {
 }
 
 impl CompleteContext {
-    /// These arguments are filled in already.
+    /// The context of a completion request in which these arguments are already filled in.
     pub fn new(arguments: BTreeMap<String, String>) -> Self {
         Self { arguments: Some(arguments) }
     }

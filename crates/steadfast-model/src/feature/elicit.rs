@@ -145,7 +145,7 @@ pub enum ElicitAction {
     Accept,
     /// Declined.
     Decline,
-    /// Dismissed the request without an answer.
+    /// The user dismissed the request without an answer.
     Cancel,
 }
 

@@ -34,7 +34,7 @@ pub struct Resource {
     /// Its media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Its size in bytes, before any encoding.
+    /// The size of the resource in bytes, before any encoding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Audience and priority.
@@ -80,10 +80,10 @@ pub struct ResourceTemplate {
     /// The display name (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What its resources are, for a model.
+    /// A description of the template's resources, for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Their media type, if all have the same.
+    /// The media type of the template's resources, if all have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Audience and priority.
@@ -373,7 +373,7 @@ pub struct ResourceParams {
 }
 
 impl ResourceParams {
-    /// The parameters for that resource.
+    /// The parameters of a request about the resource at this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), meta: None }
     }

@@ -96,7 +96,7 @@ pub struct CreateMessageParams {
 }
 
 impl CreateMessageParams {
-    /// Continues that conversation by at most so many tokens.
+    /// Asks the client's model to continue this conversation by at most this many tokens.
     pub fn new(messages: Vec<SamplingMessage>, max_tokens: u64) -> Self {
         Self { messages, max_tokens, ..Self::default() }
     }
@@ -203,7 +203,7 @@ pub struct ModelHint {
     /// A part of the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Hints that the protocol does not define.
+    /// Members of the hint that the protocol does not define.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -236,7 +236,7 @@ pub struct CreateMessageResult {
 }
 
 impl CreateMessageResult {
-    /// A message of that model with one piece of content.
+    /// The result of sampling by this model, with one piece of content.
     pub fn new(model: impl Into<String>, content: impl Into<Content>) -> Self {
         Self {
             role: Role::Assistant,

@@ -69,7 +69,7 @@ impl TaskStatus {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Task {
-    /// Its id, chosen by the side that runs it.
+    /// The id of the task, chosen by the side that runs the task.
     pub task_id: String,
     /// Its status.
     pub status: TaskStatus,
@@ -152,7 +152,7 @@ setters!(DetailedTask {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CreateTaskResult {
-    /// The task: beside the result's other members since 2026-07-28, in a member of its own before.
+    /// The task. Since 2026-07-28 its members are those of the result itself; before, they are in the member `task`.
     #[serde(flatten)]
     pub task: Task,
     /// Metadata.
@@ -206,7 +206,7 @@ setters!(TaskParams { with_meta(meta: Meta) });
 pub struct UpdateTaskParams {
     /// The task.
     pub task_id: String,
-    /// The responses to its input requests.
+    /// The client's responses to the input requests of the task.
     pub input_responses: InputResponses,
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]

@@ -41,7 +41,7 @@ pub struct Tool {
     /// The JSON Schema of its structured result (since 2025-06-18; any schema since 2026-07-28, an object's before).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<JsonObject>,
-    /// Hints about its behaviour (since 2025-03-26).
+    /// Hints about the tool's behaviour (since 2025-03-26).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
     /// Icons (since 2025-11-25).
@@ -104,16 +104,16 @@ pub struct ToolAnnotations {
     /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// It does not change its environment.
+    /// A hint: the tool does not change its environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// It may delete or overwrite something.
+    /// A hint: the tool may delete or overwrite something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Calling it twice does no more than calling it once.
+    /// Hint: calling the tool twice does no more than calling it once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It interacts with the outside world.
+    /// Hint: the tool interacts with the outside world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
     /// Members that this type has no field for.
@@ -141,7 +141,7 @@ setters!(ToolAnnotations {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolExecution {
-    /// Whether it may be run as a task.
+    /// Whether calls of the tool may, must or must not run as tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_support: Option<TaskSupport>,
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CacheScope {
-    /// Anyone: it holds nothing about a user.
+    /// Any client: the result contains nothing about a user.
     Public,
     /// Only the client that sent the request, under the same authorization.
     #[default]
@@ -25,7 +25,7 @@ pub enum CacheScope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CacheHints {
-    /// How many milliseconds it stays fresh. Zero: do not cache it.
+    /// How many milliseconds a client may use the result from its cache. Zero: do not cache it.
     pub ttl_ms: u64,
     /// Who may be served the cached copy.
     pub scope: CacheScope,
@@ -59,7 +59,7 @@ macro_rules! cacheable {
                 self.ttl_ms.map(|ttl_ms| $crate::message::cache::CacheHints::new(ttl_ms, self.cache_scope.unwrap_or_default()))
             }
 
-            /// This value, to be cached that long.
+            /// This result, with hints how long and for whom it may be cached.
             pub fn with_cache(mut self, cache: $crate::message::cache::CacheHints) -> Self {
                 self.ttl_ms = Some(cache.ttl_ms);
                 self.cache_scope = Some(cache.scope);

@@ -16,7 +16,7 @@ pub mod code {
     pub const PARSE_ERROR: i64 = -32700;
     /// The JSON is not a JSON-RPC message that may be sent in this state.
     pub const INVALID_REQUEST: i64 = -32600;
-    /// No such method, or it belongs to a capability that was not declared.
+    /// The method does not exist, or it belongs to a capability that the receiver has not declared.
     pub const METHOD_NOT_FOUND: i64 = -32601;
     /// The parameters do not fit the method.
     pub const INVALID_PARAMS: i64 = -32602;
@@ -71,7 +71,7 @@ impl ErrorObject {
         Self::new(code::PARSE_ERROR, message)
     }
 
-    /// The JSON is not a message that may be sent in this state.
+    /// The error for a message that is valid JSON, but is not a message that may be sent in this state.
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INVALID_REQUEST, message)
     }

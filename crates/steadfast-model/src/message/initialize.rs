@@ -26,7 +26,7 @@ pub struct InitializeParams {
 }
 
 impl InitializeParams {
-    /// Opens a connection in that revision.
+    /// The parameters of `initialize`, with which a client proposes this revision.
     pub fn new(
         protocol_version: impl Into<String>,
         capabilities: ClientCapabilities,
@@ -58,7 +58,7 @@ pub struct InitializeResult {
 }
 
 impl InitializeResult {
-    /// Accepts a connection in that revision.
+    /// The result of `initialize`, with which a server accepts a connection in this revision.
     pub fn new(
         protocol_version: impl Into<String>,
         capabilities: ServerCapabilities,

@@ -102,7 +102,7 @@ pub struct InputRequiredResult {
 }
 
 impl InputRequiredResult {
-    /// A result without input requests.
+    /// An input-required result that has no input requests yet.
     pub fn new() -> Self {
         Self::default()
     }

@@ -80,7 +80,7 @@ pub struct SubscriptionParams {
 }
 
 impl SubscriptionParams {
-    /// These notifications are requested, or agreed to.
+    /// The parameters with the notifications that a client requests, or that a server has agreed to send.
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self { notifications, meta: None }
     }

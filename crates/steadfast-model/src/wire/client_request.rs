@@ -110,7 +110,7 @@ impl Encode for SamplingMessage {
     }
 }
 
-/// One piece without brackets, several with.
+/// Encodes one content block as an object, and several as an array.
 fn pieces<M: SerializeMap>(content: &[Content], object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
     match content {
         [piece] => object.inner("content", piece),
@@ -134,7 +134,7 @@ impl Encode for CreateMessageResult {
 
 impl RequestResult for CreateMessageResult {}
 
-/// One piece for revisions without several: the texts joined, or else the first piece.
+/// Joins content for revisions that allow only one piece: all texts joined, or else the first piece.
 fn joined(content: &[Content]) -> Content {
     match content {
         [piece] => piece.clone(),

@@ -28,7 +28,7 @@ pub enum RequestSubject<'a> {
     Tool {
         /// Its name.
         name: &'a str,
-        /// The caller wants it to run as a task of 2025-11-25.
+        /// The client asked to run the call as a task, as defined in 2025-11-25.
         as_task: bool,
     },
     /// A read of the resource with this URI.
@@ -60,7 +60,7 @@ impl<'a> RequestSubject<'a> {
     }
 }
 
-/// What a result contains about tools.
+/// What the result of a request contains about tools: a list of tools, the result of a tool call, or nothing.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ToolsInResult<'a> {

@@ -143,7 +143,7 @@ impl PerMessageMembers {
         self
     }
 
-    /// These members with the token under which a request asks for progress, in every revision.
+    /// These members plus the progress token of a request, for every revision.
     pub fn with_progress_token(mut self, token: &ProgressToken) -> Self {
         if let Ok(value) = serde_json::value::to_raw_value(token) {
             self.meta.insert(0, MetaEntry { key: key::PROGRESS_TOKEN, value, written_for: RevisionFilter::All });
@@ -151,7 +151,7 @@ impl PerMessageMembers {
         self
     }
 
-    /// These members with a value whose JSON may differ between the stateless revisions.
+    /// Adds an entry of `_meta` whose JSON may differ between the stateless revisions.
     fn with_encoded<T: Encode>(self, key: &'static str, value: &T) -> Self {
         self.with_each_stateless(key, |revision| {
             serde_json::value::to_raw_value(&object::NestedObject { value, revision })
@@ -171,7 +171,7 @@ impl PerMessageMembers {
         self
     }
 
-    /// These members with the cache members for results that have none of their own.
+    /// These members plus cache hints for results that do not set their own.
     pub fn with_cache(mut self, cache: CacheHints) -> Self {
         self.cache = cache;
         self
@@ -234,7 +234,7 @@ pub fn error_for(revision: Revision, error: &ErrorObject) -> Cow<'_, ErrorObject
     if code == error.code { Cow::Borrowed(error) } else { Cow::Owned(ErrorObject { code, ..error.clone() }) }
 }
 
-/// Appends all of the value or nothing.
+/// Appends the JSON of the value; on an error, the buffer is left as it was.
 fn append<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), serde_json::Error> {
     let start = out.len();
     serde_json::to_writer(&mut *out, value).inspect_err(|_| out.truncate(start))
@@ -288,7 +288,7 @@ fn to_object<T: Serialize>(value: &T) -> Result<JsonObject, serde_json::Error> {
     }
 }
 
-/// Vendor messages are the same for every revision.
+/// Parameters and results of vendor methods, which are encoded the same for every revision.
 impl Encode for JsonObject {
     fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         for (key, value) in self.iter().filter(|(key, _)| *key != "_meta") {

@@ -12,7 +12,7 @@ use crate::revision::Revision;
 pub struct ObjectEncoder<'a, M> {
     map: M,
     revision: Revision,
-    /// Set on the outermost object only.
+    /// The members common to all messages. Set on the outermost object only.
     common_members: Option<&'a PerMessageMembers>,
 }
 
@@ -25,12 +25,12 @@ impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
         self.map.end()
     }
 
-    /// The revision that is being written.
+    /// The protocol revision that the object is encoded for.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// True if the revision is that one or a later one.
+    /// True if the revision that is being encoded is `first` or a later one.
     pub fn is_since(&self, first: Revision) -> bool {
         self.revision >= first
     }
@@ -127,7 +127,7 @@ impl<T: Encode> Serialize for NestedObjectList<'_, T> {
     }
 }
 
-/// The entries of the common members, then the entries of the value under other keys.
+/// `_meta` of a message: the members common to all messages, then those of the value under other keys.
 struct MergedMeta<'a, I> {
     own: Option<&'a JsonObject>,
     added: I,

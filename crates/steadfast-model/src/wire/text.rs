@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
-/// Shorter text is encoded faster without the check.
+/// Text shorter than this many bytes is encoded faster without first checking whether it needs escapes.
 const LONG: usize = 128;
 
 /// The struct name that makes serde_json copy a value as JSON text, as its `RawValue` uses it.

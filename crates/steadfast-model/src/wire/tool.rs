@@ -24,7 +24,8 @@ impl Encode for CallToolResult {
 
 impl RequestResult for CallToolResult {}
 
-/// Any value since 2026-07-28, objects since 2025-06-18: other values are wrapped in one.
+/// Writes structured content: any value since 2026-07-28, before that (since 2025-06-18) only objects, so that other values
+/// are wrapped in one.
 pub(super) fn structured_content<M: SerializeMap>(
     value: Option<&Value>,
     object: &mut ObjectEncoder<'_, M>,
@@ -63,7 +64,8 @@ impl Encode for Tool {
     }
 }
 
-/// Before 2026-07-28 only objects can be described: another schema is left out, as the values are then wrapped.
+/// Writes the output schema of a tool. Before 2026-07-28 only objects can be described:
+/// another schema is left out, since its values are wrapped in an object.
 fn output_schema<M: SerializeMap>(
     schema: Option<&JsonObject>,
     object: &mut ObjectEncoder<'_, M>,

@@ -133,7 +133,7 @@ impl Connection {
         self.end_subscriptions(cause);
     }
 
-    /// Skips the window. Cleanups have the time that they have after a window.
+    /// Ends the drain window, so that handlers are stopped now. Cleanups get as much time as after a full window.
     pub(in crate::connection) fn stop_at_once(&mut self, now: Moment) {
         let Some(drain) = self.stage.drain() else { return };
         let grace = self.limits.drain_deadline.saturating_sub(self.limits.handler_window());

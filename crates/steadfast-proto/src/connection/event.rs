@@ -60,7 +60,7 @@ pub enum ConnectionEvent {
 /// A request that was accepted.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Identifies the request and its execution.
+    /// Identifies the request within the connection, and the execution of its handler.
     pub key: RequestKey,
     /// The id that the peer gave it.
     pub id: RequestId,
@@ -130,7 +130,7 @@ impl std::fmt::Display for CancelReason {
 /// How a call ended (law L10).
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallEnd {
-    /// It was refused before it was sent.
+    /// This side refused the call before it was sent.
     NotSent(NotSentReason),
     /// With a result: its JSON text.
     Answered(Box<str>),
@@ -140,31 +140,31 @@ pub enum CallEnd {
     Unreadable(String),
     /// It was cancelled by this side.
     Cancelled {
-        /// Whether any byte of it was written.
+        /// Whether any byte of the call's request was written to the transport.
         sent: bool,
     },
     /// The peer ended a subscription of ours.
     EndedByPeer,
     /// It timed out.
     TimedOut {
-        /// Whether any byte of it was written.
+        /// Whether any byte of the call's request was written to the transport.
         sent: bool,
     },
     /// The connection closed.
     Closed {
-        /// Whether any byte of it was written.
+        /// Whether any byte of the call's request was written to the transport.
         sent: bool,
     },
     /// The transport of this call failed, where each call has its own (HTTP). The connection continues.
     Lost {
-        /// Whether the peer may have received it.
+        /// Whether the peer may have received the call.
         sent: bool,
         /// What happened.
         why: String,
     },
     /// The server does not know the session, and has not processed the call. The connection ends.
     SessionLost,
-    /// It cannot be sent, and a retry would fail again. The connection continues.
+    /// The call cannot be sent, and a retry would fail again. The connection continues.
     Unsendable(String),
 }
 

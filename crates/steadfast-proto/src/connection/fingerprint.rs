@@ -91,7 +91,7 @@ impl Connection {
     }
 }
 
-/// The time until then; zero for all times in the past.
+/// The time from `now` until `when`; zero if `when` is in the past.
 fn until(when: Moment, now: Moment) -> Duration {
     when.since(now)
 }

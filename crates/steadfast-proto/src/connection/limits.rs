@@ -42,7 +42,8 @@ pub struct Limits {
     /// How long running handlers may still answer after the peer closed its stream or a shutdown began. It is shortened so
     /// that handlers can be stopped before `drain_deadline`: see [`Limits::handler_window`].
     pub drain_window: Duration,
-    /// How long the connection may take to close from that moment, including cleanups, shields and the last writes.
+    /// How long the connection may take to close after the peer closed its stream or a shutdown began, including cleanups,
+    /// shields and the last writes.
     pub drain_deadline: Duration,
 }
 

@@ -32,7 +32,7 @@ impl Transmit {
         self.kind.call()
     }
 
-    /// Whether a call of ours caused it, and not something that the peer sent.
+    /// Whether this side caused the message by a call or notification of its own, not the peer by something that it sent.
     fn is_ours(&self) -> bool {
         match self.kind {
             TransmitKind::Request { .. } | TransmitKind::Cancellation { .. } => true,
@@ -94,7 +94,7 @@ pub(super) struct Outbox {
     withdrawn: usize,
     taken_back_counted: usize,
     bytes: usize,
-    /// The bytes of calls and their cancellations.
+    /// The queued bytes of this side's calls and their cancellations.
     our_bytes: usize,
     /// The writer has messages that it has not reported as written.
     in_transit: bool,
@@ -116,7 +116,7 @@ impl Outbox {
         self.bytes - self.our_bytes + self.taken_back_counted * size_of::<Option<Transmit>>()
     }
 
-    /// Nothing is queued, here or at the writer.
+    /// Whether no message is left, neither in this outbox nor at the writer.
     pub(super) fn is_flushed(&self) -> bool {
         self.bytes == 0 && !self.in_transit
     }
@@ -137,7 +137,7 @@ impl Outbox {
         ticket
     }
 
-    /// A fault put in on purpose: the frame goes before all others.
+    /// For fault injection (`cfg(mutants)`): queues a response before all other frames.
     #[cfg(mutants)]
     pub(super) fn push_first(&mut self, body: Vec<u8>) {
         self.push(TransmitKind::Response, body, None);

@@ -20,7 +20,7 @@ impl Connection {
         self.handle_parsed(now, envelope::read(bytes, self.limits.depth));
     }
 
-    /// The same for a message that the transport has parsed, within the limits of this connection.
+    /// Handles a message of the peer that the transport has already parsed, within the limits of this connection.
     pub fn handle_envelope(&mut self, now: Moment, envelope: &Envelope) {
         if self.input_ended || self.stage.is_closed() {
             return;

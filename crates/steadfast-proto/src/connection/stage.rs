@@ -44,9 +44,9 @@ pub(super) struct DrainState {
     pub(super) window: Option<Moment>,
     /// Output is held back until cleanups have run, or `release_output_at` has passed.
     pub(super) quiet: bool,
-    /// When output is released at the latest.
+    /// When the output that a draining connection holds back is released at the latest.
     pub(super) release_output_at: Moment,
-    /// When the connection closes at the latest.
+    /// When the draining connection closes at the latest.
     pub(super) deadline: Moment,
 }
 
@@ -73,7 +73,7 @@ impl ConnectionStage {
         }
     }
 
-    /// The next deadline of the stage itself.
+    /// The next deadline of this stage of the connection: only a draining connection has one.
     pub(super) fn next_deadline(self) -> Option<Moment> {
         self.drain().map(|drain| {
             let quiet = drain.quiet.then_some(drain.release_output_at);

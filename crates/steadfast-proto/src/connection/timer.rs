@@ -10,13 +10,13 @@ use crate::Moment;
 pub(super) enum TimerPurpose {
     /// A handler's deadline.
     Handler(RequestKey),
-    /// Progress that was held back may be sent.
+    /// The time has come to send progress that was held back.
     Progress(RequestKey),
     /// A call has had neither a response nor progress.
     Call(CallKey),
-    /// A call has had no response, whatever progress was reported.
+    /// A call's total timeout: it has had no response, whatever progress was reported.
     CallTotal(CallKey),
-    /// A cancelled call has had no late response.
+    /// The time for the late response to a cancelled call is over.
     LateResponses(CallKey),
 }
 

@@ -16,7 +16,7 @@ const INDEXED: usize = 6;
 pub(super) struct MemberIndex {
     members: [MemberRange; INDEXED],
     length: usize,
-    /// There are more members than the index has, or a key has an escape.
+    /// The index is incomplete: there are more members than it can hold, or a key contains an escape.
     partial: bool,
 }
 

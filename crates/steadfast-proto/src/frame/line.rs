@@ -36,7 +36,7 @@ pub struct LineDecoder {
     skipping: Option<MalformedMessageScanner>,
 }
 
-/// A larger buffer is freed after its line, instead of being reused.
+/// The largest capacity of a line buffer that is kept for reuse. A larger one is freed after its line was read.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
 impl LineDecoder {
@@ -95,7 +95,7 @@ impl LineDecoder {
         }
     }
 
-    /// Drops the line that the last call returned.
+    /// Frees the line that the previous call returned.
     fn release(&mut self) {
         if self.returned {
             self.returned = false;

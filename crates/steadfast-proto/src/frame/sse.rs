@@ -23,7 +23,7 @@ pub struct SseEvent<'a> {
     pub name: Option<&'a str>,
     /// How long a client should wait before it reconnects.
     pub retry: Option<Duration>,
-    /// The data. Without data a client reads the other members and gets no event.
+    /// The data of the event. If it is absent, the client takes over the other fields but delivers no event.
     pub data: Option<&'a [u8]>,
 }
 
@@ -112,11 +112,11 @@ pub struct SseMessageEvent {
 #[derive(Debug, Clone)]
 pub struct SseDecoder {
     limit: usize,
-    /// The beginning of an unfinished line. Of a comment, only its colon.
+    /// The beginning of an unfinished line of the event stream. Of a comment, only the colon is kept.
     line: Vec<u8>,
-    /// The lines of data so far, each followed by a newline.
+    /// The `data` lines of the SSE event that is being read, each followed by a newline.
     data: Vec<u8>,
-    /// As bytes: invalid UTF-8 takes up to three times the memory as text, so it is converted at the end of the event.
+    /// The name of the event, as bytes until the event ends: as text, invalid UTF-8 takes up to three times the memory.
     name: Vec<u8>,
     /// The id of the event that is being read.
     id: Option<Arc<str>>,
@@ -161,7 +161,7 @@ impl SseDecoder {
         self.retry
     }
 
-    /// Continues after another decoder: the last id and the retry time belong to the session, not to one response.
+    /// Takes over the last event id and the retry time of the decoder of a previous HTTP response in the same session.
     pub fn carry_over(&mut self, before: &Self) {
         self.id.clone_from(&before.last_id);
         self.last_id.clone_from(&before.last_id);

@@ -86,7 +86,7 @@ pub enum HeaderMismatch {
         header: Cow<'static, str>,
         /// The beginning of its value.
         said: String,
-        /// The beginning of the value in the body.
+        /// The beginning of the corresponding value in the body of the request.
         body: String,
     },
     /// A header has no counterpart in the body.

@@ -46,7 +46,7 @@ pub enum SingleHeader<'a> {
     Absent,
     /// It occurs once: its value without surrounding white space.
     Value(&'a str),
-    /// It occurs more than once, and readers may disagree which one counts.
+    /// The header occurs more than once, and different readers may use different values.
     Repeated,
     /// It contains invalid bytes.
     Unreadable,

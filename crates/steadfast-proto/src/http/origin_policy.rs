@@ -33,7 +33,7 @@ struct AllowList {
 pub enum OriginRejection {
     /// Its origin is not allowed: 403.
     Origin,
-    /// Its host is not allowed: 403, or 400 if it has none.
+    /// The host that the request names is not allowed: 403, or 400 if it names none.
     Host,
 }
 

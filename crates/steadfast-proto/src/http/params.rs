@@ -28,7 +28,7 @@ struct MirroredParam {
     name: Box<str>,
     /// The header as the schema spells it.
     shown: Box<str>,
-    /// The names of the properties that lead to the value.
+    /// The path of the mirrored value in the arguments of the tool, as property names from the outside in.
     path: Box<[Box<str>]>,
 }
 
@@ -77,7 +77,7 @@ impl MirroredParams {
         self.0.is_empty()
     }
 
-    /// How many bytes of heap memory it uses.
+    /// How many bytes of heap memory the list of mirrored parameters uses.
     pub fn bytes(&self) -> usize {
         let texts = |mirrored: &MirroredParam| {
             let steps = mirrored.path.iter().map(|step| size_of::<Box<str>>() + step.len());
@@ -277,7 +277,7 @@ fn same_number(said: &str, body: &str) -> bool {
 #[derive(PartialEq, Eq)]
 struct CanonicalNumber {
     negative: bool,
-    /// Its digits without leading and trailing zeros; empty for zero.
+    /// The digits of the number without leading and trailing zeros; empty for zero.
     digits: Vec<u8>,
     /// The position of the decimal point, relative to the first digit.
     point: i64,

@@ -51,7 +51,7 @@ impl fmt::Display for EventId {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct SseEventLogLimits {
-    /// How many events. 4,096: a few calls that constantly report progress.
+    /// How many events are stored. Default 4,096: enough for a few calls that constantly report progress.
     pub events: usize,
     /// How many bytes. Events that were read are dropped first; the newest event is stored whatever its size.
     pub bytes: usize,
@@ -82,14 +82,14 @@ pub struct SseEventLog<B> {
 #[derive(Debug, Clone)]
 struct SseEventLogStream<B> {
     events: VecDeque<B>,
-    /// The position of the first of them.
+    /// The position of the first stored event.
     first: u64,
     /// The position of the first unread event.
     unread: u64,
     /// Counts cursors; only the newest can read.
     cursors: u64,
     closed: bool,
-    /// A cursor that ends at a position although the stream continues: its number, and the position.
+    /// A cursor that was cut off although the stream continues: its number, and the position at which it ends.
     cut: Option<(u64, u64)>,
 }
 
@@ -124,9 +124,9 @@ pub enum SseEventLogRead<B> {
     Waiting,
     /// The stream has ended and all of it was read.
     Ended,
-    /// This cursor must not read further: the stream was cut, or another cursor reads it.
+    /// This cursor must not read further: it was cut off, or a newer cursor reads the stream.
     Superseded,
-    /// The next event is not stored any more.
+    /// The next event of the stream is no longer stored, so this cursor cannot continue.
     Lost,
 }
 
@@ -311,7 +311,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         self.forget_if_done(key);
     }
 
-    /// Forgets a stream that has ended when its last event is dropped.
+    /// Removes an event stream from the store if it has ended and its last event was dropped.
     fn forget_if_done(&mut self, key: SseStreamKey) {
         if self.streams.get(&key).is_some_and(|stream| stream.closed && stream.events.is_empty()) {
             self.streams.remove(&key);

@@ -11,7 +11,7 @@ use crate::salvage::LONGEST_ID;
 /// of a server. The error of a handler has status 200 like a result: a client that checks the status first would drop the error,
 /// and a proxy would retry the request.
 ///
-/// Once a stream is open its status is 200, whatever the response is.
+/// Once an event stream is open its HTTP status is 200, whatever the JSON-RPC response is.
 pub const fn of_error(code: i64) -> u16 {
     match code {
         code::PARSE_ERROR

@@ -27,7 +27,7 @@ use crate::runtime::{CallOptions, DriverMailbox, PendingCall};
 pub(crate) enum ClientRequestOrigin {
     /// The program made a call.
     Call,
-    /// The client itself: to open or check a connection, for a subscription or a log level, to cancel a task.
+    /// The client itself sends it: to open or check a connection, for a subscription or a log level, to cancel a task.
     Client,
 }
 

@@ -42,7 +42,7 @@ pub struct Error(Box<ErrorInner>);
 struct ErrorInner {
     kind: ErrorKind,
     outcome: Outcome,
-    /// It is the peer's fault, whatever the kind.
+    /// The peer is at fault for this error, whatever its kind.
     peer_fault: bool,
     object: ErrorObject,
     source: Option<ErrorSource>,
@@ -55,7 +55,7 @@ impl Error {
         self.0.kind
     }
 
-    /// What is known about the call that ended with this error.
+    /// Whether the peer may have acted on the call that ended with this error, as far as is known.
     ///
     /// ```
     /// use steadfast::{Error, Outcome};

@@ -123,7 +123,7 @@ fn emit_protocol_warning(warning: &ProtocolWarning) {
         }
         ProtocolWarning::MalformedCancel => tracing::warn!("cancellation without a request id"),
         ProtocolWarning::LateAnswer(key) => {
-            tracing::debug!(%key, "response dropped: its request has already ended");
+            tracing::debug!(%key, "response of a handler dropped: its request has already ended");
         }
         ProtocolWarning::UnknownResponse(id) => tracing::warn!(call = %text(id), "response with an unknown id"),
         ProtocolWarning::UnknownNotification(method) => {

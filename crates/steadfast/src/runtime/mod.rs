@@ -93,7 +93,7 @@ pub trait Runtime: Any + Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the operating system provides no random numbers.
+    /// Returns an error when the operating system provides no random numbers.
     fn fill_random(&self, bytes: &mut [u8]) -> io::Result<()> {
         getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()))
     }

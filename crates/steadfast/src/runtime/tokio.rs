@@ -35,7 +35,7 @@ struct WeakRuntimeResources {
 
 static SHARED: Mutex<Vec<WeakRuntimeResources>> = Mutex::new(Vec::new());
 
-/// One for the process: connections that share state have to agree on the time.
+/// The time origin of all runtimes of the process: connections that share state have to agree on the time.
 static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl TokioRuntime {
@@ -43,7 +43,7 @@ impl TokioRuntime {
     ///
     /// # Errors
     ///
-    /// When called outside of a tokio runtime.
+    /// Returns an error when called outside of a tokio runtime.
     pub fn current() -> Result<Self, tokio::runtime::TryCurrentError> {
         Handle::try_current().map(Self::new)
     }

@@ -208,7 +208,7 @@ impl ServerBuilder {
         let name = self.settings.info.name.clone();
         match self.try_build() {
             Ok(server) => server,
-            Err(error) => panic!("the server `{name}` built at {}: {error}", Location::caller()),
+            Err(error) => panic!("failed to build the server `{name}` at {}: {error}", Location::caller()),
         }
     }
 

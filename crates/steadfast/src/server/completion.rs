@@ -10,7 +10,7 @@ use steadfast_model::{CompleteContext, Completion};
 use super::context::Context;
 use super::tool::error::ToolError;
 
-/// The end of a completion: the values, or a failure.
+/// The result of completing an argument: the suggested values, or a failure.
 pub type CompletionReply = Result<Completion, ToolError>;
 
 /// A running completion.
@@ -224,7 +224,7 @@ pub(crate) struct PreparedCompletion {
 }
 
 impl PreparedCompletion {
-    /// Runs the completer. There are no values if the name has none.
+    /// Runs the completer. If the argument or variable has no completer, no values are returned.
     pub(crate) async fn run(self, ctx: Context) -> CompletionReply {
         match self.completer {
             Some(completer) => completer(self.typed, self.filled, ctx).await,

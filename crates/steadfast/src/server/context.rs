@@ -156,7 +156,7 @@ impl Context {
     /// Closes the client's HTTP stream while the call goes on: the client reconnects for the response by itself. For
     /// long calls, where an idle open connection costs more than a reconnect.
     ///
-    /// It has an effect over HTTP in revision 2025-11-25, whose clients can resume a stream, and none elsewhere.
+    /// Releasing the connection has an effect only over HTTP in revision 2025-11-25, whose clients can resume a stream.
     pub fn release_connection(&self) {
         if let Some(execution) = &self.execution {
             // If the connection is closed, there is no stream to release.

@@ -92,10 +92,10 @@ struct ServerInner {
     prompts: LiveCatalog<ServerPrompt>,
     resources: LiveCatalog<ServerResource>,
     resource_templates: LiveCatalog<ServerResourceTemplate>,
-    /// Created by the first task, or the first request about one.
+    /// The tasks of the server. Created by the first task, or by the first request about one.
     tasks: OnceLock<Arc<ServerTasks>>,
     watchers: Arc<ServerChangeWatchers>,
-    /// What runs before every request is routed, in this order.
+    /// The interceptors that see every request before it is routed to a handler, in this order.
     layers: Vec<Arc<dyn ServerRequestInterceptor>>,
 }
 
@@ -197,7 +197,7 @@ impl Server {
         self.inner.settings.tasks.get().map(|setup| setup.routes)
     }
 
-    /// The members that are added to each result, for revisions that have them.
+    /// The `_meta` entries and cache hints that the server adds to every result, in revisions that have them.
     pub(crate) fn common_members(&self) -> &PerMessageMembers {
         &self.inner.common_members
     }
@@ -212,7 +212,7 @@ impl Server {
         &self.inner.settings.limits
     }
 
-    /// What runs before every request is routed, in this order.
+    /// The interceptors that see every request before it is routed to a handler, in this order.
     pub(crate) fn layers(&self) -> &[Arc<dyn ServerRequestInterceptor>] {
         &self.inner.layers
     }
@@ -360,7 +360,7 @@ pub trait IntoServer {
     note = "put `#[server]` on the `impl` block that has its tools, or make a `Server` with `Server::builder(name, version)`"
 )]
 pub trait ServerType: Send + Sync + Sized + 'static {
-    /// Builds the server. All its tools share this value.
+    /// Builds the server from this value, which all its tools share.
     fn server(this: Arc<Self>) -> Server;
 }
 

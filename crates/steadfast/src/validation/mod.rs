@@ -89,7 +89,7 @@ impl SchemaValidator {
 
 #[cfg(not(feature = "schema-validation"))]
 impl SchemaValidator {
-    /// Always an error, so that no schema is accepted that would not be enforced.
+    /// Always an error: without the feature `schema-validation`, schemas cannot be enforced.
     pub(crate) fn new(_schema: &JsonObject) -> Result<Self, String> {
         Err("checking values against it requires the feature `schema-validation` of the crate `steadfast`, which is disabled: \
              enable it, or use a Rust type (`#[tool]`, `ToolBuilder::input`, `Structured`)"

@@ -38,9 +38,9 @@ impl SchemaCost {
 pub(super) enum SubschemaEdge {
     /// It applies to the same value.
     InPlace,
-    /// It applies to a part of the value.
+    /// The subschema applies to a part of the value: a property or an array item.
     Part,
-    /// It is a definition, which applies only where it is referenced.
+    /// The subschema is a definition: it applies only where a reference names it.
     Definition,
 }
 
@@ -186,7 +186,7 @@ impl SubschemaTotals {
 }
 
 pub(super) fn check_limit(what: &str, found: usize, limit: usize) -> Result<(), String> {
-    if found <= limit { Ok(()) } else { Err(format!("it has more {what} than the limit of {limit}")) }
+    if found <= limit { Ok(()) } else { Err(format!("the schema has more {what} than the limit of {limit}")) }
 }
 
 #[cfg(test)]

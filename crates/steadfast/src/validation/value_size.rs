@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 pub(super) struct ValueSize {
-    /// Levels of nesting; a number has one.
+    /// The nesting depth of a JSON value: 1 for a scalar such as a number.
     pub(super) levels: usize,
     /// How many times its parts are visited, if each level is reached by `branching` paths from the one above.
     pub(super) visits: usize,

@@ -26,7 +26,7 @@ const MAX_STEP_UPS: u8 = 2;
 pub enum OAuthAttemptAction {
     /// Return it to the caller.
     Deliver,
-    /// Discard it, sign the request again, and resend it.
+    /// Discard the response, sign the request again, and resend it.
     Retry,
 }
 
@@ -34,7 +34,7 @@ pub enum OAuthAttemptAction {
 ///
 /// The number of retries is limited, however the server behaves.
 ///
-/// It is for one URL, since DPoP proofs are. To follow a redirect, start another attempt.
+/// An attempt is for one URL, because a DPoP proof is. To follow a redirect, start another attempt.
 pub struct OAuthAuthorizationAttempt {
     authorizer: Authorizer,
     method: Method,

@@ -43,12 +43,12 @@ pub(super) struct AuthorizerInner {
 #[derive(Default)]
 pub(super) struct AuthorizerState {
     pub(super) tokens: Option<Arc<Tokens>>,
-    /// The issuer in the server's metadata the last time.
+    /// The authorization server that the server's metadata named when it was last read.
     pub(super) issuer: Option<String>,
     pub(super) loaded: bool,
     /// The tokens are new, and the server has not accepted them yet.
     pub(super) unproven: bool,
-    /// The result whose write to the store is pending.
+    /// The tokens (and registration) that were obtained and are not yet written to the token store.
     pub(super) pending_save: Option<Box<PendingSave>>,
     nonce: Option<String>,
     /// How many renewals have finished, and the error of the last one: callers that waited for it return the same.

@@ -24,7 +24,7 @@ impl AuthorizerBuilder {
         self
     }
 
-    /// Asks the user with this user agent. Default: the user is not asked.
+    /// Sets the user agent through which the user is asked to authorize. Default: the user is not asked.
     pub fn user_agent(mut self, user: impl UserAgent) -> Self {
         self.0.user = Some(Arc::new(user));
         self

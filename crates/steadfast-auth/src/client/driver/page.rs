@@ -40,7 +40,7 @@ pub(super) async fn serve(
     ours
 }
 
-/// The target of a GET, after its whole head was read.
+/// Reads the head of the browser's HTTP request, and returns the target if it is a GET.
 async fn read_target(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let (mut head, mut buffer) = (Vec::new(), [0; 2048]);
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {

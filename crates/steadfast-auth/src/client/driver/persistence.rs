@@ -14,7 +14,7 @@ use crate::client::store::{TokenStoreKey, TokenStoreLockGuard};
 use crate::client::token::Tokens;
 use crate::client::{Error, Secret};
 
-/// Issuer and resource in the metadata of a server the last time.
+/// The issuer and resource that the metadata of an MCP server had when it was last read, as stored.
 #[derive(Serialize, Deserialize)]
 struct ServerDiscoveryRecord {
     issuer: String,
@@ -25,7 +25,7 @@ struct ServerDiscoveryRecord {
 #[derive(Clone)]
 pub(super) struct PendingSave {
     authorization: AuthorizationResult,
-    /// The key of the tokens that these replace, if it is another one.
+    /// The store key of the tokens that the new tokens replace, if it differs from the key of the new ones.
     replaced: Option<TokenStoreKey>,
 }
 
@@ -130,7 +130,8 @@ impl Authorizer {
         Ok(())
     }
 
-    /// The tokens in the store, if they were requested with more scopes than these and can be refreshed by this client.
+    /// The tokens in the store, if they have not expired, were requested with more scopes than `tokens`, and were issued to
+    /// a client id that this client can use.
     async fn better_than(&self, tokens: &Tokens, key: &TokenStoreKey) -> Result<Option<Tokens>, Error> {
         let stored: Option<Tokens> = self.load_value(key).await?;
         let is_better = |stored: &Tokens| stored.requests_more_than(tokens) && !stored.is_expired(SystemTime::now());

@@ -32,7 +32,7 @@ pub(super) enum TokenRenewalReason {
 enum TokenRenewalPlan {
     /// Retry with the current tokens: another caller has replaced them.
     UseCurrent,
-    /// Request new tokens. With the scopes if the server requires more.
+    /// Request new tokens, with these scopes if the server requires more.
     RequestTokens { scopes: Option<Scopes> },
 }
 

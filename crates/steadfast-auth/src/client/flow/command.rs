@@ -1,4 +1,4 @@
-//! The commands and events of a flow.
+//! What an OAuth flow of a client asks its driver to do, and the results that the driver returns.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub enum OAuthFlowCommand {
     Visit(Url),
     /// Get the assertion for the user or the workload. Result: [`OAuthFlowCommandResult::Assertion`].
     FetchAssertion {
-        /// The authorization server that it is sent to.
+        /// The authorization server that the assertion is sent to.
         issuer: String,
         /// The resource that the token is for.
         resource: String,
@@ -50,7 +50,7 @@ pub struct AuthorizationResult {
     pub tokens: Tokens,
     /// The registration at their issuer, if the client registered itself.
     pub registration: Option<ClientRegistration>,
-    /// Whether they are the result of a refresh. If not, they are newly granted.
+    /// Whether the tokens were obtained by a refresh; if not, by a new authorization.
     pub refreshed: bool,
 }
 
@@ -88,7 +88,7 @@ pub struct OAuthFlowInput {
     pub challenge: Option<WwwAuthenticateChallenge>,
     /// The current tokens.
     pub tokens: Option<Tokens>,
-    /// Whether to try a refresh first. It does not help when the server requires more scopes.
+    /// Whether to try a refresh of the tokens first. A refresh does not help when the server requires more scopes.
     pub may_refresh: bool,
     /// The issuer in this server's metadata the last time.
     pub issuer: Option<String>,
@@ -112,7 +112,7 @@ impl fmt::Debug for OAuthFlowCommand {
     }
 }
 
-/// Without the contents, which may be secret.
+/// Leaves out the contents of the result, which may be secret.
 impl fmt::Debug for OAuthFlowCommandResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

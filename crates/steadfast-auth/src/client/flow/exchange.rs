@@ -146,7 +146,7 @@ impl PendingTokenRequest {
         })
     }
 
-    /// How to continue if the refresh is refused.
+    /// Sets how the flow continues if the authorization server refuses the refresh.
     pub(super) fn or_else_request(
         mut self,
         discovery: Box<OAuthDiscovery>,
@@ -199,7 +199,7 @@ impl PendingTokenRequest {
     }
 }
 
-/// Adds the resource and the scopes.
+/// Adds the parameters `resource` and `scope` to a token request.
 fn with_scope(discovery: &OAuthDiscovery, mut parameters: Vec<(&'static str, Secret)>) -> Vec<(&'static str, Secret)> {
     parameters.push(("resource", Secret::new(discovery.resource.resource.as_str())));
     if let Some(scopes) = &discovery.scopes {

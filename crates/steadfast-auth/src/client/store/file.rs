@@ -109,7 +109,7 @@ fn read(path: &Path) -> io::Result<Option<Secret>> {
 
 fn write(path: &Path, value: &Secret) -> io::Result<()> {
     let mut number = [0; 8];
-    getrandom::fill(&mut number).map_err(|_| io::Error::other("the source of randomness failed"))?;
+    getrandom::fill(&mut number).map_err(|_| io::Error::other("random number generator failed"))?;
     let temporary = path.with_extension(format!("{:016x}.new", u64::from_ne_bytes(number)));
     let written =
         write_new(&temporary, value).and_then(|()| fs::rename(&temporary, path)).and_then(|()| sync_directory(path));

@@ -17,14 +17,14 @@ pub use memory::MemoryTokenStore;
 use super::Secret;
 use super::url_policy::redact_url;
 
-/// The future type of the traits of this module.
+/// The boxed future that the methods of the token store traits return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The key of an entry. Keys are compared byte by byte.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TokenStoreKey {
-    /// The issuer and resource in the metadata of a server the last time.
+    /// The issuer and resource that the metadata of an MCP server had when it was last read.
     Server {
         /// The URL of the server.
         url: String,
@@ -43,7 +43,7 @@ pub enum TokenStoreKey {
     },
 }
 
-/// Without the queries of URLs, which may contain keys.
+/// The debug output omits the queries of URLs, which may contain keys.
 impl fmt::Debug for TokenStoreKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -18,7 +18,7 @@ pub(super) enum RequestDenial {
     Rejected(TokenRejection),
 }
 
-/// How long a client should wait when tokens cannot be verified, in seconds.
+/// The `Retry-After` header, in seconds, of the server's response when it cannot verify tokens at the moment.
 const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
 impl RequestDenial {
@@ -44,7 +44,8 @@ impl RequestDenial {
         }
     }
 
-    /// The header, unless a token would not help. Without a token there is no error code (RFC 6750, section 3.1).
+    /// The `WWW-Authenticate` header, unless a token would not help.
+    /// For a request without a token it has no error code (RFC 6750, section 3.1).
     fn challenge(&self, metadata_url: &str, needed: &Scopes) -> Option<HeaderValue> {
         let (error, scopes) = match self {
             Self::NoToken => (None, needed),

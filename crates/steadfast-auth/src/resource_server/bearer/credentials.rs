@@ -14,7 +14,7 @@ pub(super) enum RequestCredentials {
     Bearer(AccessToken),
     /// A bearer header without a well-formed token.
     Malformed,
-    /// More than one token, or a token in a place where it must not be.
+    /// The request has more than one token, or a token in a place where none is allowed.
     Misplaced(&'static str),
 }
 

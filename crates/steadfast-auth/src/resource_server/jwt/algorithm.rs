@@ -77,7 +77,7 @@ impl Algorithm {
         }
     }
 
-    /// The key type and curve that it needs.
+    /// The JWK key type and curve that this signature algorithm needs.
     pub(super) fn key_kind(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Es256 => ("EC", Some("P-256")),

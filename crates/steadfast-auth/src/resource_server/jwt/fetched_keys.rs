@@ -43,11 +43,11 @@ struct JwksCache {
 
 #[derive(Clone, Debug)]
 struct KeyCacheTimes {
-    /// Age up to which a set is used without fetching a new one.
+    /// Maximum age of a key set that is used without fetching it again.
     fresh: Duration,
     /// Age up to which a set is used if it cannot be fetched again.
     usable: Duration,
-    /// Minimum time between two fetches.
+    /// Minimum time between two fetches of the key set.
     pause: Duration,
 }
 
@@ -137,7 +137,7 @@ impl JwksCache {
         state.usable_keys(&self.times, Instant::now()).map(|(keys, _)| keys.clone()).ok_or(KeysUnavailable)
     }
 
-    /// Decides, and records in the same step that a fetch starts, so that only one does.
+    /// Decides whether to use, fetch or wait for keys. Records a started fetch in the same step, so that only one starts.
     fn decide(&self, wanted: Option<&str>) -> KeyFetchDecision {
         let mut decision = KeyFetchDecision::Unavailable;
         let now = Instant::now();

@@ -116,7 +116,7 @@ fn check_names(
     }
 }
 
-/// The server's tools, listed at most once.
+/// The server's tools, which the command requests at most once.
 #[derive(Default)]
 struct ToolList {
     tools: Vec<Tool>,

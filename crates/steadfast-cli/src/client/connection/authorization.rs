@@ -14,7 +14,7 @@ pub(crate) struct CliAuthorizer {
     last_response: Arc<LastPostStatus>,
 }
 
-/// What the last response to a POST said.
+/// What the status of the last response to a POST meant.
 #[derive(Default)]
 struct LastPostStatus {
     unauthorized: AtomicBool,

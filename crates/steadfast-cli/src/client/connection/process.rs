@@ -29,7 +29,7 @@ impl ServerProcess {
         Self(Arc::new(Mutex::new(ServerProcessState { verbose, ..ServerProcessState::default() })))
     }
 
-    /// The command with its standard error captured here.
+    /// Returns the command with the standard error of its process captured, line by line.
     pub(crate) fn capture_stderr(&self, command: Command) -> Command {
         let process = self.clone();
         command.on_stderr_line(move |line| process.record_line(line))
@@ -66,12 +66,13 @@ impl ServerProcess {
         }
     }
 
-    /// Its standard error is shown as it is written.
+    /// Whether the server's standard error is shown as it is written (verbose).
     pub(crate) fn shows_stderr(&self) -> bool {
         self.inner().verbose
     }
 
-    /// Its last lines on standard error, unless they were shown as they were written. Call it once the process has exited.
+    /// The last lines of the server process on standard error, unless they were shown as they were written. Call it once the
+    /// process has exited.
     pub(crate) fn recent_stderr(&self) -> Option<String> {
         let lines = std::mem::take(&mut self.inner().lines);
         if lines.is_empty() {

@@ -100,7 +100,7 @@ fn connect_hint(error: &Error, connect: &ConnectOptions, authorization: &CliAuth
     }
 }
 
-/// Adds the timeout and how to change it.
+/// Adds a note to a timeout error: how long the timeout was, and the option that changes it.
 fn with_timeout_note(failure: CliCommandFailure, timeout: Duration) -> CliCommandFailure {
     let late = failure.kind() == Some(ErrorKind::TimedOut);
     let note = || format!("there was no response within {} s: --timeout SECONDS changes that", timeout.as_secs());

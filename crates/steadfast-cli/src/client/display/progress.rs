@@ -108,7 +108,7 @@ pub(crate) fn hide_bar() -> HiddenProgressBarGuard {
     HiddenProgressBarGuard
 }
 
-/// The bar is hidden as long as this lives.
+/// Hides the progress bar until this guard is dropped.
 pub(crate) struct HiddenProgressBarGuard;
 
 impl Drop for HiddenProgressBarGuard {

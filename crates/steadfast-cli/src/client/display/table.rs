@@ -4,7 +4,7 @@
 
 use super::terminal;
 
-/// A row. Both texts are single lines that the caller has sanitized.
+/// A row of a table. Name and description are single lines that the caller has sanitized.
 pub(crate) struct TableRow {
     pub(crate) name: String,
     pub(crate) about: String,

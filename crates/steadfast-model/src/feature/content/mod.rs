@@ -335,7 +335,7 @@ pub struct ToolUseContent {
 }
 
 impl ToolUseContent {
-    /// A call of that tool with these arguments.
+    /// A model's call of the tool `name` with these arguments.
     pub fn new(id: impl Into<String>, name: impl Into<String>, input: JsonObject) -> Self {
         Self { id: id.into(), name: name.into(), input, ..Self::default() }
     }

@@ -277,7 +277,7 @@ impl FormField {
         self
     }
 
-    /// This text with its shortest and longest length. Other fields have none.
+    /// Sets the shortest and longest length of a text field. Other fields are not changed.
     pub fn with_length(mut self, shortest: u64, longest: u64) -> Self {
         if let FormFieldKind::Text { min_length, max_length, .. } = &mut self.kind {
             (*min_length, *max_length) = (Some(shortest), Some(longest));
@@ -285,7 +285,7 @@ impl FormField {
         self
     }
 
-    /// This number with its least and greatest value. Other fields have none.
+    /// Sets the minimum and the maximum of a number field. Other fields are not changed.
     pub fn with_range(mut self, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
         if let FormFieldKind::Number { minimum, maximum, .. } = &mut self.kind {
             (*minimum, *maximum) = (least.into().as_number().cloned(), greatest.into().as_number().cloned());
@@ -293,7 +293,7 @@ impl FormField {
         self
     }
 
-    /// These choices with the fewest and the most that may be made. Other fields have none.
+    /// Sets the fewest and the most options that the user may choose. Has no effect on fields other than multiple choices.
     pub fn with_count(mut self, fewest: u64, most: u64) -> Self {
         if let FormFieldKind::Choices { min_items, max_items, .. } = &mut self.kind {
             (*min_items, *max_items) = (Some(fewest), Some(most));

@@ -102,7 +102,7 @@ impl TemplateExpressionWriter<'_> {
         self.encode(value);
     }
 
-    /// A member of an object under its own name.
+    /// Appends one member of an exploded object: its key and its value.
     fn pair(&mut self, key: &str, value: &str) {
         self.begin();
         self.encode(key);

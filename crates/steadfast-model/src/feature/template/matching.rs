@@ -20,7 +20,7 @@ enum TemplateMatchStep<'a> {
     Value(VariableMatcher<'a>),
     /// Values with their names, in any order, each at most once unless it is exploded.
     Named { operator: UriTemplateOperator, variables: &'a [UriTemplateVariable] },
-    /// A part of the template that the URI may lack: match it with the next step, or skip to that one.
+    /// A part of the template that the URI may lack: continue with the next step to match it, or at `skip_to` without it.
     Optional { skip_to: usize },
 }
 
@@ -193,7 +193,7 @@ fn places(steps: &[TemplateMatchStep<'_>], uri: &str) -> Vec<Vec<bool>> {
 }
 
 impl VariableMatcher<'_> {
-    /// Where a value that begins here may end: nowhere after a character that it cannot contain.
+    /// The places in the URI where the value of this variable may end, if it begins at `place`.
     fn ends(&self, uri: &str, place: usize) -> impl Iterator<Item = usize> {
         let most = match self.variable.modifier {
             UriTemplateModifier::Prefix(length) => length,
@@ -223,7 +223,7 @@ impl VariableMatcher<'_> {
     }
 }
 
-/// Whether a character begins here, or a triplet that is not a later byte of one.
+/// Whether a character begins here: not at a percent-encoded triplet that is a continuation byte of UTF-8.
 fn begins_character(uri: &str, place: usize) -> bool {
     let byte = uri.get(place + 1..place + 3).filter(|_| uri.get(place..).is_some_and(begins_with_triplet));
     byte.and_then(|digits| u8::from_str_radix(digits, 16).ok()).is_none_or(|byte| byte & 0xc0 != 0x80)

@@ -21,7 +21,7 @@ pub use name::{InvalidMetaKey, check_extension, check_key, is_reserved};
 pub mod key {
     /// The token under which a request's progress is reported.
     pub const PROGRESS_TOKEN: &str = "progressToken";
-    /// The revision that a 2026-07-28 request is written in.
+    /// The key under which a request names its protocol revision (since 2026-07-28).
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     /// The client software that sent the request.
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
@@ -206,10 +206,10 @@ pub struct RequestMeta {
     /// What the client can do for it.
     #[serde(default, rename = "io.modelcontextprotocol/clientCapabilities")]
     pub client_capabilities: Option<ClientCapabilities>,
-    /// The least severe log messages that the client wants about it.
+    /// The least severe log messages that the client wants about this request.
     #[serde(default, rename = "io.modelcontextprotocol/logLevel")]
     pub log_level: Option<LoggingLevel>,
-    /// The W3C trace that it belongs to.
+    /// The W3C trace (`traceparent`) that the request belongs to.
     #[serde(default)]
     pub traceparent: Option<String>,
 }

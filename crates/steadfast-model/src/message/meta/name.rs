@@ -14,7 +14,7 @@ pub enum InvalidMetaKey {
     Name,
     /// The prefix is missing.
     NoPrefix,
-    /// The name is defined by the protocol, which writes it itself.
+    /// The `_meta` key is reserved by the protocol: the library sets it itself.
     Protocol,
 }
 

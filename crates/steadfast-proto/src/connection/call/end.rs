@@ -1,5 +1,5 @@
 //! How a call ends: by the response of the peer, or by this side, cancelled, timed out, lost or closed with the connection.
-//! And what else the peer sends about a call: progress.
+//! Also how progress that the peer reports about a call is handled.
 
 use steadfast_model::{CancelledParams, ErrorObject, Method, ProgressParams, RequestId};
 
@@ -109,7 +109,7 @@ impl Connection {
         Some(waiting)
     }
 
-    /// Ends a call by cancellation. Returns it if its late result is needed.
+    /// Ends a call that this side made, by cancellation. Returns the call if its late result is needed.
     fn end_cancelled_call(
         &mut self,
         call: CallKey,

@@ -53,7 +53,7 @@ impl Connection {
         self.late.calls.get(&key).is_some_and(|cancelled| !cancelled.peer_notified)
     }
 
-    /// Expects the late result of a cancelled call.
+    /// Registers a cancelled call whose late result is still expected.
     pub(in crate::connection) fn expect_late_answer(&mut self, now: Moment, key: CallKey, waiting: &OutboundCall) {
         if self.stage.is_closed() || crate::mutant!(IgnoreLateTasks) {
             return;
@@ -71,7 +71,7 @@ impl Connection {
             .insert(key, CancelledCall { id: waiting.id.clone(), until, peer_notified: waiting.cancellable });
     }
 
-    /// The late result is not expected any more.
+    /// Stops waiting for the late result of a cancelled call.
     pub(in crate::connection) fn forget_late(&mut self, key: CallKey) {
         if let Some(cancelled) = self.late.calls.remove(&key) {
             self.late.ids.remove(&cancelled.id);

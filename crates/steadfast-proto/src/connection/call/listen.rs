@@ -6,7 +6,7 @@ use crate::connection::{CallEnd, CallKey, Connection, ConnectionEvent, ProtocolW
 use crate::envelope::Params;
 
 impl Connection {
-    /// The subscription of ours that a notification names.
+    /// The call of this side that subscribed to a notification, by the subscription id that the notification names.
     pub(in crate::connection) fn listen_call_of(&self, params: &Params<'_>) -> Option<CallKey> {
         let meta: Meta = serde_json::from_str(params.get("_meta")?).ok()?;
         self.answerable_call(&meta.subscription_id()?)

@@ -35,7 +35,7 @@ use crate::encode;
 pub struct Call {
     /// Its method.
     pub method: Method,
-    /// Its parameters: the text of a JSON object.
+    /// The parameters of the call: the text of a JSON object.
     pub params: Option<Box<str>>,
     /// The request whose handler sends the call; when that request is cancelled, so is the call.
     pub parent: Option<RequestKey>,
@@ -132,7 +132,7 @@ pub(in crate::connection) struct OutboundCall {
 }
 
 impl OutboundCall {
-    /// How long it waits for an answer or for progress.
+    /// How long the call waits for a response or for progress before it times out.
     pub(in crate::connection) fn timeout_length(&self) -> Option<Duration> {
         self.timeout.map(|(length, _)| length)
     }
@@ -262,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// The peer is ready: held calls are queued.
+    /// Queues the calls that were held until the peer was ready.
     pub(in crate::connection) fn send_held_calls(&mut self) {
         for (key, waiting) in &mut self.outbound.calls {
             if let CallSendState::Held(body) = &mut waiting.state {

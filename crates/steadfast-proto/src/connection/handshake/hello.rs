@@ -1,4 +1,4 @@
-//! What each side says of itself, and which messages it may therefore send and receive.
+//! What this side declares in the handshake, and which messages each side may therefore send and receive.
 
 use steadfast_model::wire::PerMessageMembers;
 use steadfast_model::{
@@ -24,9 +24,9 @@ pub struct ServerDescription {
     pub capabilities: ServerCapabilities,
     /// Instructions for a model that uses it.
     pub instructions: Option<String>,
-    /// The methods that it handles and that are not in the specification.
+    /// The vendor methods (those not in the specification) that this side handles.
     pub vendor_methods: Vec<VendorMethod>,
-    /// The members that it adds to its results in stateless revisions.
+    /// The `_meta` entries and cache hints that the server adds to its results in stateless revisions.
     common_members: PerMessageMembers,
 }
 
@@ -37,7 +37,7 @@ impl ServerDescription {
         Self { info, capabilities, instructions: None, vendor_methods: Vec::new(), common_members }
     }
 
-    /// The members that it adds to its results in stateless revisions.
+    /// The `_meta` entries and cache hints that the server adds to its results in stateless revisions.
     pub(in crate::connection) fn common_members(&self) -> &PerMessageMembers {
         &self.common_members
     }
@@ -51,7 +51,7 @@ pub struct ClientDescription {
     pub info: Implementation,
     /// Its capabilities.
     pub capabilities: ClientCapabilities,
-    /// The methods that it handles and that are not in the specification.
+    /// The vendor methods (those not in the specification) that this side handles.
     pub vendor_methods: Vec<VendorMethod>,
     /// Decodes the result of `initialize`. Called through the hello of a client, so that the linker leaves it out of a server.
     pub(super) decode_result: fn(&str) -> serde_json::Result<InitializeResult>,

@@ -107,7 +107,7 @@ impl Connection {
             .ok_or_else(|| ErrorObject::method_not_found(name))
     }
 
-    /// The response to methods that the connection handles itself.
+    /// The response to a request that the connection answers itself, without a handler, such as `ping`.
     pub(in crate::connection) fn answer_directly(
         &mut self,
         id: &RequestId,

@@ -24,7 +24,7 @@ pub(in crate::connection) struct OpenBatchTable {
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::connection) struct OpenBatch {
-    /// How many requests have not ended, plus one while the batch is being read.
+    /// How many requests of the batch have not ended, plus one while the batch is being read.
     pub(in crate::connection) waiting: usize,
     pub(in crate::connection) answers: Vec<Vec<u8>>,
 }
@@ -48,7 +48,7 @@ impl OpenBatchTable {
         }
     }
 
-    /// A request has ended. Returns the array if it was the last one and there are responses.
+    /// Records that a request of the batch has ended. After the last one, returns the array of responses, if there are any.
     pub(in crate::connection) fn leave(&mut self, key: BatchKey) -> Option<Vec<u8>> {
         let open = self.open.get_mut(&key)?;
         open.waiting = open.waiting.saturating_sub(1);

@@ -50,16 +50,16 @@ pub(in crate::connection) struct InboundRequest {
     pub(in crate::connection) progress: ProgressState,
     /// The minimum log level that the request asked for (stateless revisions).
     pub(in crate::connection) log_level: Option<steadfast_model::LoggingLevel>,
-    /// Its log messages and notifications of a vendor that may still be in the outbox.
+    /// The log messages and vendor notifications of this request that may still be in the outbox.
     pub(in crate::connection) logs: Vec<FrameTicket>,
-    /// Its other notifications that may still be in the outbox, so that none is queued twice.
+    /// Other notifications of the request that may still be in the outbox: each is queued only once.
     pub(in crate::connection) queued_notifications: BTreeMap<(Method, Box<str>), FrameTicket>,
     /// It is a subscription whose acknowledgement was queued.
     pub(in crate::connection) acknowledged: bool,
 }
 
 impl InboundRequest {
-    /// Its notifications that may still be in the outbox.
+    /// The notifications of this request that may still be in the outbox.
     pub(in crate::connection) fn tickets(&self) -> impl Iterator<Item = FrameTicket> {
         self.logs.iter().copied().chain(self.progress.queued()).chain(self.queued_notifications.values().copied())
     }

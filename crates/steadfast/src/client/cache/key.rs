@@ -50,9 +50,9 @@ pub(crate) enum CacheInvalidation {
     Tools,
     Prompts,
     Resources,
-    /// The resource at this URI, and every resource of which it is a part.
+    /// The resource at this URI, and every resource whose URI is a prefix of it.
     Resource(String),
-    /// Every resource: the notification has no URI.
+    /// Every resource: the server's notification names no URI.
     EveryResource,
     /// The server sends notifications that match this filter from now on. Changes before that were not notified: a
     /// subscriber reads the current state once after it has subscribed, and must not get it from the cache.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// See the [module](self). The caller says how many bytes an entry counts for.
+/// An LRU map (see the [module](self)). The caller says how many bytes each entry counts towards the byte limit.
 pub(crate) struct LruMap<K, V> {
     entries: BTreeMap<K, LruEntry<V>>,
     /// The keys by the number of their last use.

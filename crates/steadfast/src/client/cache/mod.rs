@@ -107,7 +107,7 @@ impl ClientCache {
         self.logs.handle_disconnect();
     }
 
-    /// The client was closed: log streams end, and no cached response is found.
+    /// Called when the client is closed: ends its log streams, and makes later lookups of cached responses find nothing.
     pub(super) fn close(&self) {
         if let Some(responses) = &self.responses {
             responses.close();

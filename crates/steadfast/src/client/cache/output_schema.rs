@@ -34,7 +34,8 @@ impl OutputSchema {
         self.compiled().map(drop).map_err(unusable)
     }
 
-    /// Checks a result. Called where the call is polled, not on the driver's thread: it may take long.
+    /// Checks the result of a tool call against the tool's output schema. This may take long, so the client does it where
+    /// the call is polled, and not on the driver's thread.
     pub(crate) fn check(&self, tool: &str, result: &CallToolResult) -> Result<(), Error> {
         // The schema does not hold for error results, which are text for the model.
         if result.is_error() {
@@ -55,7 +56,7 @@ impl OutputSchema {
     }
 }
 
-/// Equal if the texts of the schemas are.
+/// Two output schemas are equal if their JSON texts are.
 impl PartialEq for OutputSchema {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text

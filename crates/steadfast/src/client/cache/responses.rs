@@ -67,7 +67,7 @@ struct ScopedCacheKey {
 struct CachedResponse {
     text: Arc<str>,
     expires_at: Moment,
-    /// The number of the fetch that stored it.
+    /// The number of the request whose response this is.
     fetch: u64,
 }
 
@@ -134,7 +134,7 @@ impl ResponseCache {
         None
     }
 
-    /// Registers a request that is sent now.
+    /// Registers a request that the client sends now, whose response may be stored in the cache.
     pub(crate) fn begin_fetch(&self, request: Arc<CacheKey>, scope_id: u64, now: Moment) -> PendingCacheFill {
         let mut state = self.lock();
         state.last_fetch += 1;

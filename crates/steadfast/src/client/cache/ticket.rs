@@ -13,12 +13,12 @@ use super::responses::PendingCacheFill;
 use super::tools::{OutputCheck, RevisionAndTransport};
 use crate::error::Error;
 
-/// Accompanies one request: created before it is sent, and used when its result is there.
+/// The cache ticket of one client request: created before the request is sent, and used when its result has arrived.
 pub(crate) struct CacheTicket {
     cache: Arc<ClientCache>,
-    /// Set if the response may be stored.
+    /// Set if the response may be stored in the client's cache.
     fetch: Option<PendingCacheFill>,
-    /// The generation of the tool list when the request was sent.
+    /// How often the tool list had changed when the request was sent.
     generation: u64,
     /// Set if the result of the called tool is to be checked.
     output_check: Option<OutputCheck>,

@@ -43,7 +43,7 @@ pub(crate) struct CachedTool {
     output_schema: Option<OutputSchema>,
 }
 
-/// What decides how a call is encoded and checked.
+/// The revision and the transport of a connection: they decide how a tool call is encoded and its result checked.
 #[derive(Clone, Copy)]
 pub(crate) struct RevisionAndTransport {
     pub(crate) revision: Revision,

@@ -15,7 +15,7 @@ use super::responses::{PendingCacheFill, ResponseCache};
 pub(crate) struct CacheView {
     cache: ResponseCache,
     scope: CredentialTracker,
-    /// The lists of which a page was private: then the whole list is.
+    /// The lists of which the server marked a page as private: then the client caches the whole list as private.
     private_lists: Mutex<BTreeSet<Method>>,
     closed: AtomicBool,
 }
@@ -70,7 +70,7 @@ impl CacheView {
         }
     }
 
-    /// From now on this client finds nothing.
+    /// Closes the cache for this client: from now on it finds no cached response.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }

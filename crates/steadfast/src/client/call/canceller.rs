@@ -29,7 +29,7 @@ pub struct Canceller(Arc<Mutex<CancelState>>);
 #[derive(Default)]
 struct CancelState {
     cancelled: bool,
-    /// The current or last request of the call.
+    /// The current or last request of the call: where to post its cancellation, and its key.
     request: Option<(Arc<DriverMailbox>, CallKey)>,
     waker: Option<Waker>,
 }

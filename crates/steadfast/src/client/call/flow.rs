@@ -47,7 +47,7 @@ pub(crate) struct CallFlow<R: Request> {
     rounds: CallRounds,
     header_lookup: HeaderMismatchRetry,
     attempts: CallRetries,
-    /// The kind of task that the last request may become.
+    /// The kind of task that the last request of the call may become, if any.
     task_kind: Option<TaskProtocol>,
     /// Where the response to the last request is cached and checked.
     cache_ticket: Option<CacheTicket>,
@@ -177,7 +177,7 @@ impl<R: Request> CallFlow<R> {
         self.settings.on_progress = request.take_on_progress();
     }
 
-    /// Decides what follows from the end of a request.
+    /// Decides how the call goes on after one of its requests has ended: a retry, another step, or the end of the call.
     pub(crate) fn handle_end(&mut self, end: CallEnd) -> CallControlFlow<R> {
         let loss = CallLoss::from_end(&end);
         if let Some(loss) = loss
@@ -245,7 +245,7 @@ impl<R: Request> CallFlow<R> {
         self.cache_ticket.as_ref().map_or(Ok(()), |ticket| ticket.check::<R>(&result)).map(|()| result)
     }
 
-    /// A request that was not sent may follow one of the same call that was: then the outcome of the call is unknown.
+    /// Corrects the outcome of an error: it is unknown if an earlier request of the same call was sent.
     fn with_known_outcome(&self, error: Error) -> Error {
         let sent_before = self.rounds.is_later_round() || self.attempts.outcome() == Outcome::Unknown;
         if error.outcome() == Outcome::NotSent && sent_before { error.with_outcome_unknown() } else { error }
@@ -282,14 +282,14 @@ impl<R: Request> CallFlow<R> {
         Ok(CallStepResult::RequestSent(request))
     }
 
-    /// The same call, to be started once more.
+    /// Turns this back into the call, so that it can be started again.
     pub(crate) fn into_call(self) -> Call<R> {
         let Self { client, params, settings, .. } = self;
         Call { client, params: Ok(params), settings }
     }
 }
 
-/// What ends a call while it waits for something other than a response.
+/// What ends a client's call while no request is in flight: cancellation, the total timeout, or closing the client.
 struct WaitInterrupts {
     canceller: Canceller,
     /// When the total timeout of the call is over.

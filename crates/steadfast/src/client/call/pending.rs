@@ -34,12 +34,12 @@ enum StartedCallState<R: Request> {
     Cached(Arc<str>, Box<CallFlow<R>>),
     /// A request was sent and waits for its response: for most calls the only state before the end.
     InFlight(SentCallRequest<R>, Box<CallFlow<R>>),
-    /// The call needs something else before it can end or send its next request.
+    /// No request is in flight: the call reconnects, answers input requests or polls a task before it goes on.
     Continuing(CallStepFuture<R>),
     Ended,
 }
 
-/// One step between two requests. Boxed: few calls need one, and the others need not be as large.
+/// A step of a call between two of its requests. Boxed, since few calls need one and it would enlarge all others.
 type CallStepFuture<R> = Pin<Box<dyn Future<Output = (Result<CallStepResult<R>, Error>, Box<CallFlow<R>>)> + Send>>;
 
 /// How a call ended, and what is needed to repeat it; `None` if it cannot be repeated.

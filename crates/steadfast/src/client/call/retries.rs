@@ -15,7 +15,7 @@ use crate::runtime::connection::call_result::{CallLoss, LossScope};
 pub(crate) struct CallRetries {
     max_retries: u32,
     retries_left: u32,
-    /// The call may run twice without harm.
+    /// The server may execute the call twice without harm.
     idempotent: bool,
     /// The server may have received the call in an earlier attempt.
     maybe_sent: bool,
@@ -28,7 +28,7 @@ impl CallRetries {
         Self { max_retries, retries_left: max_retries, idempotent, maybe_sent: false, session_lost: false }
     }
 
-    /// Whether to send a call again that was lost like this. If so, this uses up one retry.
+    /// Whether the client sends a call again that was lost in this way. If so, one of the call's retries is used up.
     pub(crate) fn allow_retry(&mut self, loss: CallLoss) -> bool {
         self.maybe_sent |= loss.sent;
         let second_session = loss.kind == LossScope::Session && std::mem::replace(&mut self.session_lost, true);
@@ -58,7 +58,7 @@ pub(crate) struct HeaderMismatchRetry {
 }
 
 impl HeaderMismatchRetry {
-    /// Whether to list the tools and send a call again that ended with this error. True once.
+    /// Whether to list the tools and send the call again, because its headers did not match. True at most once.
     pub(crate) fn should_retry(&mut self, client: &Client, method: Method, error: &Error) -> bool {
         let mismatch = error.refusal().is_some_and(|refusal| refusal.code == code::HEADER_MISMATCH);
         let retry = mismatch && !self.done && client.inner.over_http && method == Method::CallTool;

@@ -26,14 +26,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct CallRounds {
     /// How often the server has asked for input.
     count: u32,
-    /// How often it has returned a request state without an input request.
+    /// How often the server has returned a request state without an input request.
     pauses: u32,
     /// The members that the next round adds to the parameters of the first.
     added_members: Option<JsonObject>,
 }
 
 impl CallRounds {
-    /// Whether the next request is not the first round.
+    /// Whether the server has already asked for input at least once in this call.
     pub(crate) fn is_later_round(&self) -> bool {
         self.count > 0
     }

@@ -180,7 +180,7 @@ pub(crate) async fn wait_until_calls_are_refused(mut refuses_calls: watch::Recei
     let _ = refuses_calls.wait_for(|refuses_calls| *refuses_calls).await;
 }
 
-/// Waits until a connection receives notifications.
+/// Waits until the client's connection can receive notifications from the server.
 pub(crate) async fn wait_until_notifications_arrive(mut receives_notifications: watch::Receiver<bool>) {
     // An error means that the driver was dropped, and with it the connection.
     let _ = receives_notifications.wait_for(|receives| *receives).await;

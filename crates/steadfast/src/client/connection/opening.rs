@@ -251,7 +251,8 @@ impl ConnectionOpener {
         CallOptions { timeout: Some(left), uncancellable: true, exempt_from_limit: true, ..CallOptions::default() }
     }
 
-    /// The deadline of the first request: a server may not respond to it, and half of the time is left for the second.
+    /// The deadline of the first request to a server, which may not respond to it: half of the remaining time is left for a
+    /// second request.
     fn halfway_to(&self, deadline: Moment) -> Moment {
         let now = self.runtime.now();
         now + deadline.since(now) / 2
@@ -262,7 +263,7 @@ impl ConnectionOpener {
 enum DiscoveryOutcome {
     /// The server speaks 2026-07-28 or newer: the negotiation is complete.
     Stateless(Box<NegotiationResult>),
-    /// This is the newest revision of the server, which needs a handshake.
+    /// The newest revision of the server is this older one, which needs the `initialize` handshake.
     Stateful(Revision),
 }
 

@@ -16,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The uptime after which the backoff resets.
 pub(crate) const STABLE_UPTIME: Duration = Duration::from_secs(10);
 
-/// The pause after all attempts have failed.
+/// Minimum time between two attempts to reconnect, once all attempts of the policy have failed.
 const EXHAUSTED_PAUSE: Duration = Duration::from_secs(10);
 
 /// How a client reconnects when its connection is lost.

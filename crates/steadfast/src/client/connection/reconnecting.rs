@@ -227,7 +227,7 @@ struct ReconnectTask {
     sender: Arc<ReconnectResultSender>,
     lost: CallLossReport,
     attempts_left: u32,
-    /// The current attempt is past its pause, and counts as a failure if it is dropped.
+    /// Whether the pause before the current attempt is over: from then on, a dropped attempt counts as a failure.
     attempting: AtomicBool,
 }
 

@@ -60,7 +60,7 @@ impl Future for InputHandlersFuture {
                     continue;
                 }
                 Ok(Poll::Ready(encoded)) => encoded,
-                Err(_) => Err(Error::internal("the handler failed unexpectedly")),
+                Err(_) => Err(Error::internal("the handler of the input request panicked")),
             };
             match entry.decode(encoded) {
                 Ok(value) => entry.state = InputResponseState::Done(value),

@@ -31,13 +31,13 @@ use crate::runtime::{
 };
 use capabilities::ClientHandlerResultCheck;
 
-/// Appends a result for a revision.
+/// Encodes the result of a client's handler for a revision, and appends it to the buffer.
 type EncodeResultFn<T> = fn(Revision, &T, &mut Vec<u8>) -> Result<(), serde_json::Error>;
 
 /// A running handler.
 pub(crate) type ClientHandlerFuture = Pin<Box<dyn Future<Output = EncodedResult> + Send>>;
 
-/// A function of the text of the parameters and the context.
+/// A client's handler as a function of the JSON text of the parameters, and the context.
 type ErasedClientHandler = Arc<dyn Fn(&str, ClientContext) -> ClientHandlerFuture + Send + Sync>;
 
 /// What a handler of a client can know about the request that it handles.
@@ -94,7 +94,7 @@ impl ClientHandlers {
         self.add_encoded::<R>(handler, wire::write);
     }
 
-    /// Adds the handler of a request of a vendor.
+    /// Adds the client's handler of a vendor's request (a method that is not in the specification).
     pub(crate) fn add_vendor<R: Request>(
         &mut self,
         handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,

@@ -8,7 +8,7 @@ use steadfast_model::{ClientCapabilities, ElicitAction, ElicitParams, ElicitResu
 ///
 /// `ping` is not one of them: the client responds to it without a handler.
 pub(crate) trait ServerToClientRequest: Request<Result: Encode> {
-    /// The part of the request that is needed to complete the result.
+    /// The part of the server's request that completes the handler's result: for elicitation the form, for its defaults.
     type Completion: Send + 'static;
 
     /// Adds the capabilities that a client with a handler for this request declares by default.

@@ -174,7 +174,7 @@ impl ClientLogStreams {
         Self { reconnects, table: Mutex::default() }
     }
 
-    /// Adds a listener. Returns it, and the lowest level of all listeners.
+    /// Adds a listener for log messages. Returns it, and the least severe level that any listener wants.
     fn add(&self, level: LoggingLevel) -> (Arc<ClientLogStreamEntry>, LoggingLevel) {
         let listener = ClientLogStreamEntry::new(level);
         let mut table = self.lock();

@@ -18,7 +18,7 @@ use crate::client::dispatch::ClientRequestSender;
 use crate::runtime::timeout::timeout_at;
 use crate::runtime::{CallOptions, Runtime};
 
-/// The timeout of one cancellation.
+/// How long the client tries to cancel one task.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the close of a client waits for cancellations.

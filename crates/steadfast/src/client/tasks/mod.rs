@@ -37,7 +37,7 @@ const POLL_INTERVALS: std::ops::RangeInclusive<Duration> = Duration::from_millis
 const MAX_INPUT_REQUESTS: usize = 1_000;
 const MAX_KEY_BYTES: usize = 1 << 20;
 
-/// The kind of task that a request may become.
+/// The tasks protocol that applies if the server turns a request into a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskProtocol {
     /// Tasks of the 2026-07-28 extension: the server decides whether to create one. `tasks/get` returns its input
@@ -148,7 +148,7 @@ impl TaskFollower {
                 polled.map_err(Error::with_outcome_unknown)?;
             if task.task_id != self.task.task_id {
                 let other =
-                    format!("requested the task {:?}, the response is about {:?}", self.task.task_id, task.task_id);
+                    format!("requested task {:?}, the server responded with {:?}", self.task.task_id, task.task_id);
                 return Err(Error::unreadable(Method::GetTask, other));
             }
             self.task.poll_interval_ms = task.poll_interval_ms.or(self.task.poll_interval_ms);

@@ -34,7 +34,7 @@ enum FollowedTaskEntry {
 }
 
 impl FollowedTaskEntry {
-    /// The id of the task, if the work is one by now.
+    /// The id of the task, if the server has turned the request into one by now.
     fn task_id(&self) -> Option<String> {
         match self {
             Self::Request(slot, kind) => {

@@ -21,7 +21,7 @@ pub(crate) fn answer_of<R: Request>(ending: CallEnd) -> Result<DeferrableResult<
 pub(crate) fn complete<R: Request>(answer: DeferrableResult<R::Result>) -> Result<R::Result, Error> {
     match answer {
         DeferrableResult::Complete(result) => Ok(result),
-        _ => Err(Error::unreadable(R::METHOD, "the kind of the result is not supported here")),
+        _ => Err(Error::unreadable(R::METHOD, "only a complete result is supported for this request")),
     }
 }
 
@@ -80,11 +80,11 @@ pub(crate) struct CallLoss {
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LossScope {
-    /// The HTTP request or stream of this call. Other calls of the connection may still work.
+    /// The HTTP request or stream of this one call failed. Other calls of the connection may still work.
     Call,
     /// The connection.
     Connection,
-    /// The connection, because the server does not know its session any more.
+    /// The connection was lost, because the server does not know its session any more.
     Session,
 }
 

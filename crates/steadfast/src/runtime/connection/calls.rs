@@ -20,7 +20,7 @@ pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 /// Shared by a call and the driver, which stores the end, the progress and the notifications of the call here.
 pub(crate) struct CallSlot {
     state: Mutex<CallSlotState>,
-    /// The result is needed even if the caller has dropped its future.
+    /// The response is needed even if the caller has dropped its future: it may be a task, which has to be cancelled.
     expects_late_response: bool,
 }
 
@@ -28,7 +28,7 @@ struct CallSlotState {
     end: Option<CallEnd>,
     /// The caller has dropped its future.
     abandoned: bool,
-    /// Progress that the caller has not read.
+    /// Progress reports of the peer that the caller has not read yet.
     progress: LossyQueue<ProgressParams>,
     /// Notifications of a subscription that the caller has not read.
     notifications: LossyQueue<(Method, OwnedParams)>,
@@ -42,7 +42,7 @@ const MAX_PROGRESS: usize = 64;
 /// something has changed, and the newest ones say so too.
 const MAX_NOTIFICATIONS: usize = 1_024;
 
-/// How many bytes of either may wait.
+/// How many bytes of progress notifications, and how many of other notifications, may wait for the caller of one call.
 const MAX_QUEUED_BYTES: usize = 4 << 20;
 
 impl Default for CallSlotState {
@@ -213,12 +213,12 @@ impl PendingCall {
         self.ended
     }
 
-    /// Where the driver stores the end.
+    /// The slot in which the driver stores the outcome of the call.
     pub(crate) fn slot(&self) -> &Arc<CallSlot> {
         &self.slot
     }
 
-    /// Marks the call as abandoned by its caller. Returns the end if there is one that was not taken.
+    /// Marks the call as abandoned by its caller. Returns the outcome of the call, if there is one that was not taken.
     pub(crate) fn abandon(&mut self) -> Option<CallEnd> {
         let mut state = self.slot.lock();
         state.abandoned = true;

@@ -24,7 +24,7 @@ use crate::transport::{HangupDirection, Transport};
 /// How many bytes are read at once, and about how many are written at once.
 const CHUNK: usize = 64 * 1024;
 
-/// Up to this many running handlers are taken for a peer that sends one request at a time.
+/// With at most this many running handlers, the peer is assumed to send one request at a time.
 const FEW_HANDLERS: usize = 2;
 
 /// From this many calls in flight on, many calls share each switch between threads, and the driver is better off on its own.
@@ -36,7 +36,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// After this many turns in one poll, the driver yields to other tasks on its thread.
 const MAX_TURNS_PER_POLL: usize = 32;
 
-/// After the peer has stopped reading, its output is read at most this often. No pipe holds more than that.
+/// After the peer has stopped reading, its remaining output is read in at most this many reads: no pipe holds more.
 const MAX_LAST_READS: usize = 64;
 
 /// Drives one connection over a byte stream to its end.
@@ -59,7 +59,7 @@ pub(crate) struct ConnectionDriver<T, S> {
     closing: bool,
     /// The transport is closed, or closing it has timed out.
     closed: bool,
-    /// There was more to do than for one call at a time.
+    /// Whether there was more to do since the last check than one call at a time causes.
     busy: bool,
     /// Bytes of the peer have arrived.
     heard: bool,

@@ -37,7 +37,7 @@ pub(crate) trait InboundDispatcher: Send + 'static {
         runtime: &Arc<dyn Runtime>,
     ) -> InboundDispatchResult;
 
-    /// The handshake of an older revision has completed.
+    /// The `initialize` handshake has completed (revisions up to 2025-11-25).
     fn on_initialized(&mut self, _peer: &Arc<PeerInfo>) {}
 
     /// The peer sent a notification that belongs to no subscription.
@@ -97,9 +97,9 @@ pub(crate) struct ConnectionEngine<S> {
     commands: Vec<DriverCommand>,
     log: RateLimitedLog,
     ended: Option<ConnectionEnd>,
-    /// Requests whose handlers let the client disconnect, since the owner took them last; set if the owner tracks them.
+    /// Requests whose handlers allowed the client to disconnect, since they were last taken; `None` if nobody tracks them.
     released_streams: Option<Vec<RequestKey>>,
-    /// Calls that have ended since the owner took them last; set if the owner tracks them.
+    /// Calls that have ended since the owner of the engine last took them; set if the owner tracks them.
     ended_calls: Option<Vec<CallKey>>,
     /// Becomes true when the connection accepts no more calls; set once there is a receiver.
     refuses_calls: Option<watch::Sender<bool>>,
@@ -149,13 +149,13 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
         self.released_streams.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Records from now on which calls end.
+    /// From now on, keeps a list of the calls that end, for `take_ended_calls`.
     #[cfg(feature = "http-client")]
     pub(crate) fn track_ended_calls(&mut self) {
         self.ended_calls = Some(Vec::new());
     }
 
-    /// Takes the calls that have ended since the last call of this.
+    /// Returns the calls that have ended since this function was last called.
     #[cfg(feature = "http-client")]
     pub(crate) fn take_ended_calls(&mut self) -> Vec<CallKey> {
         self.ended_calls.as_mut().map(std::mem::take).unwrap_or_default()

@@ -37,7 +37,7 @@ impl<S: InboundDispatcher, G: RequestExchangeGuard> RequestExchange<S, G> {
         Self { engine: Some((engine, guard)) }
     }
 
-    /// The same for a message that is decoded already.
+    /// Starts an exchange with the one message of a new engine, which is decoded already.
     #[cfg(feature = "http")]
     pub(crate) fn begin_decoded(mut engine: ConnectionEngine<S>, message: Message<'_>, guard: G) -> Self {
         engine.connection.serve_single_request();

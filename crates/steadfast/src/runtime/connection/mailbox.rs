@@ -22,7 +22,7 @@ pub(crate) enum DriverCommand {
     RespondAndEnd { key: RequestKey, response: EncodedResponse },
     /// An execution has ended.
     EndExecution { key: RequestKey },
-    /// Send the newest progress of an execution, which holds it.
+    /// Send the newest progress of a handler's execution, which is stored in the execution.
     SendProgress { key: RequestKey },
     /// Send a log message to the client.
     Log { key: RequestKey, level: LoggingLevel, logger: Option<String>, data: Value },
@@ -30,7 +30,7 @@ pub(crate) enum DriverCommand {
     Call { key: CallKey, call: Call, slot: Arc<CallSlot> },
     /// Send `initialize` to the server. The slot receives its end.
     Initialize { key: CallKey, call: Call, offered: Revision, slot: Arc<CallSlot> },
-    /// The server has shown that it speaks 2026-07-28: use it.
+    /// Open the connection in the stateless revision that the server has shown to support.
     OpenStateless(Box<PeerInfo>),
     /// Cancel a call.
     CancelCall(CallKey),
@@ -38,9 +38,9 @@ pub(crate) enum DriverCommand {
     Notify(Arc<OutboundNotifications>),
     /// Send a notification of a vendor: of a request of the peer, or of none.
     NotifyVendor { request: Option<RequestKey>, method: VendorMethod, params: Box<str> },
-    /// The handler of this request lets its client disconnect and resume the stream later.
+    /// Close the HTTP stream of a request whose handler has released it: the client reconnects and resumes the stream later.
     ReleaseStream { key: RequestKey },
-    /// Shut down, with the drain window or without.
+    /// Shut the connection down, with the drain window or, if `at_once`, without it.
     ShutDown { at_once: bool },
 }
 

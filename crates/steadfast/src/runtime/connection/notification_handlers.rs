@@ -23,7 +23,7 @@ use crate::runtime::threads::workers::poll_as_handler;
 /// How many notifications of one connection wait for their handlers.
 const MAX_WAITING: usize = 1_024;
 
-/// How many bytes of parameters these may have.
+/// How many bytes of parameters the waiting notifications of one connection may have together.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
 /// What the handler of a notification of a vendor can know about it: the side that sent it.

@@ -18,7 +18,7 @@ pub(crate) struct OutboundNotifications {
 
 #[derive(Default)]
 struct OutboundNotificationsState {
-    /// Nothing is sent before the acknowledgement of the stream.
+    /// Notifications are held back until the subscription's stream has been acknowledged.
     awaits_acknowledgement: bool,
     /// The parameters of the acknowledgement.
     acknowledgement: Option<Box<str>>,
@@ -26,16 +26,16 @@ struct OutboundNotificationsState {
     pending: BTreeMap<NotificationKey, Option<Box<str>>>,
 }
 
-/// A notification with an equal key replaces the one that waits. The text is the subject, or the parameters if there is none.
+/// The method, and the subject or else the parameters. A notification replaces a queued one with an equal key.
 type NotificationKey = (Method, Option<Box<str>>);
 
 impl OutboundNotifications {
-    /// For a connection, or for the stream of one of its requests.
+    /// The queue of notifications for a connection or, with `request`, for the stream of that request.
     pub(crate) fn new(mailbox: &Arc<DriverMailbox>, request: Option<RequestKey>) -> Arc<Self> {
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request, state: Mutex::default() })
     }
 
-    /// For a stream that will be acknowledged. Notifications are sent after the acknowledgement.
+    /// The queue of a subscription's stream: its notifications are held back until `acknowledge` is called.
     pub(crate) fn before_acknowledgement(mailbox: &Arc<DriverMailbox>, request: RequestKey) -> Arc<Self> {
         let state = Mutex::new(OutboundNotificationsState {
             awaits_acknowledgement: true,

@@ -35,7 +35,7 @@ pub(crate) struct HandlerExecution {
     wants_progress: bool,
     /// The input that the handler requests from its client, for clients that supply it by retrying the request.
     input_rounds: Option<Box<HandlerInputs>>,
-    /// Zero while the execution runs, then the code of the reason to stop.
+    /// Zero while the execution runs, then the code of the reason why the handler has to stop.
     stop_code: AtomicU8,
     state: Mutex<ExecutionState>,
 }

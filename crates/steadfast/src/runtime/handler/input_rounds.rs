@@ -66,7 +66,7 @@ struct InputResponseRecord {
 #[derive(Default)]
 struct HandlerInputState {
     rounds: InputRoundState,
-    /// The request came with the state of earlier rounds: then a response counts only if its input was requested there.
+    /// The request came with the state of earlier rounds: an input response then counts only if that state has its request.
     resumed: bool,
     /// The input responses of this round that the handler has not requested yet.
     responses: JsonObject,
@@ -81,7 +81,7 @@ struct HandlerInputState {
     task: Option<Waker>,
     /// The handler is a plain function, which cannot be suspended.
     blocking: bool,
-    /// The handler has ended or was suspended.
+    /// The handler's run is over: it has returned, or was suspended to wait for input.
     ended: bool,
 }
 
@@ -98,7 +98,7 @@ struct PendingInputRequest {
 pub(crate) enum HandlerInputStatus {
     /// The key of the input request, and its response.
     Answered(String, Value),
-    /// The key of the input request, which is pending.
+    /// The input request with this key has no response yet.
     Waiting(String),
 }
 
@@ -108,7 +108,7 @@ impl HandlerInputs {
         Self { store, state: Mutex::default() }
     }
 
-    /// Requests input, under a key or under the next free one of that kind.
+    /// Requests input from the client, under the given key or under the next free key of this kind.
     pub(crate) fn ask(
         &self,
         key: Option<&str>,
@@ -164,7 +164,7 @@ impl HandlerInputs {
         self.lock().pending.retain(|pending| pending.key != key);
     }
 
-    /// The value that the handler has stored under that name.
+    /// The value that the handler has stored under this name in an earlier round.
     pub(crate) fn remembered(&self, name: &str) -> Option<Value> {
         self.lock().rounds.values.get(name).cloned()
     }
@@ -220,7 +220,7 @@ impl HandlerInputs {
         !state.pending.is_empty()
     }
 
-    /// How many pending input requests hold a clone of that waker.
+    /// How many pending input requests of the handler hold a clone of `waker`.
     pub(crate) fn holders(&self, waker: &Waker) -> usize {
         self.lock().pending.iter().filter(|pending| pending.waker.data() == waker.data()).count()
     }
@@ -266,7 +266,7 @@ impl HandlerInputState {
         format!("{kind}-{}", self.unnamed)
     }
 
-    /// The response under that key, if there is one to this very input request.
+    /// The client's response under this key, if it responds to this same input request.
     fn response(&mut self, key: &str, digest: &str) -> Result<Option<Value>, Error> {
         let before = self.rounds.answered.get(key).map(|answered| &answered.digest);
         let before = before.or_else(|| self.rounds.waiting.get(key));

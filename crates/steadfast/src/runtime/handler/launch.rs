@@ -1,4 +1,4 @@
-//! Starts handlers: futures on the workers, plain functions on a thread that they may block.
+//! Starts the handlers of requests: async handlers as tasks on the worker threads, plain functions on a blocking thread.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::task::{HandlerStage, HandlerTask};
 pub(crate) enum HandlerJob<T> {
     /// To be polled on the workers.
     Future(Pin<Box<dyn Future<Output = T> + Send>>),
-    /// To be called on a thread that it may block.
+    /// A blocking handler: to be called on a thread that it may block.
     Blocking(Box<dyn FnOnce() -> T + Send>),
 }
 

@@ -144,7 +144,7 @@ impl OutputBudget {
         self.wake_waiting(MAX_WAKES_PER_TURN)
     }
 
-    /// Wakes up to so many tasks for which there is capacity. Returns whether more of them are left.
+    /// Wakes up to `most` tasks for which the output budget has capacity. Returns whether it has capacity for more.
     fn wake_waiting(&self, most: usize) -> bool {
         if !self.has_capacity_to(OutputBudgetWaitReason::Respond) {
             return false;

@@ -17,7 +17,7 @@ pub(crate) trait HandlerOutputEncoder: Send + 'static {
     /// What the handlers return.
     type Output: Send + 'static;
 
-    /// Writes it as the response. Called where the handler ran.
+    /// Encodes the output of a handler as its response. Called where the handler ran.
     fn encode(self, output: Self::Output, execution: &HandlerExecution) -> EncodedResponse;
 }
 
@@ -61,7 +61,7 @@ impl<E: HandlerOutputEncoder> PreparedHandler<E> {
 /// The output of a handler that encodes its result itself, for the peer's revision.
 pub(crate) type EncodedResult = Result<Vec<u8>, Error>;
 
-/// The response with such a result.
+/// The response with a result that the handler has encoded, or with the handler's error.
 pub(crate) fn response_of(encoded: EncodedResult, execution: &HandlerExecution) -> EncodedResponse {
     match encoded {
         Ok(bytes) => EncodedResponse::result(&execution.id, |out| {

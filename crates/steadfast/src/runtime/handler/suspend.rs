@@ -24,7 +24,7 @@ const IDLE_BEFORE_SUSPEND: Duration = Duration::from_millis(250);
 pub(crate) enum HandlerPoll<T> {
     Ready(T),
     Pending,
-    /// The handler waits for input only.
+    /// The handler waits for nothing but input of the client, so it can be suspended.
     Suspend,
 }
 

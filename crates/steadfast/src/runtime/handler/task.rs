@@ -38,7 +38,7 @@ pub(super) struct HandlerTask<E: HandlerOutputEncoder> {
     pub(super) encoder: Option<E>,
     /// How long a cooperative handler may go on after it was cancelled.
     grace: Option<Duration>,
-    /// Runs while a cooperative handler uses its grace.
+    /// Runs during the grace period of a cooperative handler that was cancelled.
     grace_timer: Option<Box<dyn Timer>>,
     /// The position in the queue for the output budget.
     budget_queue: BudgetQueueEntry,

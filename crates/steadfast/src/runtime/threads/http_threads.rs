@@ -28,7 +28,7 @@ thread_local! {
     static LEAVING: RefCell<Vec<(Handle, RuntimeTask)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// As many HTTP threads as this runtime has workers. Missing ones are started.
+/// Returns as many HTTP threads as this runtime has workers, and starts those that are missing.
 pub(crate) fn for_workers_of(runtime: &Handle) -> io::Result<Vec<Handle>> {
     let wanted = runtime.metrics().num_workers().max(1);
     let mut threads = HTTP_THREADS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +97,7 @@ pub(crate) fn start_soon(runtime: &Handle, task: RuntimeTask) {
     }
 }
 
-/// Hands the collected tasks over. One task is spawned on the workers, and spawns the others there.
+/// Hands the collected tasks over to the workers of their runtimes: one spawned task spawns the others there.
 fn hand_over() {
     let leaving = LEAVING.take();
     let mut leaving = leaving.into_iter().peekable();
@@ -128,7 +128,7 @@ pub(crate) struct WakeBatcher {
 struct WakeBatcherState {
     /// The tasks to wake.
     waiting: Vec<Waker>,
-    /// The waker of the task that wakes them, unless it is awake.
+    /// The waker of the task that wakes the waiting tasks; `None` while that task is awake.
     batch_task: Option<Waker>,
 }
 

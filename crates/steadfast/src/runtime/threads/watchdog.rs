@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// A poll that lasts longer than this counts as blocked.
+/// A poll of a handler that lasts longer than this counts as blocking its worker thread.
 const BLOCKED_AFTER: Duration = Duration::from_millis(5);
 
 /// The watchdog of one tokio runtime.
@@ -23,7 +23,7 @@ pub(crate) struct WorkerWatchdog {
     polls: AtomicUsize,
     /// The thread is awake, and will check `polls` before it parks.
     awake: AtomicBool,
-    /// The empty task was spawned and has not run.
+    /// An empty task was spawned to wake another worker, and has not run yet.
     wake_pending: AtomicBool,
     thread: OnceLock<Thread>,
 }

@@ -143,7 +143,7 @@ impl<'de> StringValueDeserializer<'de> {
         Err(de::Error::invalid_value(Unexpected::Str(self.0), expected))
     }
 
-    /// The requested type checks whether the number is in range.
+    /// Decodes an integer. The requested type checks whether it is in range.
     fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
         let text = self.0.trim();
         if let Ok(number) = text.parse::<u64>() {

@@ -44,10 +44,10 @@ impl HandlerOutputEncoder for Server {
 
 /// A result that handlers return.
 trait HandlerResult: RequestResult + Sized {
-    /// About how many bytes it takes on the wire.
+    /// The approximate length of the encoded result, in bytes.
     fn size_hint(&self) -> usize;
 
-    /// What a failure is: an error of JSON-RPC, unless the result itself can say that it failed.
+    /// Converts a handler's failure: to a JSON-RPC error, or for a tool to a result with `isError`.
     fn from_failure(failure: ToolError) -> Result<Self, Error> {
         Err(failure.into_error())
     }

@@ -35,18 +35,18 @@ use crate::runtime::{
 use layer::ServerRequestInfo;
 use routes::RouteResult;
 
-/// One connection's view of a server.
+/// Dispatches the requests of one client connection to the handlers of the server.
 pub(crate) struct ServerDispatcher {
     server: Server,
     /// The notifications that the client of this connection gets. None if the connection lives for one request.
     subscriptions: Option<ServerConnectionSubscriptions>,
-    /// The connection runs the handler of a task, with this input.
+    /// Set if the connection runs the handler of a task: the input rounds of that task.
     task: Option<Arc<ServerTaskRounds>>,
     /// The notifications of a vendor that wait for their handlers.
     notification_queue: VendorNotificationQueue,
 }
 
-/// What a route needs besides the request.
+/// What the server needs to route a request to its handler, besides the request itself.
 #[derive(Clone, Copy)]
 pub(crate) struct ServerDispatchContext<'a> {
     pub(crate) server: &'a Server,
@@ -55,7 +55,7 @@ pub(crate) struct ServerDispatchContext<'a> {
 }
 
 impl ServerDispatchContext<'_> {
-    /// The execution of a request whose handler asks its client for nothing.
+    /// The execution of a request whose handler requests no input from the client.
     pub(crate) fn execution(&self, request: &Request) -> Arc<HandlerExecution> {
         HandlerExecution::new(request, Arc::clone(self.mailbox), Arc::clone(self.runtime))
     }
@@ -78,7 +78,7 @@ impl ServerDispatcher {
         Self { subscriptions: Some(subscriptions), ..Self::for_exchange(server) }
     }
 
-    /// For one request of 2026-07-28: it has no subscriptions of its connection.
+    /// A dispatcher for a single request of 2026-07-28, which has no subscriptions that outlive it.
     pub(crate) fn for_exchange(server: Server) -> Self {
         Self { server, subscriptions: None, task: None, notification_queue: VendorNotificationQueue::default() }
     }

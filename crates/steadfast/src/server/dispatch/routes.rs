@@ -1,7 +1,7 @@
 //! Routes: for each method that runs a handler, how it is found, what its client has to be able to do, and how its result
 //! becomes the response.
 //!
-//! No user code runs here. Arguments are read and checked where the handler runs.
+//! Routing runs no user code: the arguments of a request are decoded and checked where its handler runs.
 
 use std::borrow::Cow;
 use std::sync::Arc;

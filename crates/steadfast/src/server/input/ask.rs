@@ -168,7 +168,7 @@ pub(super) async fn request_input<R: InputRequestMethod>(
 /// An input request of 2026-07-28 that waits for its answer.
 struct InputResponseFuture {
     execution: Arc<HandlerExecution>,
-    /// Chosen by the handler, or assigned when the request is first polled.
+    /// The key of the input request: chosen by the handler, or assigned when the future is first polled.
     key: Option<String>,
     kind: &'static str,
     request: InputRequest,

@@ -33,7 +33,7 @@ pub enum ElicitOutcome<T> {
 }
 
 impl<T> ElicitOutcome<T> {
-    /// The answer; if there is none, an error that a model can read.
+    /// The user's answer; an error that a model can read if the user declined or dismissed the request.
     pub fn into_result(self) -> Result<T, Error> {
         match self {
             Self::Accepted(value) => Ok(value),
@@ -177,7 +177,7 @@ impl Context {
     /// Notifies the client that the user has finished at a URL: the elicitation with that
     /// [id](ElicitUrlParams::elicitation_id), sent by [`Context::elicit_with`] or [`Context::urls_required`].
     ///
-    /// For 2025-11-25. Other revisions do not have this notification, and nothing is sent to their clients.
+    /// Only clients of 2025-11-25 have this notification. Nothing is sent to clients of other revisions.
     pub fn elicitation_complete(&self, id: &str) {
         let Some(execution) = self.execution() else { return };
         let params = ElicitationCompleteParams::new(id);

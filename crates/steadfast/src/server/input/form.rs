@@ -70,9 +70,9 @@ const SINGLE: &str = "answer";
 /// How the content of a form becomes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FormShape {
-    /// All fields together are the value.
+    /// The form has a field for each member of the value.
     Fields,
-    /// The value of the one field is the value.
+    /// The form has one field, and the value of that field is the answer.
     Single,
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     })
 }
 
-/// Keywords that do not restrict the value, or that a form cannot express and the type checks.
+/// Schema keywords that any field of a form may have: they do not restrict the value, or the Rust type checks them.
 const REMARKS: &[&str] = &[
     "type",
     "title",

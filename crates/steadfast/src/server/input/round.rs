@@ -71,7 +71,7 @@ struct SealedRoundStore {
     /// The JSON text of all parameters.
     params: Box<str>,
     principal: Option<Box<str>>,
-    /// The parameters have the state or the answers of an earlier round.
+    /// Whether the parameters contain the request state or the input responses of an earlier round.
     resumed: bool,
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn check(url: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether it has a scheme and something after it, in characters that a URL may have; http and https URLs need a host.
+/// Whether the text is a URL: a scheme and something after it, in allowed characters; http and https need a host.
 fn is_url(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once(':') else { return false };
     let starts_with_letter = scheme.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());

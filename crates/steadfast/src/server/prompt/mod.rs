@@ -140,12 +140,12 @@ impl ServerPrompt {
         (self.inner.start)(arguments, ctx)
     }
 
-    /// The completers of its arguments.
+    /// The completion functions of the prompt's arguments, which suggest values to clients.
     pub(crate) fn completers(&self) -> &Completers {
         &self.inner.completers
     }
 
-    /// Whether it has an argument with that name.
+    /// Whether the prompt has an argument with this name.
     pub(crate) fn takes(&self, argument: &str) -> bool {
         self.inner.definition.arguments.iter().any(|known| known.name == argument)
     }

@@ -18,7 +18,7 @@ pub(crate) struct CatalogCursor {
 const LENGTH: usize = 1 + 8 + 4;
 
 impl CatalogCursor {
-    /// After the item with that serial number and key.
+    /// A cursor for the page after the item with that serial number and key.
     pub(crate) fn after(kind: u8, serial: u64, key: &str) -> Self {
         Self { kind, serial, key_hash: hash_of(key) }
     }

@@ -26,7 +26,7 @@ pub(crate) trait CatalogItem: Clone {
     /// The result of a list request.
     type List: RequestResult;
 
-    /// The key that it is looked up by.
+    /// The key under which the item is looked up: its name, or its URI.
     fn key(&self) -> &str;
     /// The definition that clients list.
     fn definition(&self) -> &Self::Definition;

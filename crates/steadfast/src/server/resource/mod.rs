@@ -82,7 +82,7 @@ impl ServerResource {
         Content::resource_link(self.inner.definition.clone())
     }
 
-    /// Whether its handler is cooperative: a cancellation does not drop it, it runs until it ends by itself.
+    /// Whether the resource's handler is cooperative: a cancelled handler is not dropped, but runs until it returns.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }

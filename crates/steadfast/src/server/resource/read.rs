@@ -115,7 +115,7 @@ where
     })
 }
 
-/// Prepares reading with a plain handler.
+/// Prepares reading a resource with a handler that is a plain function, which may block.
 pub(crate) fn start_blocking<A, F, Out>(
     options: ReadResultDefaults,
     decode: impl DecodeVariables<A>,

@@ -56,7 +56,7 @@ impl Server {
         self.resource_list().iter().cloned().collect()
     }
 
-    /// The resource at that URI, if it is listed by itself.
+    /// The resource at that URI, if it was added as a resource. Resources of templates are not found.
     pub fn resource(&self, uri: &str) -> Option<ServerResource> {
         self.resource_list().find(uri).cloned()
     }

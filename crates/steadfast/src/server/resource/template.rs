@@ -153,12 +153,12 @@ impl ServerResourceTemplate {
         Some(move |ctx| (inner.start)(request, ctx))
     }
 
-    /// The completers of its variables.
+    /// The completion functions of the template's variables, which suggest values to clients.
     pub(crate) fn completers(&self) -> &Completers {
         &self.inner.completers
     }
 
-    /// Whether it has a variable with that name.
+    /// Whether the resource template has a variable with this name.
     pub(crate) fn takes(&self, variable: &str) -> bool {
         self.inner.template.as_ref().is_some_and(|template| template.variables().any(|known| known == variable))
     }

@@ -258,7 +258,7 @@ struct ConnectionCloseGuard {
 }
 
 impl ConnectionCloseGuard {
-    /// The connection has ended by itself.
+    /// Disables the guard, because the connection has already ended.
     fn disarm(mut self) {
         self.mailbox = None;
     }

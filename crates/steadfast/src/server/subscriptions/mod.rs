@@ -25,7 +25,7 @@ use crate::runtime::{DriverMailbox, HandlerExecution, HandlerJob, OutboundNotifi
 pub(super) struct ServerConnectionSubscriptions {
     uris: Arc<Mutex<BTreeSet<String>>>,
     most: usize,
-    /// Posts the notifications, for as long as the connection lives.
+    /// The callback that posts notifications of changes to the client, for as long as the connection lives.
     _watcher: Arc<ServerChangeCallback>,
 }
 
@@ -230,7 +230,7 @@ fn tells_resources(declared: &ServerCapabilities) -> bool {
     declared.resources.as_ref().is_some_and(|resources| resources.list_changed == Some(true))
 }
 
-/// The method of the notification for a change, if the filter matches it.
+/// The method of the notification to send for a change, if the filter of the subscription matches the change.
 fn matching_method(change: &ServerChange<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<String>) -> Option<Method> {
     let (method, wanted) = match change {
         ServerChange::Tools => (Method::ToolListChanged, filter.tools()),

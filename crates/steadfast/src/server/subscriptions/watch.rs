@@ -15,11 +15,11 @@ pub(crate) enum ServerChange<'a> {
     Resources,
     /// The contents of the resource at this URI.
     Updated(&'a str),
-    /// A task, which now has this record.
+    /// The task of this record has changed.
     Task(&'a TaskRecord),
 }
 
-/// Called after each change. It must not block.
+/// Called after each change of a list, resource or task of the server. It must not block.
 pub(crate) type ServerChangeCallback = dyn Fn(&ServerChange<'_>) + Send + Sync;
 
 /// All watchers of a server.

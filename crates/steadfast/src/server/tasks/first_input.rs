@@ -8,7 +8,7 @@ use crate::server::{Context, ToolError};
 
 type TaskFirstInputFuture = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
 
-/// Requests the input that a task needs before it starts.
+/// The function of a tool that requests the input which is needed before a call becomes a task.
 #[derive(Clone)]
 pub(crate) struct TaskFirstInputHandler(Arc<dyn Fn(Context) -> TaskFirstInputFuture + Send + Sync>);
 

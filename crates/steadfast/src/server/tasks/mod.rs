@@ -48,9 +48,9 @@ pub enum TaskMode {
     /// Never.
     #[default]
     Never,
-    /// If the client supports tasks; otherwise the call is answered when it is done.
+    /// A call of the tool becomes a task if the client supports tasks; otherwise the call is answered when it is done.
     Optional,
-    /// Always: clients without support for tasks are refused.
+    /// A call of the tool always becomes a task: clients without support for tasks are refused.
     Required,
 }
 
@@ -78,7 +78,7 @@ impl Default for TaskSettings {
 }
 
 impl TaskSettings {
-    /// Uses that store. Tasks expire after an hour, and clients poll once a second.
+    /// Uses this store for tasks. By default tasks expire after an hour, and clients are asked to poll once a second.
     pub fn new(store: impl TaskStore) -> Self {
         let (time_to_live, poll_interval) = (Some(Duration::from_secs(60 * 60)), Duration::from_secs(1));
         Self { store: Arc::new(store), time_to_live, poll_interval }
@@ -141,9 +141,9 @@ pub(crate) struct NewTask {
     pub(crate) client_info: Option<Implementation>,
     pub(crate) client: ClientCapabilities,
     pub(crate) owner: Option<String>,
-    /// Answers that came with the call.
+    /// The responses to input requests that the client sent with the call.
     pub(crate) answers: InputResponses,
-    /// The state that came with the call, as JSON text.
+    /// The request state that came with the client's call, as JSON text.
     pub(crate) state: Option<String>,
 }
 

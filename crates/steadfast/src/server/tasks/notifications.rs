@@ -22,7 +22,7 @@ pub(crate) struct TaskChangeNotifier {
 type TaskNotificationEncoder = dyn Fn(&TaskRecord) -> Box<str> + Send + Sync;
 
 impl TaskChangeNotifier {
-    /// For a stream whose client named these tasks.
+    /// Notifies one client about the tasks that it named when it opened its stream.
     pub(crate) fn new(
         named: Vec<String>,
         owner: Option<String>,

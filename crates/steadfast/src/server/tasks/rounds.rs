@@ -30,12 +30,12 @@ impl ServerTaskRounds {
         Arc::new(Self { state, answers, longest, suspended: Mutex::default() })
     }
 
-    /// The store of a run whose call has this id.
+    /// The store for the input rounds of this run, whose call has this id.
     pub(crate) fn store(self: &Arc<Self>, id: &RequestId) -> Box<dyn InputRoundStore> {
         Box::new(TaskRoundStore { rounds: Arc::clone(self), id: id.clone() })
     }
 
-    /// What the run left, if it ended with input requests.
+    /// The state that a run of the task's handler left behind, if it ended with input requests.
     pub(super) fn take_suspended(&self) -> Option<SuspendedRun> {
         self.suspended.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

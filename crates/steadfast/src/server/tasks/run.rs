@@ -108,7 +108,7 @@ enum ServerTaskRunEvent {
     Response(Vec<u8>),
     /// The status message may be stored.
     StatusMessage,
-    /// The record was changed by a request of the client.
+    /// A request of the client has changed the stored record of the task.
     RecordChanged,
 }
 
@@ -161,7 +161,7 @@ impl StatusMessageThrottle {
         Self { newest: None, interval, timer: runtime.timer(), too_early: false }
     }
 
-    /// Ready when there is a message to store.
+    /// Ready when a status message of the task is due to be written to the task store.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.newest.is_none() {
             return Poll::Pending;
@@ -184,7 +184,7 @@ impl StatusMessageThrottle {
 
 /// How a run of the handler ended.
 enum ServerTaskRunEnd {
-    /// It requests input, and runs again with the answers.
+    /// The handler requested input from the client, and runs again with the answers.
     Suspended(SuspendedRun),
     Completed(JsonObject),
     Failed(ErrorObject),

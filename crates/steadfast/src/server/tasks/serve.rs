@@ -131,7 +131,7 @@ fn read_params(request: &Request) -> Result<(String, InputResponses), ErrorObjec
 }
 
 enum TaskReply {
-    /// The input that is needed before the task starts was not given.
+    /// The task was not created: the input that is needed before it starts was not given.
     NotBegun(CallToolResult),
     Created(CreateTaskResult),
     Shown(Box<DetailedTask>),

@@ -37,7 +37,7 @@ pub type TaskStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TaskStor
 pub struct TaskRecord {
     /// The task as clients see it.
     pub task: DetailedTask,
-    /// The principal that created it; only this principal may see it.
+    /// The principal that created the task; only this principal may see the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// The tool to run.
@@ -54,7 +54,7 @@ pub struct TaskRecord {
     /// The capabilities of the client.
     #[serde(default)]
     pub client_capabilities: ClientCapabilities,
-    /// The answers to its current input requests; it runs again when all are answered.
+    /// The client's answers to the task's current input requests. The handler runs again when all are answered.
     #[serde(default)]
     pub input_responses: InputResponses,
     /// The state between two runs, as JSON text: the answers of the user so far, among other things. It never leaves the server, so
@@ -146,7 +146,7 @@ impl<T: TaskStore + ?Sized> TaskStore for Arc<T> {
 pub enum TaskStoreError {
     /// The limit of tasks is reached.
     Full,
-    /// The record was changed or deleted meanwhile.
+    /// The record of the task was changed or deleted since it was loaded.
     Conflict,
     /// The store failed.
     Failed(Box<dyn std::error::Error + Send + Sync>),
@@ -156,7 +156,7 @@ impl fmt::Display for TaskStoreError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => formatter.write_str("task limit reached: try again when a task has expired"),
-            Self::Conflict => formatter.write_str("task was changed or deleted meanwhile"),
+            Self::Conflict => formatter.write_str("the task was changed or deleted since it was read"),
             Self::Failed(error) => write!(formatter, "task store failed: {error}"),
         }
     }

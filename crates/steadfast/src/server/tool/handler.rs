@@ -90,7 +90,7 @@ pub struct TakesArguments<A>(PhantomData<A>);
 #[derive(Debug)]
 pub struct TakesBoth<A>(PhantomData<A>);
 
-/// Handlers are functions and closures, and nothing else: more can be taught to these traits later.
+/// Seals the handler traits: only functions and closures implement them, so the traits can be extended later.
 mod sealed {
     pub trait Sealed<Marker> {}
 }

@@ -102,7 +102,7 @@ impl ServerTool {
         &self.inner.definition
     }
 
-    /// Whether its handler is cooperative: a cancellation does not drop it, it runs until it ends by itself.
+    /// Whether the tool's handler is cooperative: a cancelled handler is not dropped, but runs until it returns.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }
@@ -118,7 +118,7 @@ impl ServerTool {
         self.inner.tasks.map_or(TaskMode::Never, |(support, _)| support)
     }
 
-    /// Whether calls run as tasks, and the routes that make them.
+    /// Whether calls of the tool run as tasks, and the server's routes for task requests; `None` if they never do.
     pub(crate) fn tasks(&self) -> Option<(TaskMode, &'static TaskRoutes)> {
         self.inner.tasks
     }
@@ -128,7 +128,7 @@ impl ServerTool {
         &self.inner.needs
     }
 
-    /// The input that is requested before a call becomes a task.
+    /// The handler that requests input from the client before a call of the tool becomes a task.
     pub(super) fn asks_first(&self) -> Option<&TaskFirstInputHandler> {
         self.inner.ask_first.as_ref()
     }

@@ -50,7 +50,7 @@ impl<'de, P: ParameterTuple> Visitor<'de> for ParameterTupleSeed<'_, P> {
     }
 }
 
-/// Decodes a key into its position among the names.
+/// Decodes the name of an argument into its position in the list of parameter names.
 struct ParameterIndexSeed<'a>(&'a [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for ParameterIndexSeed<'_> {
@@ -90,7 +90,7 @@ fn finish<T: DeserializeOwned, E: Error>(slot: Option<T>, name: &'static str) ->
     }
 }
 
-/// Whether a parameter of this type is optional.
+/// Whether a tool parameter of this type may be absent from the arguments.
 pub(crate) fn may_be_absent<T: DeserializeOwned>() -> bool {
     finish::<T, serde::de::value::Error>(None, "").is_ok()
 }

@@ -31,7 +31,7 @@ pub(super) type LineCallback = Box<dyn FnMut(&str) + Send>;
 #[derive(Clone)]
 pub(super) enum StderrTarget {
     Log,
-    /// To a callback that all processes of the command share.
+    /// Passes each line to a callback, which all processes started from this command share.
     Lines(Arc<Mutex<LineCallback>>),
     Inherit,
     Null,
@@ -40,7 +40,7 @@ pub(super) enum StderrTarget {
 /// The timeouts for ending a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChildShutdownTimeouts {
-    /// From the close of standard input to SIGTERM.
+    /// How long to wait for the process to exit after its standard input was closed, before SIGTERM is sent.
     pub(super) leave: Duration,
     /// From SIGTERM to SIGKILL.
     pub(super) terminate: Duration,

@@ -59,7 +59,7 @@ fn state_in_group<'a>(stat: &'a str, group: &str) -> Option<&'a str> {
     (fields.nth(1)? == group).then_some(state)
 }
 
-/// On other systems a group of zombies cannot be signalled, which the caller has checked.
+/// On other systems a group of zombies cannot be signalled, so the caller has already found that it is gone.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn only_zombies(_group: Pid) -> bool {
     false

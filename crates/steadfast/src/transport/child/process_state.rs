@@ -37,7 +37,7 @@ pub(super) struct ProcessState {
 
 pub(super) struct ProcessLifecycleState {
     pub(super) phase: ProcessExitState,
-    /// The end of the process was requested.
+    /// This program has requested the end of the child process.
     pub(super) ending: bool,
     /// The supervisor has sent a signal to the process.
     pub(super) signalled: bool,
@@ -246,7 +246,7 @@ impl Future for ProcessExitFuture {
 ///
 /// `None` means that other code in this program has reaped the process first, so its status is lost.
 #[derive(Debug)]
-#[must_use = "the process is ended anyway, but only the future shows when"]
+#[must_use = "the process is ended even if this is dropped, but only the future shows when"]
 pub struct GroupExitFuture(ProcessWatcher);
 
 impl Future for GroupExitFuture {

@@ -1,6 +1,6 @@
 //! Error messages about a process: why it could not be started, or how it exited, with its last lines of standard error.
 //!
-//! They name the program and never its arguments or its environment, which may contain secrets.
+//! These error messages name the program, but never its arguments or environment, which may contain secrets.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -47,7 +47,7 @@ impl StderrTail {
 
 /// Why a process ended although its end was not requested.
 pub(super) enum ProcessExitCause {
-    /// It exited by itself, with this status.
+    /// The child process exited by itself, with this status.
     Exited(Option<ExitStatus>),
     /// It closed its pipes, so the supervisor ended it.
     ClosedPipes,

@@ -17,7 +17,7 @@ pub(crate) enum DescriptorKind {
     Pipe,
     /// A stream socket.
     Socket,
-    /// A file, a terminal, a device: something without readiness, or where using it is not worth the trouble.
+    /// A file, a terminal or a device: readiness events are not supported or not used, so a thread reads or writes it.
     Other,
 }
 

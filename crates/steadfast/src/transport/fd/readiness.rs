@@ -52,7 +52,7 @@ enum DescriptorRegistration {
 /// The state of one direction.
 #[derive(Debug, Default)]
 struct DirectionState {
-    /// The last attempt would have blocked, and there was no event since.
+    /// The last read or write would have blocked, and there was no readiness event since.
     idle: bool,
     /// The peer has closed this direction. Never reset.
     closed: bool,

@@ -48,17 +48,17 @@ struct ByteChannelState {
     /// The source of the sender has hung up; its last bytes may not be in the channel yet.
     hung_up: bool,
     receiver_dropped: bool,
-    /// Why the sender has closed the stream. The receiver gets it once.
+    /// The error with which the sender closed the stream, if any. The receiver gets it once.
     read_error: Option<io::Error>,
-    /// Why the receiver was dropped. The sender gets it once.
+    /// The error with which the receiver was dropped, if any. The sender gets it once.
     write_error: Option<io::Error>,
-    /// Of the receiver, which waits for bytes.
+    /// The waker of the receiver that waits for bytes.
     read_waker: Option<Waker>,
-    /// Of the receiver, which waits for a hangup.
+    /// The waker of the receiver, while it waits for the sender to hang up.
     hangup_waker: Option<Waker>,
-    /// Of the sender, which waits for space.
+    /// The waker of the sender that waits for space.
     space_waker: Option<Waker>,
-    /// Of the sender, which waits for the receiver to be dropped.
+    /// The waker of the sender, while it waits for the receiver to be dropped.
     dropped_waker: Option<Waker>,
 }
 
@@ -93,7 +93,7 @@ impl ByteSender {
         Poll::Ready(Ok(count))
     }
 
-    /// How many bytes can be written, once there is space.
+    /// Waits until there is space, and returns how many bytes can be written.
     pub(crate) fn poll_space(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut state = lock(&self.shared);
         if state.receiver_dropped || state.closed {
@@ -217,7 +217,7 @@ impl ByteReceiver {
         park(state, |state| &mut state.hangup_waker, cx)
     }
 
-    /// Drops the receiver with an error for the sender.
+    /// Drops the receiver. The sender gets this error.
     pub(crate) fn fail(self, error: io::Error) {
         lock(&self.shared).write_error = Some(error);
     }

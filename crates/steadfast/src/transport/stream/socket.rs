@@ -59,7 +59,7 @@ impl StreamSocket {
         Poll::Ready(self.watched()?.close_output())
     }
 
-    /// A socket that was not polled yet moves with its first poll anyway.
+    /// Detaches the socket from its tokio runtime. A socket that was never polled is registered only at its first poll.
     pub(crate) fn leave_runtime(&mut self) -> bool {
         if let StreamSocketRepr::Watched(watched) = &mut self.0 {
             watched.leave_runtime();

@@ -38,7 +38,7 @@ pub(crate) struct ClientChangeListener {
     backlog: LossyChannel<Result<Change, ListenFailure>>,
     /// The subscriptions are in place, and changes are delivered.
     active: AtomicBool,
-    /// Never sent to. Its drop, with the listener, starts the unsubscribing.
+    /// Nothing is sent on this channel. When it is dropped, together with the listener, the client unsubscribes.
     _drop_signal: oneshot::Sender<()>,
 }
 

@@ -115,7 +115,7 @@ enum ChangeSource {
     Subscription(Box<PendingCall>),
     /// The notifications that the server sends to every client (up to 2025-11-25).
     Broadcast(Arc<ClientChangeListener>),
-    /// The connection was lost: waits for the next one.
+    /// The connection was lost, and the stream of changes waits for the next one.
     Reconnecting(Pin<Box<dyn Future<Output = Result<Arc<ClientConnection>, Error>> + Send>>),
     /// The request could not be encoded.
     Failed(Error),
@@ -128,7 +128,7 @@ enum ChangeSourceEvent {
     /// A notification that reports no change.
     Ignored,
     Reconnected(Arc<ClientConnection>),
-    /// The source has ended, with an error or without. With a loss if the connection failed.
+    /// The source of changes has ended, with an error or without. There is a loss if the connection failed.
     Ended(Option<Error>, Option<CallLoss>),
 }
 

@@ -34,7 +34,7 @@ use crate::runtime::{Runtime, Timer};
 /// How often the I/O thread checks whether the workers poll the driver that they have.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// This many calls, one at a time, within this time are quick succession.
+/// If this many calls are made one at a time within `WITHIN`, they count as quick succession.
 const IN_TURN: u32 = 32;
 const WITHIN: Duration = Duration::from_millis(32);
 
@@ -47,7 +47,7 @@ pub(crate) trait MigratableDriver: Future + Send + Unpin + 'static {
     /// Deregisters from the runtime, so that another one can poll the driver. False if it cannot move; then nothing has changed.
     fn leave_runtime(&mut self) -> bool;
 
-    /// Whether there was more to do since the last call of this than one call at a time causes.
+    /// Whether the driver had more to do since the last check than calls that are made one at a time would cause.
     fn was_busy(&mut self) -> bool;
 
     /// Whether bytes of the server have arrived since the last call of this. That the driver was polled is not enough: a runtime
@@ -62,7 +62,7 @@ pub(crate) trait MigratableDriver: Future + Send + Unpin + 'static {
 pub(crate) struct RuntimeCallCounter {
     runtime: Id,
     one_thread: bool,
-    /// Since the last call from outside of the runtime.
+    /// How many calls came from tasks of the runtime since the last call from outside of it.
     count: AtomicU32,
 }
 
@@ -144,14 +144,14 @@ impl<D: MigratableDriver> SharedMigrationState<D> {
         state.seen |= heard;
     }
 
-    /// Gives the driver to the other task and wakes it.
+    /// Gives the driver to the other of its two tasks (on the I/O thread, or on the workers), and wakes that task.
     fn hand_over(&self, driver: Box<D>, home: DriverThreadKind) {
         let mut state = self.lock();
         (state.driver, state.home, state.seen) = (Some(driver), home, true);
         Self::wake(state, home);
     }
 
-    /// The driver has ended, or has panicked: ends the other task too.
+    /// Ends the task on the other thread too, because the driver has ended or panicked.
     fn end(&self, other: DriverThreadKind) {
         let mut state = self.lock();
         state.over = true;
@@ -173,14 +173,14 @@ pub(crate) struct IoThreadDriverTask<D> {
     shared: Arc<SharedMigrationState<D>>,
     mailbox: Arc<DriverMailbox>,
     runtime: Arc<dyn Runtime>,
-    /// The next check, while the workers have the driver.
+    /// When the I/O thread next checks on the driver, while the workers have it.
     look: Box<dyn Timer>,
     /// The count of calls at the start of the current measurement, and its time.
     began: Option<(u32, Moment)>,
     stay: MigrationBackoff,
 }
 
-/// How long the driver does not move to the workers again.
+/// Keeps the driver on the I/O thread for a while before it may move to the workers again.
 #[derive(Default)]
 struct MigrationBackoff {
     until: Option<Moment>,
@@ -188,13 +188,13 @@ struct MigrationBackoff {
 }
 
 impl MigrationBackoff {
-    /// Calls were stuck on the workers.
+    /// Extends the backoff: calls were stuck while the driver was on the workers.
     fn note_stuck(&mut self, now: Moment) {
         self.length = (self.length * 2).clamp(STAY, LONGEST_STAY);
         self.until = Some(now + self.length);
     }
 
-    /// The driver came back because there were no more calls.
+    /// Resets the backoff: the driver came back to the I/O thread because there were no more calls.
     fn note_idle(&mut self) {
         *self = Self::default();
     }
@@ -205,7 +205,7 @@ impl MigrationBackoff {
 }
 
 impl<D: MigratableDriver> IoThreadDriverTask<D> {
-    /// Whether tasks on the workers call one at a time, and quickly.
+    /// Whether tasks on the worker threads use this connection for one call at a time, in quick succession.
     fn is_called_in_turn(&mut self, driver: &mut D) -> bool {
         let calls = self.mailbox.callers().map_or(0, |callers| callers.count.load(Ordering::Relaxed));
         let busy = driver.was_busy();
@@ -286,10 +286,11 @@ impl<D> Drop for IoThreadDriverTask<D> {
     }
 }
 
-/// The task on the workers. If it is dropped with their runtime, the driver moves back to the I/O thread.
+/// The task that runs a connection's driver on the worker threads. If it is dropped with their runtime, the driver moves
+/// back to the I/O thread.
 pub(crate) struct WorkerDriverTask<D: MigratableDriver> {
     shared: Arc<SharedMigrationState<D>>,
-    /// Whether the runtime watches descriptors, once that is known.
+    /// Whether the runtime of the workers has its I/O driver enabled, once that is known.
     has_io: Option<bool>,
 }
 

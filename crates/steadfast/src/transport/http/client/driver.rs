@@ -168,7 +168,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         })
     }
 
-    /// A connection that drains has nothing to wait for: it handles or ignores whatever still comes.
+    /// Whether events of the HTTP tasks are accepted. Always true while draining: late messages are handled or ignored.
     fn wants_input(&self) -> bool {
         let connection = &self.engine.connection;
         connection.wants_input() || connection.is_draining()

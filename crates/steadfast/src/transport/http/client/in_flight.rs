@@ -31,11 +31,11 @@ pub(crate) struct HttpInFlightMessages {
     calls: BTreeMap<CallKey, HttpInFlightRequest>,
     /// Those of `calls` that have ended for their callers, and could not be dropped so far.
     ended: Vec<CallKey>,
-    /// Notifications, responses, and the DELETE of the session. They end by themselves.
+    /// POSTs of notifications and responses, and the DELETE of the session. None of them waits for a message of the server.
     messages: Vec<HttpClientTaskHandle>,
     /// Cancellations, each sent after the request that it cancels. Nothing waits for them.
     cancellations: VecDeque<HttpClientTaskHandle>,
-    /// The rest of HTTP responses whose message has come.
+    /// Reading the rest of HTTP responses after the message in them has arrived.
     tails: VecDeque<HttpClientTaskHandle>,
 }
 
@@ -146,7 +146,7 @@ impl HttpPostDelivery {
         self.0.send_replace(DeliveryStage::Settled);
     }
 
-    /// The message was not sent after all, or the server refused to accept it (401, 403, a redirect).
+    /// Records that the message was not sent after all, or that the server refused to accept it (401, 403, a redirect).
     pub(crate) fn note_not_delivered(&self) {
         self.0.send_replace(DeliveryStage::NotDelivered);
     }

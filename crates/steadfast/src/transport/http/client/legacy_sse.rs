@@ -54,7 +54,7 @@ impl ClientLegacySseState {
         Self { required, known, endpoint: OnceLock::new() }
     }
 
-    /// Whether Streamable HTTP is not tried.
+    /// Whether only HTTP+SSE is used and Streamable HTTP is not tried.
     pub(crate) fn is_required(&self) -> bool {
         self.required
     }
@@ -93,9 +93,9 @@ pub(crate) fn is_legacy_refusal(status: StatusCode, error: Option<&ErrorObject>)
 /// Why the stream was not opened.
 pub(crate) enum LegacySseOpenError {
     NoResponse(ClientHttpRequestError),
-    /// The server responded with another status.
+    /// The server responded with a status other than success.
     Refused(TransportFetchResponse),
-    /// There is no stream of HTTP+SSE at the URL.
+    /// The response at the URL is not an event stream of HTTP+SSE.
     NotLegacy(String),
     /// The stream names an endpoint that must not be used.
     BadEndpoint(String),

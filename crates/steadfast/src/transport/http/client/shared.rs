@@ -221,7 +221,7 @@ pub(crate) enum ClientHttpRequestError {
 }
 
 impl ClientHttpRequestError {
-    /// Whether a retry would fail too. An authorizer has tried what it could, and may have asked the user.
+    /// Whether a retry of the HTTP request would fail too. After 401 the authorizer has already tried to get another token.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::Unauthorized(_) => true,

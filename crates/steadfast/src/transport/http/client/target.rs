@@ -198,12 +198,12 @@ impl HttpTarget {
         self
     }
 
-    /// Only the first problem is reported: later ones may follow from it.
+    /// Records a problem with the options of this target. Only the first is kept: later ones may follow from it.
     fn note_problem(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
 
-    /// The problem, if settings were made that exclude each other.
+    /// Describes the conflict if the options of this HTTP target exclude each other.
     fn conflict(&self) -> Option<&'static str> {
         let conflict = self.fetch.is_some() && self.network.is_customized();
         conflict.then_some("`proxy`, `no_proxy` and `trust_certificate` have no effect beside `fetch`")

@@ -50,7 +50,7 @@ impl RequestBodyError {
 
     pub(crate) fn message(self) -> &'static str {
         match self {
-            Self::TooLong => "the body is longer than the limit",
+            Self::TooLong => "the request body is longer than the limit",
             Self::TooSlow => "the body was not received in time",
             Self::Overloaded => "byte limit of requests in flight reached",
             Self::Broken => "the body could not be read",

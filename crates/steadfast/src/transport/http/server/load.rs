@@ -63,7 +63,7 @@ impl ServerLoadLimiter {
     }
 }
 
-/// Held by something that a shutdown waits for, until that has ended.
+/// A shutdown of the HTTP server waits until this guard is dropped.
 pub(crate) struct LoadGuard(Arc<ServerLoadLimiter>);
 
 impl LoadGuard {
@@ -88,7 +88,7 @@ pub(crate) struct ServerLoadPermit {
 }
 
 impl ServerLoadPermit {
-    /// Whether the message is within the limit of requests, if it is one.
+    /// Whether a request still fits the limit of concurrent requests: if not, only other messages are accepted.
     pub(crate) fn is_for_request(&self) -> bool {
         self.for_request
     }

@@ -110,7 +110,7 @@ impl HttpServerOptions {
         self
     }
 
-    /// The same before 2026-07-28, where only event streams can be resumed.
+    /// A request before 2026-07-28 that takes longer than this gets an event stream: only event streams can be resumed.
     pub fn resumable_after(mut self, resumable_after: Duration) -> Self {
         self.resumable_after = resumable_after;
         self

@@ -2,7 +2,7 @@
 #![allow(
     clippy::result_large_err,
     clippy::large_enum_variant,
-    reason = "one response per request, and it is moved twice"
+    reason = "the large response is moved only twice, and there is one per request"
 )]
 
 use std::sync::Arc;
@@ -170,7 +170,8 @@ impl HttpServiceState {
         }
     }
 
-    /// Whether it holds a request. Responses and cancellations are accepted during a shutdown: they help running requests to end.
+    /// Whether the message holds a request.
+    /// Other messages are accepted during a shutdown: they help running requests to end.
     fn holds_request(&self, message: &Message<'_>) -> bool {
         match message {
             Message::Request { .. } => true,
@@ -323,7 +324,7 @@ impl HttpServiceState {
     ///
     /// # Errors
     ///
-    /// The refusal, if it belongs to no session.
+    /// The HTTP error response, if the request belongs to no session.
     fn session_of(
         &self,
         parts: &Parts,

@@ -237,7 +237,7 @@ async fn accept(
     Ok(())
 }
 
-/// How long after their deadline the ends of the last handlers are waited for.
+/// How long a shutdown of the HTTP server waits, after the drain deadline, for the last handlers to end.
 const DRAIN_SLACK: Duration = Duration::from_millis(100);
 
 /// Serves one connection until its end, or until it has drained.
@@ -328,7 +328,7 @@ struct EndpointService {
     service: HttpService,
     /// Whether there was a request on this connection.
     begun: Arc<AtomicBool>,
-    /// Reports the end of this connection.
+    /// Reports that the client has closed this connection.
     hangup: Option<HangupWatcher>,
 }
 

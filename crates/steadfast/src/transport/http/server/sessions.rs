@@ -50,7 +50,7 @@ pub(crate) struct HttpSessionTable {
     table: Mutex<BTreeMap<Box<str>, AnyHttpSession>>,
 }
 
-/// As many sessions are open as the limit allows.
+/// The HTTP server cannot open another session: as many are open as the limit allows.
 #[derive(Debug)]
 pub(crate) struct SessionLimitReached;
 
@@ -74,7 +74,7 @@ impl HttpSessionTable {
         }
     }
 
-    /// The same for HTTP+SSE. An id of one transport is unknown to the other.
+    /// Finds the HTTP+SSE session with that id. Ids of Streamable HTTP sessions are unknown here.
     #[cfg(feature = "legacy-sse")]
     pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<LegacySseSession>> {
         match self.lock().get(id) {
@@ -103,7 +103,7 @@ impl HttpSessionTable {
         self.lock().remove(id);
     }
 
-    /// Begins the drain window of every session, after which it ends.
+    /// Starts a graceful shutdown of every session: each ends after its drain window.
     pub(crate) fn shut_down(&self) {
         for session in self.all() {
             session.shut_down();

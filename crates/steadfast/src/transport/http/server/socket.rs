@@ -25,7 +25,7 @@ impl WatchedTcpStream {
         Self { input: Arc::new(input), output }
     }
 
-    /// Reports the end of this connection.
+    /// Reports that the client has closed this connection.
     pub(crate) fn hangup(&self) -> HangupWatcher {
         HangupWatcher(Arc::downgrade(&self.input))
     }
@@ -58,7 +58,7 @@ impl HangupWatcher {
         }
     }
 
-    /// Other systems do not report the two apart: the end is noticed at the next write.
+    /// Other systems do not tell a hangup from unread input: there the hangup is noticed at the next write.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(crate) async fn wait(self) {
         std::future::pending().await

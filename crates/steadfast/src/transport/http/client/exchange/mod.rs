@@ -61,7 +61,8 @@ pub(crate) struct MessagePost {
     /// The headers that mirror the body, if it is a request of 2026-07-28.
     pub(crate) mirrored: Option<HeaderMap>,
     pub(crate) delivery: Arc<HttpPostDelivery>,
-    /// Dropped when the server has the message, or never will. Not an event, because events may have to wait for this.
+    /// Dropped when the server has received the message, or never will. Not an event, because events of the driver
+    /// may have to wait for this.
     pub(crate) delivered: Option<oneshot::Sender<()>>,
     pub(crate) driver: mpsc::Sender<HttpClientDriverEvent>,
 }
@@ -105,7 +106,7 @@ impl MessagePost {
         let _ = self.driver.send(event).await;
     }
 
-    /// The server has this message. Others may wait for that.
+    /// Notes that the server has received this message: later messages may wait for that.
     fn note_delivered(&mut self) {
         self.delivered = None;
     }
@@ -280,7 +281,7 @@ impl MessagePost {
         }
     }
 
-    /// What a message of the server is to the message that was sent. What cannot be read is for the connection to judge.
+    /// How a message of the server relates to the message POSTed. What cannot be read is for the connection to judge.
     fn relation_of(&self, message: &Envelope) -> RelationToRequest {
         let TransmitKind::Request { id: request_id, .. } = &self.kind else { return RelationToRequest::Other };
         match message.message() {
@@ -292,7 +293,7 @@ impl MessagePost {
     }
 }
 
-/// What a message of the server is to the message that was sent.
+/// How a message of the server relates to the message POSTed.
 enum RelationToRequest {
     /// The response to it.
     Response,
@@ -329,7 +330,7 @@ fn describe(end: &CallEnd) -> &str {
     }
 }
 
-/// Not a lost connection: a retry would get the same message.
+/// How a call ends whose response is too long. Not as a lost connection: a retry would get the same message.
 fn too_long(max_bytes: usize) -> CallEnd {
     CallEnd::Unreadable(format!("a message of more than {max_bytes} bytes"))
 }

@@ -85,7 +85,7 @@ impl MessagePost {
         cfg!(not(feature = "legacy-sse")) && refuses && self.kind.method() == Some(Method::Initialize)
     }
 
-    /// The origin that a redirect leads to, if it is another one.
+    /// The origin of the redirect's target, if it differs from the origin of the MCP server.
     fn other_origin(&self, response: &TransportFetchResponse) -> Option<String> {
         let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
         let url = self.shared.url.join(location.to_str().ok()?).ok()?;

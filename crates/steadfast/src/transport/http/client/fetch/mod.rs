@@ -116,7 +116,7 @@ impl TransportFetchError {
         Self::new(TransportFetchErrorKind::Unwritable, why.into())
     }
 
-    /// The server may have seen the request.
+    /// The request was interrupted: the server may have received it.
     pub fn interrupted(why: impl Into<String>) -> Self {
         Self::new(TransportFetchErrorKind::Broken, why.into())
     }

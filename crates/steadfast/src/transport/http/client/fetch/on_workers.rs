@@ -41,7 +41,7 @@ enum BodyOnWorkers {
         requests: mpsc::Sender<()>,
         /// A piece was requested and has not come.
         requested: bool,
-        /// The end of the body is sent too: a closed channel means that the reader failed.
+        /// The pieces of the body, then `None` for its end. A channel closed without `None` means that reading failed.
         pieces: mpsc::Receiver<Option<BodyChunkResult>>,
     },
     Ended,

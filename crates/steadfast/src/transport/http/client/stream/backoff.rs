@@ -10,7 +10,7 @@ use steadfast_proto::Moment;
 use crate::runtime::Runtime;
 use crate::runtime::timeout::{exponential_backoff, with_jitter};
 
-/// The first pause, if the server does not ask for one; it doubles from there.
+/// The client's first pause before it reopens an event stream, if the server sets no `retry`; it doubles from there.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Uptime after which a stream counts as useful although no message came on it.

@@ -52,7 +52,7 @@ impl SseEventReader {
         }
     }
 
-    /// The next event of any name; an error at the end.
+    /// The next server-sent event, whatever its name; an error at the end of the stream.
     pub(crate) async fn event(&mut self) -> Result<SseFrame, String> {
         loop {
             let mut rest: &[u8] = &self.piece;

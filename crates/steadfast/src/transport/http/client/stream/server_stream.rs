@@ -49,12 +49,12 @@ pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Send
     shared.note_receives_notifications();
 }
 
-/// The outcome of a request for the stream.
+/// The outcome of the client's GET request for the stream of server messages.
 enum GetStreamOpenResult {
     Stream(TransportFetchResponse),
     /// The server does not know the session.
     SessionLost,
-    /// The server does not have one, which the protocol allows.
+    /// The server offers no GET stream for the messages that it sends by itself, which the protocol allows.
     Unsupported,
     /// Worth a retry.
     Failed,
@@ -75,7 +75,7 @@ async fn open(shared: &HttpClientConnection, last_event_id: Option<&str>) -> Get
     }
 }
 
-/// The events of a response, continuing those of the response before.
+/// Reads the events of a response. If it resumes a stream, continues the reader of the response before.
 fn continue_with(before: Option<SseEventReader>, response: TransportFetchResponse, max_bytes: usize) -> SseEventReader {
     match before {
         Some(mut events) => {

@@ -100,7 +100,8 @@ impl HttpExchange {
         if self.shuts_down(cx) { self.exchange.poll_next(cx) } else { Poll::Pending }
     }
 
-    /// Runs the request while the client does not read. Ready if it has ended, or has no more messages.
+    /// Runs the request while the client does not read its response. Ready when nothing is left: the
+    /// request has ended and no message of it waits, or the connection has ended.
     fn poll_unread(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.exchange.poll_without_sending(cx).is_ready() {
             return Poll::Ready(());

@@ -21,7 +21,7 @@ use crate::transport::http::server::socket::HangupWatcher;
 /// The HTTP response.
 pub(crate) struct HttpExchangeStream {
     shared: Arc<SharedHttpExchange>,
-    /// Messages from before it was decided that the response is a stream.
+    /// Messages that were queued before it was decided that the response is an event stream.
     ready: VecDeque<Vec<u8>>,
     runtime: Arc<dyn Runtime>,
     keep_alive_interval: Duration,
@@ -36,7 +36,7 @@ struct HttpExchangeTask {
     hangup: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// Shared by the response and the task. Neither is run while the lock is held.
+/// The state that the HTTP response and the task of the exchange share. Neither is run while the lock is held.
 struct SharedHttpExchange(Mutex<HttpExchangeState>);
 
 struct HttpExchangeState {

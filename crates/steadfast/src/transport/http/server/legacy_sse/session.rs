@@ -17,7 +17,7 @@ use crate::transport::http::server::service::HttpServiceState;
 /// One session.
 pub(crate) struct LegacySseSession {
     id: Box<str>,
-    /// The identity of the principal that opened it.
+    /// The identity of the principal that opened the session.
     owner: Option<String>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) load: Arc<ServerLoadLimiter>,
@@ -87,7 +87,7 @@ impl LegacySseSession {
         &self.id
     }
 
-    /// Whether this principal opened it.
+    /// Whether this principal opened the session.
     pub(crate) fn belongs_to(&self, principal: Option<&Principal>) -> bool {
         self.owner == principal.map(Principal::identity)
     }
@@ -128,7 +128,7 @@ impl LegacySseSession {
         Ok(())
     }
 
-    /// Begins the drain window, after which the stream ends.
+    /// Starts the drain window of this HTTP+SSE session: handlers may still respond until it ends, then the stream ends.
     pub(crate) fn shut_down(&self) {
         let mut guard = self.lock();
         let state = &mut *guard;

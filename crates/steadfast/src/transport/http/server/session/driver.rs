@@ -18,7 +18,7 @@ const TURNS: usize = 32;
 pub(crate) struct SessionDriver {
     session: Arc<ServerHttpSession>,
     sessions: Weak<HttpSessionTable>,
-    /// For the idle timeout and the expiry of events.
+    /// Fires at the idle timeout of the session, and when stored events expire.
     timer: Box<dyn Timer>,
     /// A shutdown waits until this is dropped.
     load: LoadGuard,

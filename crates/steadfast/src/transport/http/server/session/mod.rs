@@ -39,7 +39,7 @@ use posts::{PostNumber, SessionPost};
 /// One session.
 pub(crate) struct ServerHttpSession {
     id: Box<str>,
-    /// The identity of the principal that opened it.
+    /// The identity of the principal that opened the session.
     owner: Option<String>,
     runtime: Arc<dyn Runtime>,
     timing: SessionTiming,
@@ -49,15 +49,15 @@ pub(crate) struct ServerHttpSession {
 
 /// What became of a message that was accepted.
 pub(crate) enum SubmitMessageResult {
-    /// It holds no request, so there is no response.
+    /// The message holds no request, so it gets no JSON-RPC response.
     Accepted,
-    /// It holds no request and is malformed. This is the error response.
+    /// The message holds no request and is malformed; this is the error response.
     Refused(Vec<u8>),
     /// It holds requests.
     Waiting(PendingPostReply),
 }
 
-/// Why a message was not accepted: nothing was begun.
+/// Why a session did not accept a message of the client. Nothing was started for the message.
 #[derive(Debug)]
 pub(crate) enum SubmitMessageError {
     SessionEnded,
@@ -93,7 +93,7 @@ struct HttpSessionState {
     open_responses: usize,
     /// When the client last sent or read something.
     last_used: Moment,
-    /// The session has ended: nothing more happens.
+    /// The HTTP session has ended: no more messages are accepted or sent.
     ended: bool,
 }
 
@@ -148,12 +148,12 @@ impl ServerHttpSession {
         &self.id
     }
 
-    /// Whether this principal opened it.
+    /// Whether this principal opened the session.
     pub(crate) fn belongs_to(&self, principal: Option<&Principal>) -> bool {
         self.owner == principal.map(Principal::identity)
     }
 
-    /// Whether its revision has batches.
+    /// Whether the protocol revision of the session has JSON-RPC batches.
     pub(crate) fn takes_batches(&self) -> bool {
         self.lock().engine.connection.peer().is_some_and(|peer| peer.revision.has_batches())
     }
@@ -262,7 +262,7 @@ impl ServerHttpSession {
         self.lock().last_used = self.runtime.now();
     }
 
-    /// Begins the drain window, after which everything ends.
+    /// Starts the drain window of this session: running handlers may still respond until it ends, then the session ends.
     pub(crate) fn shut_down(&self) {
         let mut state = self.lock();
         let now = self.runtime.now();

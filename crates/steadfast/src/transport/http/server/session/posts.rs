@@ -18,13 +18,13 @@ pub(super) struct SessionPost {
     pub(super) destination: PostResponseDestination,
     /// All its requests have ended.
     pub(super) done: bool,
-    /// Its handler has released the client's connection: the client is to reconnect for the response.
+    /// The handler of its request has released the client's connection: the client has to reconnect for the response.
     pub(super) released: bool,
-    /// Its request was cancelled before any message about it was sent. None will be.
+    /// The request of this POST was cancelled before any message about it was sent, and none will be sent.
     pub(super) withdrawn: bool,
     /// Wakes the HTTP response that waits for the first message.
     pub(super) waker: Option<Waker>,
-    /// The requests count towards the load of the service until they have ended, whether or not the client waits.
+    /// Counts the requests towards the load of the service until they have ended, whether or not the client waits.
     _permit: ServerLoadPermit,
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum PostReply {
     Message(Vec<u8>),
     /// An event stream.
     Events(SessionStream),
-    /// The session has ended without a response, although the request was begun.
+    /// The session ended before the request got its response, although its handler may have started.
     SessionEnded,
 }
 
