@@ -9,7 +9,7 @@ use http::{Request, Response, Uri};
 
 /// The future of a response, returned by [`HttpClient::send`].
 pub type HttpClientFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Response<HttpPayload>, HttpClientError>> + Send + 'a>>;
+    Pin<Box<dyn Future<Output = Result<Response<HttpClientBody>, HttpClientError>> + Send + 'a>>;
 
 /// Sends a request and returns the whole response.
 ///
@@ -18,11 +18,11 @@ pub type HttpClientFuture<'a> =
 /// names itself, it must not connect to a more private network than that of the [`MetadataSourceHost`] in the request's extensions.
 pub trait HttpClient: Send + Sync + 'static {
     /// Sends the request.
-    fn send(&self, request: Request<HttpPayload>, limit: usize) -> HttpClientFuture<'_>;
+    fn send(&self, request: Request<HttpClientBody>, limit: usize) -> HttpClientFuture<'_>;
 }
 
 impl<C: HttpClient + ?Sized> HttpClient for std::sync::Arc<C> {
-    fn send(&self, request: Request<HttpPayload>, limit: usize) -> HttpClientFuture<'_> {
+    fn send(&self, request: Request<HttpClientBody>, limit: usize) -> HttpClientFuture<'_> {
         (**self).send(request, limit)
     }
 }
@@ -48,9 +48,9 @@ impl MetadataSourceHost {
 
 /// The body of a request or a response. It may contain a token, so its `Debug` shows only its length.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct HttpPayload(Bytes);
+pub struct HttpClientBody(Bytes);
 
-impl HttpPayload {
+impl HttpClientBody {
     /// The bytes.
     pub fn into_bytes(self) -> Bytes {
         self.0
@@ -62,15 +62,15 @@ impl HttpPayload {
     }
 }
 
-impl<T: Into<Bytes>> From<T> for HttpPayload {
+impl<T: Into<Bytes>> From<T> for HttpClientBody {
     fn from(bytes: T) -> Self {
         Self(bytes.into())
     }
 }
 
-impl fmt::Debug for HttpPayload {
+impl fmt::Debug for HttpClientBody {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "HttpPayload({} bytes)", self.0.len())
+        write!(formatter, "HttpClientBody({} bytes)", self.0.len())
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_payload_is_not_in_its_debug_form() {
-        let request = Request::new(HttpPayload::from("token=s3cr3t"));
+        let request = Request::new(HttpClientBody::from("token=s3cr3t"));
         let shown = format!("{request:?}");
         assert!(!shown.contains("s3cr3t") && shown.contains("12 bytes"), "{shown}");
     }

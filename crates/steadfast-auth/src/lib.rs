@@ -84,7 +84,7 @@
 //!
 //! - `jwt` (default): verification of signed tokens, `JwtVerifier`.
 //! - `client`: obtaining tokens, the module `client`.
-//! - `reqwest`: an HTTP client for requests to authorization servers, `ReqwestClient`.
+//! - `reqwest`: an HTTP client for requests to authorization servers, `OAuthReqwestClient`.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "client")]
@@ -101,10 +101,10 @@ pub mod resource_server;
 mod scope;
 
 pub use crate::http_client::{
-    HttpClient, HttpClientError, HttpClientFuture, HttpPayload, InsecureEndpoint, MetadataSourceHost,
+    HttpClient, HttpClientBody, HttpClientError, HttpClientFuture, InsecureEndpoint, MetadataSourceHost,
 };
 #[cfg(feature = "reqwest")]
-pub use crate::reqwest_client::ReqwestClient;
+pub use crate::reqwest_client::OAuthReqwestClient;
 pub use steadfast_model::{InvalidScope, Scopes};
 
 /// The example of the README, compiled.

@@ -9,19 +9,19 @@ use http::{Request, Response};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::resolver::{PinnedHost, PinningResolver};
-use crate::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
+use crate::{HttpClient, HttpClientBody, HttpClientError, HttpClientFuture};
 
 /// An [`HttpClient`] with reqwest: certificates are verified with the trust store of the operating system, and redirects are not
 /// followed. A host that a server refers to is not contacted if it resolves to a more private network than the server's.
 #[derive(Clone)]
-pub struct ReqwestClient {
+pub struct OAuthReqwestClient {
     /// Connects to whatever address a name resolves to.
     client: reqwest::Client,
     tls: rustls::ClientConfig,
     names: Option<Arc<PinningResolver>>,
 }
 
-impl ReqwestClient {
+impl OAuthReqwestClient {
     /// A client with timeouts for authorization servers.
     pub fn new() -> Result<Self, HttpClientError> {
         let tls = tls()?;
@@ -37,7 +37,7 @@ impl ReqwestClient {
     }
 
     /// The client for a request, restricted to the allowed addresses.
-    async fn client(&self, request: &Request<HttpPayload>) -> Result<reqwest::Client, HttpClientError> {
+    async fn client(&self, request: &Request<HttpClientBody>) -> Result<reqwest::Client, HttpClientError> {
         let Some(names) = &self.names else { return Ok(self.client.clone()) };
         let Some(pinned) = names.pin(request).await? else { return Ok(self.client.clone()) };
         self.pinned(&pinned)
@@ -50,9 +50,9 @@ impl ReqwestClient {
     }
 }
 
-impl fmt::Debug for ReqwestClient {
+impl fmt::Debug for OAuthReqwestClient {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("ReqwestClient")
+        formatter.write_str("OAuthReqwestClient")
     }
 }
 
@@ -74,11 +74,11 @@ fn tls() -> Result<rustls::ClientConfig, HttpClientError> {
     Ok(config.with_no_client_auth())
 }
 
-impl HttpClient for ReqwestClient {
-    fn send(&self, request: Request<HttpPayload>, limit: usize) -> HttpClientFuture<'_> {
+impl HttpClient for OAuthReqwestClient {
+    fn send(&self, request: Request<HttpClientBody>, limit: usize) -> HttpClientFuture<'_> {
         Box::pin(async move {
             let client = self.client(&request).await?;
-            let request = reqwest::Request::try_from(request.map(HttpPayload::into_bytes)).map_err(describe)?;
+            let request = reqwest::Request::try_from(request.map(HttpClientBody::into_bytes)).map_err(describe)?;
             let mut response = client.execute(request).await.map_err(describe)?;
             let mut body = BytesMut::new();
             while let Some(chunk) = response.chunk().await.map_err(describe)? {
@@ -87,7 +87,7 @@ impl HttpClient for ReqwestClient {
                 }
                 body.extend_from_slice(&chunk);
             }
-            let mut answer = Response::new(HttpPayload::from(body));
+            let mut answer = Response::new(HttpClientBody::from(body));
             *answer.status_mut() = response.status();
             std::mem::swap(answer.headers_mut(), response.headers_mut());
             Ok(answer)
@@ -118,7 +118,7 @@ mod tests {
     use crate::MetadataSourceHost;
 
     /// Serves one request on loopback with this answer, and gives back what it read.
-    async fn exchanged(answer: String, limit: usize) -> (Result<Response<HttpPayload>, HttpClientError>, String) {
+    async fn exchanged(answer: String, limit: usize) -> (Result<Response<HttpClientBody>, HttpClientError>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}/introspect", listener.local_addr().unwrap());
         let server = tokio::spawn(async move {
@@ -133,8 +133,8 @@ mod tests {
             let _ = stream.write_all(answer.as_bytes()).await;
             read
         });
-        let request = Request::post(uri).header("x-test", "1").body(HttpPayload::from("token=x")).unwrap();
-        let found = ReqwestClient::new().unwrap().send(request, limit).await;
+        let request = Request::post(uri).header("x-test", "1").body(HttpClientBody::from("token=x")).unwrap();
+        let found = OAuthReqwestClient::new().unwrap().send(request, limit).await;
         (found, server.await.unwrap())
     }
 
@@ -169,10 +169,10 @@ mod tests {
             let address = if name == "outside.example" { [192, 0, 2, 1] } else { [127, 0, 0, 1] };
             Box::pin(async move { Ok(vec![address.into()]) })
         });
-        let client = ReqwestClient { names: Some(names), ..ReqwestClient::new().unwrap() };
+        let client = OAuthReqwestClient { names: Some(names), ..OAuthReqwestClient::new().unwrap() };
         let request = |server: &str| {
             let mut request =
-                Request::get(format!("http://inside.example:{port}/")).body(HttpPayload::default()).unwrap();
+                Request::get(format!("http://inside.example:{port}/")).body(HttpClientBody::default()).unwrap();
             request.extensions_mut().insert(MetadataSourceHost::new(server));
             request
         };
@@ -187,7 +187,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let pinned = PinnedHost { name: String::from("auth.example"), addresses: vec![([127, 0, 0, 1], 0).into()] };
-        let client = ReqwestClient::new().unwrap().pinned(&pinned).unwrap();
+        let client = OAuthReqwestClient::new().unwrap().pinned(&pinned).unwrap();
         let answered = tokio::spawn(client.get(format!("http://auth.example:{port}/")).send());
         listener.accept().await.unwrap();
         answered.abort();

@@ -17,7 +17,7 @@ use std::time::Duration;
 use http::Request;
 
 use crate::network_zone::NetworkZone;
-use crate::{HttpClientError, HttpPayload, MetadataSourceHost};
+use crate::{HttpClientBody, HttpClientError, MetadataSourceHost};
 
 /// Timeout of a DNS lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,7 +53,7 @@ impl PinningResolver {
     }
 
     /// The addresses that a request may connect to; `None` if there is no restriction.
-    pub(crate) async fn pin(&self, request: &Request<HttpPayload>) -> Result<Option<PinnedHost>, HttpClientError> {
+    pub(crate) async fn pin(&self, request: &Request<HttpClientBody>) -> Result<Option<PinnedHost>, HttpClientError> {
         let Some(server) = request.extensions().get::<MetadataSourceHost>().map(MetadataSourceHost::host) else {
             return Ok(None);
         };
@@ -143,7 +143,7 @@ mod tests {
     ];
 
     async fn pin(names: &PinningResolver, server: &str, url: &str) -> Result<Option<String>, HttpClientError> {
-        let mut request = Request::get(url).body(HttpPayload::default()).unwrap();
+        let mut request = Request::get(url).body(HttpClientBody::default()).unwrap();
         request.extensions_mut().insert(MetadataSourceHost::new(server));
         let pinned = names.pin(&request).await?;
         let shown = |address: &SocketAddr| address.ip().to_string();
@@ -193,7 +193,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_no_server_named_is_left_alone() {
-        let request = Request::get("https://office.example/").body(HttpPayload::default()).unwrap();
+        let request = Request::get("https://office.example/").body(HttpClientBody::default()).unwrap();
         assert!(names(TABLE).pin(&request).await.unwrap().is_none());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
 use steadfast_auth::resource_server::{
-    AccessToken, BearerLayer, HttpClient, HttpClientError, HttpClientFuture, HttpPayload, IntrospectionVerifier,
+    AccessToken, BearerLayer, HttpClient, HttpClientBody, HttpClientError, HttpClientFuture, IntrospectionVerifier,
     JwtVerifier, KeySet, Principal, RemoteKeySet, ResourceMetadata, TokenRejection, TokenVerifier, verify_with,
 };
 use tower::{Layer, ServiceExt, service_fn};
@@ -57,7 +57,7 @@ impl<'a> MakeWriter<'a> for LogBuffer {
 struct Echo(LogBuffer);
 
 impl HttpClient for Echo {
-    fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, request: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         self.0.debug(&request);
         Box::pin(async move {
             let response =
@@ -156,7 +156,7 @@ async fn no_token_is_printed_logged_answered_or_passed_on() {
 struct FailingHttpClient;
 
 impl HttpClient for FailingHttpClient {
-    fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, _: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         Box::pin(async { Err(HttpClientError::new("nobody is there")) })
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn start(level: &str) {
         return;
     }
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(LogLineWriter(lines)).with_ansi(false).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(LogWriterFactory(lines)).with_ansi(false).init();
     // Panics of tools are logged too: the default hook writes to standard error directly, and could block.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -76,23 +76,23 @@ pub(crate) fn finish() {
     }
 }
 
-struct LogLineWriter(SyncSender<LogQueueEntry>);
+struct LogWriterFactory(SyncSender<LogQueueEntry>);
 
-impl<'a> MakeWriter<'a> for LogLineWriter {
-    type Writer = LogLineBuffer<'a>;
+impl<'a> MakeWriter<'a> for LogWriterFactory {
+    type Writer = LogEventWriter<'a>;
 
-    fn make_writer(&'a self) -> LogLineBuffer<'a> {
-        LogLineBuffer { lines: &self.0, line: Vec::new() }
+    fn make_writer(&'a self) -> LogEventWriter<'a> {
+        LogEventWriter { lines: &self.0, line: Vec::new() }
     }
 }
 
 /// The line of one event, queued when it is dropped.
-struct LogLineBuffer<'a> {
+struct LogEventWriter<'a> {
     lines: &'a SyncSender<LogQueueEntry>,
     line: Vec<u8>,
 }
 
-impl Write for LogLineBuffer<'_> {
+impl Write for LogEventWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.line.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -103,7 +103,7 @@ impl Write for LogLineBuffer<'_> {
     }
 }
 
-impl Drop for LogLineBuffer<'_> {
+impl Drop for LogEventWriter<'_> {
     fn drop(&mut self) {
         // If the queue is full the line is dropped: see the module docs.
         let _ = self.lines.try_send(LogQueueEntry::Line(std::mem::take(&mut self.line)));

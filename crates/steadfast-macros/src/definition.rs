@@ -3,18 +3,18 @@
 use proc_macro2::{Span, TokenStream};
 use syn::{Error, Ident, LitStr, Result};
 
-use crate::emit::{self, Callee};
+use crate::emit::{self, HandlerCallTokens};
 use crate::options::{PromptMacroOptions, ResourceMacroOptions, ToolMacroOptions};
-use crate::signature::{DefinitionKind, ErrorCollector, Function};
+use crate::signature::{DefinitionKind, ErrorCollector, HandlerSignature};
 
 /// A tool, prompt or resource, with its options.
-pub(crate) enum ItemDefinition {
+pub(crate) enum ItemMacroOptions {
     Tool(ToolMacroOptions),
     Prompt(PromptMacroOptions),
     Resource(ResourceMacroOptions),
 }
 
-impl ItemDefinition {
+impl ItemMacroOptions {
     pub(crate) fn parse(kind: DefinitionKind, options: TokenStream) -> Result<Self> {
         match kind {
             DefinitionKind::Tool => ToolMacroOptions::parse(options).map(Self::Tool),
@@ -24,7 +24,7 @@ impl ItemDefinition {
     }
 
     /// Checks the function against the options.
-    pub(crate) fn check(&self, function: &Function) -> Result<()> {
+    pub(crate) fn check(&self, function: &HandlerSignature) -> Result<()> {
         match self {
             Self::Tool(_) => check_completion(function),
             Self::Prompt(_) => Ok(()),
@@ -33,7 +33,7 @@ impl ItemDefinition {
     }
 
     /// The expression that builds it.
-    pub(crate) fn emit(&self, function: &Function, docs: &str, callee: &Callee) -> TokenStream {
+    pub(crate) fn emit(&self, function: &HandlerSignature, docs: &str, callee: &HandlerCallTokens) -> TokenStream {
         match self {
             Self::Tool(options) => emit::tool(function, options, docs, callee),
             Self::Prompt(options) => emit::prompt(function, options, docs, callee),
@@ -42,7 +42,7 @@ impl ItemDefinition {
     }
 
     /// What identifies the tool, prompt or resource among others of its kind: its name, or its URI.
-    pub(crate) fn key(&self, function: &Function) -> LitStr {
+    pub(crate) fn key(&self, function: &HandlerSignature) -> LitStr {
         let name = match self {
             Self::Tool(options) => &options.common.name,
             Self::Prompt(options) => &options.common.name,
@@ -72,14 +72,14 @@ impl ItemDefinition {
     }
 }
 
-fn check_completion(function: &Function) -> Result<()> {
+fn check_completion(function: &HandlerSignature) -> Result<()> {
     let Some(complete) = function.arguments().find_map(|argument| argument.complete.as_ref()) else { return Ok(()) };
     let message = "arguments of a tool have no completion: remove `complete`";
     Err(Error::new_spanned(complete, message))
 }
 
 /// Each variable of the URI is a parameter, and each parameter a variable.
-fn check_variables(function: &Function, options: &ResourceMacroOptions) -> Result<()> {
+fn check_variables(function: &HandlerSignature, options: &ResourceMacroOptions) -> Result<()> {
     let uri = &options.uri;
     let mut problems = ErrorCollector::default();
     for argument in function.arguments() {

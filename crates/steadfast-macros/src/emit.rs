@@ -7,12 +7,12 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Type};
 
-use crate::options::{ArgumentDefault, DefinitionOptions, PromptMacroOptions, ResourceMacroOptions, ToolMacroOptions};
-use crate::parameter::{HandlerParameter, RequestArgument};
-use crate::signature::{DefinitionKind, Function};
+use crate::options::{ArgumentDefault, CommonMacroOptions, PromptMacroOptions, ResourceMacroOptions, ToolMacroOptions};
+use crate::parameter::{HandlerArgument, HandlerParameter};
+use crate::signature::{DefinitionKind, HandlerSignature};
 
 /// How the function is called.
-pub(crate) struct Callee {
+pub(crate) struct HandlerCallTokens {
     /// The path of the function: `Self::forecast`, or `add`.
     pub(crate) path: TokenStream,
     /// Its first argument: `&*this`.
@@ -22,7 +22,12 @@ pub(crate) struct Callee {
 }
 
 /// The expression that builds the tool.
-pub(crate) fn tool(function: &Function, options: &ToolMacroOptions, docs: &str, callee: &Callee) -> TokenStream {
+pub(crate) fn tool(
+    function: &HandlerSignature,
+    options: &ToolMacroOptions,
+    docs: &str,
+    callee: &HandlerCallTokens,
+) -> TokenStream {
     let builder =
         builder_with_common_options(&quote! { ::steadfast::ServerTool::new }, None, function, &options.common, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
@@ -47,12 +52,17 @@ pub(crate) fn tool(function: &Function, options: &ToolMacroOptions, docs: &str, 
 }
 
 /// The expression that builds the prompt.
-pub(crate) fn prompt(function: &Function, options: &PromptMacroOptions, docs: &str, callee: &Callee) -> TokenStream {
+pub(crate) fn prompt(
+    function: &HandlerSignature,
+    options: &PromptMacroOptions,
+    docs: &str,
+    callee: &HandlerCallTokens,
+) -> TokenStream {
     let builder =
         builder_with_common_options(&quote! { ::steadfast::ServerPrompt::new }, None, function, &options.common, docs);
     let cooperative = options.cooperative.then(|| quote! { .cooperative() });
     let arguments = function.arguments().map(|argument| {
-        let RequestArgument { name, kind, description, complete, .. } = argument;
+        let HandlerArgument { name, kind, description, complete, .. } = argument;
         let required = if argument.default.is_none() {
             quote! { ::steadfast::__private::is_required::<#kind>() }
         } else {
@@ -68,10 +78,10 @@ pub(crate) fn prompt(function: &Function, options: &PromptMacroOptions, docs: &s
 
 /// The expression that builds the resource or resource template.
 pub(crate) fn resource(
-    function: &Function,
+    function: &HandlerSignature,
     options: &ResourceMacroOptions,
     docs: &str,
-    callee: &Callee,
+    callee: &HandlerCallTokens,
 ) -> TokenStream {
     let fixed = options.uri.variables.is_empty();
     let begin = if fixed {
@@ -104,13 +114,13 @@ pub(crate) fn resource(
 }
 
 /// The call that completes a builder with the function: `run` is the name of the method, `given` are its first arguments.
-fn run(function: &Function, callee: &Callee, run: &str, given: &TokenStream) -> TokenStream {
+fn run(function: &HandlerSignature, callee: &HandlerCallTokens, run: &str, given: &TokenStream) -> TokenStream {
     let names = function.arguments().map(|argument| &argument.name);
     let variables = function.arguments().map(variable);
     let read = function.arguments().map(deserialized_type);
     let context = Ident::new("__context", Span::mixed_site());
     let passed = function.parameters.iter().map(|parameter| passed(parameter, &context));
-    let Callee { path, receiver, captured } = callee;
+    let HandlerCallTokens { path, receiver, captured } = callee;
     let receiver = receiver.iter();
     let checks = checks(function);
     // If the return type does not satisfy the bounds of this call, the error has the span of the return type.
@@ -147,8 +157,8 @@ fn needs(needs: &[Ident]) -> TokenStream {
 fn builder_with_common_options(
     begin: &TokenStream,
     uri: Option<&LitStr>,
-    function: &Function,
-    options: &DefinitionOptions,
+    function: &HandlerSignature,
+    options: &CommonMacroOptions,
     docs: &str,
 ) -> TokenStream {
     let uri = uri.into_iter();
@@ -165,17 +175,17 @@ fn builder_with_common_options(
     }
 }
 
-fn properties(function: &Function) -> TokenStream {
+fn properties(function: &HandlerSignature) -> TokenStream {
     let properties = function.arguments().map(|argument| {
-        let RequestArgument { name, kind, description, .. } = argument;
+        let HandlerArgument { name, kind, description, .. } = argument;
         match default(argument) {
             None => quote! { .argument::<#kind>(#name, #description) },
             Some(default) => quote! {
                 .argument_or::<#kind>(#name, #description, {
                     #[allow(unused_imports)]
-                    use ::steadfast::__private::DefaultJsonFallback as _;
+                    use ::steadfast::__private::ArgumentDefaultJsonFallback as _;
                     let value: #kind = #default;
-                    ::steadfast::__private::DefaultJson(&value).json()
+                    ::steadfast::__private::ArgumentDefaultJson(&value).json()
                 })
             },
         }
@@ -184,7 +194,7 @@ fn properties(function: &Function) -> TokenStream {
 }
 
 /// The type that an argument is deserialized to: an `Option` if it has a default.
-fn deserialized_type(argument: &RequestArgument) -> TokenStream {
+fn deserialized_type(argument: &HandlerArgument) -> TokenStream {
     let kind = &argument.kind;
     if argument.default.is_some() {
         quote! { ::core::option::Option<#kind> }
@@ -194,7 +204,7 @@ fn deserialized_type(argument: &RequestArgument) -> TokenStream {
 }
 
 /// The variable of an argument in the generated code. Not the user's name, since `_unused` must not be used.
-fn variable(argument: &RequestArgument) -> Ident {
+fn variable(argument: &HandlerArgument) -> Ident {
     format_ident!("argument_{}", argument.variable.unraw(), span = Span::mixed_site())
 }
 
@@ -215,7 +225,7 @@ fn passed(parameter: &HandlerParameter, context: &Ident) -> TokenStream {
 }
 
 /// The expression of a default value. A string literal is converted for a `String`.
-fn default(argument: &RequestArgument) -> Option<TokenStream> {
+fn default(argument: &HandlerArgument) -> Option<TokenStream> {
     match argument.default.as_ref()? {
         ArgumentDefault::OfType(place) => Some(quote_spanned! {*place=> ::core::default::Default::default() }),
         ArgumentDefault::Value(value) => match &**value {
@@ -232,7 +242,7 @@ fn is_string(kind: &Type) -> bool {
 }
 
 /// Statements that fail to compile with the span of a parameter's type, if the type does not satisfy its bounds.
-fn checks(function: &Function) -> TokenStream {
+fn checks(function: &HandlerSignature) -> TokenStream {
     let parameters = function.arguments().map(|argument| {
         let kind = &argument.kind;
         let place = kind.span();

@@ -5,11 +5,11 @@ use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{Attribute, Error, GenericParam, Generics, Ident, ItemFn, Result};
 
-use crate::definition::ItemDefinition;
+use crate::definition::ItemMacroOptions;
 use crate::docs;
-use crate::emit::Callee;
+use crate::emit::HandlerCallTokens;
 use crate::parameter::{self, HandlerParameter};
-use crate::signature::{DefinitionKind, Function, allowed_lints};
+use crate::signature::{DefinitionKind, HandlerSignature, allowed_lints};
 
 pub(crate) fn expand(kind: DefinitionKind, options: TokenStream, item: TokenStream) -> TokenStream {
     let Ok(mut function) = syn::parse2::<ItemFn>(item.clone()) else {
@@ -34,8 +34,8 @@ fn try_expand(kind: DefinitionKind, options: TokenStream, function: &mut ItemFn)
         return Err(Error::new_spanned(receiver, message));
     }
     let docs = docs::text(&function.attrs);
-    let definition = ItemDefinition::parse(kind, options)?;
-    let mut function_info = Function::parse(kind, &mut function.sig)?;
+    let definition = ItemMacroOptions::parse(kind, options)?;
+    let mut function_info = HandlerSignature::parse(kind, &mut function.sig)?;
 
     let name = &function.sig.ident;
     for parameter in &mut function_info.parameters {
@@ -49,7 +49,7 @@ fn try_expand(kind: DefinitionKind, options: TokenStream, function: &mut ItemFn)
     let turbofish = turbofish(&function.sig.generics);
     let states: Vec<_> = function_info.parameters.iter().filter_map(state).collect();
     let captured = states.iter().map(|(name, _)| (*name).clone()).collect();
-    let callee = Callee { path: quote! { #name #turbofish }, receiver: None, captured };
+    let callee = HandlerCallTokens { path: quote! { #name #turbofish }, receiver: None, captured };
     definition.check(&function_info)?;
     let expression = definition.emit(&function_info, &docs, &callee);
     let kind = definition.kind();

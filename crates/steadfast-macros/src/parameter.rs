@@ -9,7 +9,7 @@ use crate::options::{ArgumentDefault, ArgumentOptions};
 /// Where the value of a parameter comes from.
 pub(crate) enum HandlerParameter {
     /// An argument of the request.
-    Argument(Box<RequestArgument>),
+    Argument(Box<HandlerArgument>),
     /// The context of the request: by value, or by reference.
     Context { by_reference: bool },
     /// State that was passed when the definition was built.
@@ -17,7 +17,7 @@ pub(crate) enum HandlerParameter {
 }
 
 /// A parameter that is an argument of the request.
-pub(crate) struct RequestArgument {
+pub(crate) struct HandlerArgument {
     pub(crate) variable: Ident,
     pub(crate) name: LitStr,
     pub(crate) kind: Type,
@@ -95,7 +95,7 @@ fn argument(parameter: &PatType, attributes: &[Attribute]) -> Result<HandlerPara
     let description = options.description.map_or_else(|| docs::text(attributes), |text| text.value());
     let kind = (*parameter.ty).clone();
     let ArgumentOptions { default, complete, .. } = options;
-    Ok(HandlerParameter::Argument(Box::new(RequestArgument { variable, name, kind, description, default, complete })))
+    Ok(HandlerParameter::Argument(Box::new(HandlerArgument { variable, name, kind, description, default, complete })))
 }
 
 fn variable(parameter: &PatType) -> Result<Ident> {

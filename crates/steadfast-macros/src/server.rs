@@ -8,12 +8,12 @@ use syn::{
     TypeReference,
 };
 
-use crate::definition::ItemDefinition;
+use crate::definition::ItemMacroOptions;
 use crate::docs;
-use crate::emit::Callee;
+use crate::emit::HandlerCallTokens;
 use crate::options::ServerMacroOptions;
 use crate::parameter::{self, HandlerParameter};
-use crate::signature::{DefinitionKind, ErrorCollector, Function, allowed_lints};
+use crate::signature::{DefinitionKind, ErrorCollector, HandlerSignature, allowed_lints};
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else {
@@ -100,7 +100,7 @@ fn server_item(kind: DefinitionKind, attribute: &Attribute, method: &mut ImplIte
             return Err(Error::new_spanned(pair, format!("write `#[{noun}]` or `#[{noun}(..)]`")));
         }
     };
-    let definition = ItemDefinition::parse(kind, options)?;
+    let definition = ItemMacroOptions::parse(kind, options)?;
     if let Some(parameter) = method.sig.generics.params.first() {
         let message = format!(
             "a {noun} is called with JSON, which has no type parameters: name the types, or put the parameter on the \
@@ -108,7 +108,7 @@ fn server_item(kind: DefinitionKind, attribute: &Attribute, method: &mut ImplIte
         );
         return Err(Error::new_spanned(parameter, message));
     }
-    let function = Function::parse(kind, &mut method.sig)?;
+    let function = HandlerSignature::parse(kind, &mut method.sig)?;
     definition.check(&function)?;
     if let Some(HandlerParameter::State { name, .. }) =
         function.parameters.iter().find(|parameter| matches!(parameter, HandlerParameter::State { .. }))
@@ -120,7 +120,7 @@ fn server_item(kind: DefinitionKind, attribute: &Attribute, method: &mut ImplIte
     let this = Ident::new("__this", Span::mixed_site());
     let receiver = receiver(&function, method, &this)?;
     let name = &method.sig.ident;
-    let callee = Callee { path: quote! { Self::#name }, receiver: Some(receiver), captured: vec![this] };
+    let callee = HandlerCallTokens { path: quote! { Self::#name }, receiver: Some(receiver), captured: vec![this] };
     let expression = definition.emit(&function, &docs::text(&method.attrs), &callee);
     let adder = definition.adder();
     let conditions: Vec<&Attribute> = method.attrs.iter().filter(|a| a.path().is_ident("cfg")).collect();
@@ -133,7 +133,7 @@ fn server_item(kind: DefinitionKind, attribute: &Attribute, method: &mut ImplIte
 }
 
 /// The expression that is passed for `self`: all handlers share one value in an `Arc`.
-fn receiver(function: &Function, method: &ImplItemFn, this: &Ident) -> Result<TokenStream> {
+fn receiver(function: &HandlerSignature, method: &ImplItemFn, this: &Ident) -> Result<TokenStream> {
     let Some(receiver) = &function.receiver else {
         let noun = function.kind.noun();
         let message = format!(

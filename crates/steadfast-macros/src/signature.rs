@@ -3,7 +3,7 @@
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, LitStr, Receiver, Result, ReturnType, Safety, Signature, Type, parse_quote};
 
-use crate::parameter::{self, HandlerParameter, RequestArgument};
+use crate::parameter::{self, HandlerArgument, HandlerParameter};
 
 /// Limit of the arguments: the longest tuple that arguments can be deserialized to.
 const MAX_ARGUMENTS: usize = 16;
@@ -36,7 +36,7 @@ impl DefinitionKind {
 }
 
 /// A parsed function.
-pub(crate) struct Function {
+pub(crate) struct HandlerSignature {
     pub(crate) kind: DefinitionKind,
     pub(crate) receiver: Option<Receiver>,
     pub(crate) parameters: Vec<HandlerParameter>,
@@ -45,7 +45,7 @@ pub(crate) struct Function {
     pub(crate) output: ReturnType,
 }
 
-impl Function {
+impl HandlerSignature {
     /// Parses a signature, and removes our attributes from its parameters.
     pub(crate) fn parse(kind: DefinitionKind, signature: &mut Signature) -> Result<Self> {
         let mut problems = ErrorCollector::default();
@@ -69,7 +69,7 @@ impl Function {
             problems.add(Error::new(*span, "a call has one context: remove this parameter"));
         }
         let parameters: Vec<HandlerParameter> = parameters.into_iter().map(|(parameter, _)| parameter).collect();
-        let arguments: Vec<&RequestArgument> = arguments(&parameters).collect();
+        let arguments: Vec<&HandlerArgument> = arguments(&parameters).collect();
         if let Some(beyond) = arguments.get(MAX_ARGUMENTS) {
             let message = format!("more than {MAX_ARGUMENTS} arguments: group some of them in a struct");
             problems.add(Error::new(beyond.variable.span(), message));
@@ -88,7 +88,7 @@ impl Function {
     }
 
     /// The parameters that are arguments of the request.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = &RequestArgument> {
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &HandlerArgument> {
         arguments(&self.parameters)
     }
 
@@ -114,7 +114,7 @@ pub(crate) fn allowed_lints() -> Attribute {
     }
 }
 
-fn arguments(parameters: &[HandlerParameter]) -> impl Iterator<Item = &RequestArgument> {
+fn arguments(parameters: &[HandlerParameter]) -> impl Iterator<Item = &HandlerArgument> {
     parameters.iter().filter_map(|parameter| match parameter {
         HandlerParameter::Argument(argument) => Some(&**argument),
         _ => None,

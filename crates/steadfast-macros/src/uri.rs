@@ -9,13 +9,13 @@ use syn::{Error, LitStr, Result};
 const OPERATORS: &[char] = &['+', '#', '.', '/', ';', '?', '&'];
 
 /// A URI or a URI template.
-pub(crate) struct UriLiteral {
+pub(crate) struct ResourceUriLiteral {
     pub(crate) text: LitStr,
     /// Empty if the URI is fixed.
     pub(crate) variables: Vec<String>,
 }
 
-impl UriLiteral {
+impl ResourceUriLiteral {
     pub(crate) fn parse(text: LitStr) -> Result<Self> {
         let value = text.value();
         let error = |message: String| Err(Error::new(text.span(), message));
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> std::result::Result<Vec<String>, String> {
-        let uri = UriLiteral::parse(LitStr::new(text, Span::call_site()));
+        let uri = ResourceUriLiteral::parse(LitStr::new(text, Span::call_site()));
         uri.map(|uri| uri.variables).map_err(|error| error.to_string())
     }
 

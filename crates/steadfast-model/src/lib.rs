@@ -60,7 +60,7 @@ pub use feature::logging::{LoggingLevel, LoggingMessageParams, SetLevelParams};
 pub use feature::prompt::{GetPromptParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage};
 pub use feature::resource::{
     BlobResourceContents, ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult,
-    Resource, ResourceContents, ResourceParams, ResourceTemplate, TextResourceContents,
+    Resource, ResourceContents, ResourceTemplate, ResourceUriParams, TextResourceContents,
 };
 pub use feature::roots::{ListRootsResult, Root};
 pub use feature::sampling::{

@@ -5,7 +5,7 @@
 //! nothing is counted, and none of this is in the build.
 
 use crate::connection::{CallEnd, CancelReason, CloseCause, ConnectionEvent, NotSentReason, ProtocolWarning};
-use crate::envelope::MalformedMessageKind;
+use crate::envelope::MalformedMessageReason;
 
 /// Defines an enum with a name for each variant.
 macro_rules! named {
@@ -186,15 +186,15 @@ impl From<&NotSentReason> for Effect {
     }
 }
 
-impl From<&MalformedMessageKind> for Effect {
-    fn from(kind: &MalformedMessageKind) -> Self {
+impl From<&MalformedMessageReason> for Effect {
+    fn from(kind: &MalformedMessageReason) -> Self {
         match kind {
-            MalformedMessageKind::NotUtf8(_) => Self::NotUtf8,
-            MalformedMessageKind::NotJson(_) => Self::NotJson,
-            MalformedMessageKind::TooDeep(_) => Self::TooDeep,
-            MalformedMessageKind::TooLong(_) => Self::TooLong,
-            MalformedMessageKind::NotAMessage(_) => Self::NotAMessage,
-            MalformedMessageKind::BadParams => Self::BadParams,
+            MalformedMessageReason::NotUtf8(_) => Self::NotUtf8,
+            MalformedMessageReason::NotJson(_) => Self::NotJson,
+            MalformedMessageReason::TooDeep(_) => Self::TooDeep,
+            MalformedMessageReason::TooLong(_) => Self::TooLong,
+            MalformedMessageReason::NotAMessage(_) => Self::NotAMessage,
+            MalformedMessageReason::BadParams => Self::BadParams,
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::salvage::{LONGEST_ID, SalvagedFields, SalvagedMessageShape};
 #[derive(Debug, Clone)]
 pub struct Envelope {
     text: String,
-    layout: Result<MessageLayout, MalformedMessage>,
+    layout: Result<MessageJsonKind, MalformedMessage>,
 }
 
 impl Envelope {
@@ -37,7 +37,7 @@ impl Envelope {
         match String::from_utf8(bytes) {
             Ok(text) => Self { layout: scan(&text, deepest), text },
             Err(error) => {
-                let kind = MalformedMessageKind::NotUtf8(error.utf8_error().valid_up_to());
+                let kind = MalformedMessageReason::NotUtf8(error.utf8_error().valid_up_to());
                 Self { text: String::new(), layout: Err(salvaging(error.as_bytes(), kind)) }
             }
         }
@@ -138,7 +138,7 @@ impl<'a> Batch<'a> {
 
 /// Why a message was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MalformedMessageKind {
+pub enum MalformedMessageReason {
     /// The bytes are not UTF-8, from this offset.
     NotUtf8(usize),
     /// Not JSON, from this offset.
@@ -157,7 +157,7 @@ pub enum MalformedMessageKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedMessage {
     /// Why.
-    pub kind: MalformedMessageKind,
+    pub kind: MalformedMessageReason,
     /// What could be read.
     pub salvaged: SalvagedFields,
 }
@@ -166,20 +166,20 @@ impl MalformedMessage {
     /// The error to answer with.
     pub fn error(&self) -> ErrorObject {
         match &self.kind {
-            MalformedMessageKind::NotUtf8(at) => {
+            MalformedMessageReason::NotUtf8(at) => {
                 ErrorObject::parse_error(format!("the message is not UTF-8, from byte {at}"))
             }
-            MalformedMessageKind::NotJson(at) => {
+            MalformedMessageReason::NotJson(at) => {
                 ErrorObject::parse_error(format!("the message is not JSON, from byte {at}"))
             }
-            MalformedMessageKind::TooDeep(limit) => {
+            MalformedMessageReason::TooDeep(limit) => {
                 ErrorObject::invalid_request(format!("the message is nested deeper than the limit of {limit} levels"))
             }
-            MalformedMessageKind::TooLong(limit) => {
+            MalformedMessageReason::TooLong(limit) => {
                 ErrorObject::invalid_request(format!("the message is longer than the limit of {limit} bytes"))
             }
-            MalformedMessageKind::NotAMessage(why) => ErrorObject::invalid_request(*why),
-            MalformedMessageKind::BadParams => ErrorObject::invalid_params("params must be an object"),
+            MalformedMessageReason::NotAMessage(why) => ErrorObject::invalid_request(*why),
+            MalformedMessageReason::BadParams => ErrorObject::invalid_params("params must be an object"),
         }
     }
 }
@@ -196,7 +196,7 @@ impl MalformedMessage {
 pub fn read(bytes: &[u8], deepest: usize) -> Result<Message<'_>, MalformedMessage> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
-        Err(error) => return Err(salvaging(bytes, MalformedMessageKind::NotUtf8(error.valid_up_to()))),
+        Err(error) => return Err(salvaging(bytes, MalformedMessageReason::NotUtf8(error.valid_up_to()))),
     };
     read_text(text, deepest)
 }
@@ -212,7 +212,7 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, MalformedMes
     clippy::large_enum_variant,
     reason = "nearly every message is an object, and a box would be an allocation each"
 )]
-enum MessageLayout {
+enum MessageJsonKind {
     /// An object with these members.
     Object(MessageMembers),
     /// An array of this length.
@@ -222,17 +222,17 @@ enum MessageLayout {
 }
 
 /// The one pass over the text: checks the grammar and the nesting, and finds the members.
-fn scan(text: &str, deepest: usize) -> Result<MessageLayout, MalformedMessage> {
+fn scan(text: &str, deepest: usize) -> Result<MessageJsonKind, MalformedMessage> {
     let fault = |fault| {
         let kind = match fault {
-            JsonError::Syntax(at) => MalformedMessageKind::NotJson(at),
-            JsonError::TooDeep => MalformedMessageKind::TooDeep(deepest),
+            JsonError::Syntax(at) => MalformedMessageReason::NotJson(at),
+            JsonError::TooDeep => MalformedMessageReason::TooDeep(deepest),
         };
         salvaging(text.as_bytes(), kind)
     };
     let mut walker = JsonScanner::new(text, deepest);
     match walker.peek() {
-        Some(b'{') => MessageMembers::walk(&mut walker, text).map(MessageLayout::Object).map_err(fault),
+        Some(b'{') => MessageMembers::walk(&mut walker, text).map(MessageJsonKind::Object).map_err(fault),
         Some(b'[') => {
             let mut length = 0;
             let whole = walker.elements(|walker| {
@@ -240,30 +240,30 @@ fn scan(text: &str, deepest: usize) -> Result<MessageLayout, MalformedMessage> {
                 walker.value(1).map(drop)
             });
             whole.and_then(|()| walker.end()).map_err(fault)?;
-            Ok(MessageLayout::Array(length))
+            Ok(MessageJsonKind::Array(length))
         }
         _ => {
             walker.value(0).and_then(|_| walker.end()).map_err(fault)?;
-            Ok(MessageLayout::Scalar)
+            Ok(MessageJsonKind::Scalar)
         }
     }
 }
 
-impl MessageLayout {
+impl MessageJsonKind {
     /// Classifies the message that was scanned. The text must be the one that was scanned.
     fn classify(self, text: &str) -> Result<Message<'_>, MalformedMessage> {
         match self {
             Self::Object(members) => members.classify(text),
             Self::Array(length) => Ok(Message::Batch(Batch { text, length })),
             Self::Scalar => {
-                let kind = MalformedMessageKind::NotAMessage("a message must be a JSON object");
+                let kind = MalformedMessageReason::NotAMessage("a message must be a JSON object");
                 Err(MalformedMessage { kind, salvaged: SalvagedFields::default() })
             }
         }
     }
 }
 
-fn salvaging(bytes: &[u8], kind: MalformedMessageKind) -> MalformedMessage {
+fn salvaging(bytes: &[u8], kind: MalformedMessageReason) -> MalformedMessage {
     MalformedMessage { kind, salvaged: SalvagedFields::from_bytes(bytes) }
 }
 
@@ -329,43 +329,44 @@ impl MessageMembers {
         if self.twice {
             // Which of the two is meant cannot be known. A response with one id still ends its call.
             let id = if shape == SalvagedMessageShape::Response && !self.id_twice { id } else { IdMember::Absent };
-            return refuse(MalformedMessageKind::NotAMessage("a member of the message occurs twice"), &id);
+            return refuse(MalformedMessageReason::NotAMessage("a member of the message occurs twice"), &id);
         }
         if slice(&self.version) != Some("\"2.0\"") {
-            return refuse(MalformedMessageKind::NotAMessage("jsonrpc must be \"2.0\""), &id);
+            return refuse(MalformedMessageReason::NotAMessage("jsonrpc must be \"2.0\""), &id);
         }
         let Some(method) = method else {
             return match (id, answers) {
                 (IdMember::Some(id), true) => Ok(Message::Response { id: Some(id), body: self.body(text) }),
                 (IdMember::Absent | IdMember::Null, true) => Ok(Message::Response { id: None, body: self.body(text) }),
                 (id, true) => refuse(
-                    MalformedMessageKind::NotAMessage("the id of a response must be a string or an integer"),
+                    MalformedMessageReason::NotAMessage("the id of a response must be a string or an integer"),
                     &id,
                 ),
-                (id, false) => {
-                    refuse(MalformedMessageKind::NotAMessage("a message must have a method, a result or an error"), &id)
-                }
+                (id, false) => refuse(
+                    MalformedMessageReason::NotAMessage("a message must have a method, a result or an error"),
+                    &id,
+                ),
             };
         };
         if [&self.result, &self.error].into_iter().any(|member| slice(member).is_some_and(|text| text != "null")) {
             return refuse(
-                MalformedMessageKind::NotAMessage("a message must not be both a request and a response"),
+                MalformedMessageReason::NotAMessage("a message must not be both a request and a response"),
                 &id,
             );
         }
         let name = method.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape);
         let Some(name) = name else {
-            return refuse(MalformedMessageKind::NotAMessage("method must be a string"), &id);
+            return refuse(MalformedMessageReason::NotAMessage("method must be a string"), &id);
         };
         if matches!(id, IdMember::Null | IdMember::Wrong) {
             let why = "the id of a request must be a string of at most 4096 bytes or an integer";
-            return refuse(MalformedMessageKind::NotAMessage(why), &id);
+            return refuse(MalformedMessageReason::NotAMessage(why), &id);
         }
         let params = match self.params {
             None => Params::absent(),
             Some((range, Some(index))) => Params::new(text.get(range).unwrap_or_default(), index),
             Some((range, None)) if text.get(range.clone()) == Some("null") => Params::absent(),
-            Some(_) => return refuse(MalformedMessageKind::BadParams, &id),
+            Some(_) => return refuse(MalformedMessageReason::BadParams, &id),
         };
         match id {
             IdMember::Some(id) => Ok(Message::Request { id, method: name, params }),

@@ -77,7 +77,7 @@ pub struct MalformedMessageScanner {
 enum ScanPosition {
     #[default]
     BeforeKey,
-    RequestKey,
+    Key,
     AfterKey,
     Id,
     Value,
@@ -114,7 +114,7 @@ impl MalformedMessageScanner {
         }
         self.in_string = false;
         match self.position {
-            ScanPosition::RequestKey => self.position = ScanPosition::AfterKey,
+            ScanPosition::Key => self.position = ScanPosition::AfterKey,
             ScanPosition::Id => self.keep(byte),
             _ => {}
         }
@@ -130,7 +130,7 @@ impl MalformedMessageScanner {
             b'"' => {
                 self.in_string = true;
                 if self.depth == 1 && self.position == ScanPosition::BeforeKey {
-                    self.position = ScanPosition::RequestKey;
+                    self.position = ScanPosition::Key;
                     self.text.clear();
                 } else {
                     self.keep(byte);
@@ -191,7 +191,7 @@ impl MalformedMessageScanner {
 
     fn keep(&mut self, byte: u8) {
         let most = match self.position {
-            ScanPosition::RequestKey => LONGEST_KEY,
+            ScanPosition::Key => LONGEST_KEY,
             ScanPosition::Id => LONGEST_ID,
             _ => return,
         };

@@ -82,7 +82,7 @@ pub mod model {
         ListToolsResult, ListenResult, LoggingLevel, LoggingMessageParams, Meta, Method, ModelHint, ModelPreferences,
         Notification, PaginatedParams, Principal, ProgressParams, ProgressToken, Prompt, PromptArgument, PromptMessage,
         PromptReference, ReadResourceParams, ReadResourceResult, Reference, RelatedTask, Request, RequestId, Resource,
-        ResourceContents, ResourceParams, ResourceReference, ResourceTemplate, ResourcesCapability, Revision, Role,
+        ResourceContents, ResourceReference, ResourceTemplate, ResourceUriParams, ResourcesCapability, Revision, Role,
         Root, SamplingCapability, SamplingMessage, Scopes, SentBy, ServerCapabilities, SetLevelParams,
         SubscriptionFilter, SubscriptionParams, TASKS_EXTENSION, Task, TaskMetadata, TaskParams, TaskStatus,
         TaskSupport, TasksCapability, TextContent, TextResourceContents, Tool, ToolAnnotations, ToolChoice,

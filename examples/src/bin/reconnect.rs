@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast::client::{CallOutcome, Reconnect};
+use steadfast::client::{CallOutcome, ReconnectPolicy};
 use steadfast::prelude::*;
 use steadfast::transport::child::Command;
 use steadfast::{CallToolResult, Error, Outcome};
@@ -71,7 +71,7 @@ async fn main() -> Result<(), Error> {
 async fn run_client(ledger: &Path) -> Result<(), Error> {
     let program = std::env::current_exe().map_err(not_started)?;
     // A server process is restarted only with a reconnect policy.
-    let policy = Reconnect::default().attempts(4).first_pause(Duration::from_millis(20));
+    let policy = ReconnectPolicy::default().attempts(4).first_pause(Duration::from_millis(20));
     let client = Client::connect(Command::new(program).arg("--as-server").arg(ledger)).reconnect(policy).await?;
     println!("at first: {} is paid", text(&client.call_tool("paid", ()).await?));
 

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use steadfast_proto::envelope::{Batch, Message, Params, MalformedMessage, MalformedMessageKind, ResultOrError, read};
+use steadfast_proto::envelope::{Batch, Message, Params, MalformedMessage, MalformedMessageReason, ResultOrError, read};
 use steadfast_proto::salvage::{MalformedMessageScanner, SalvagedFields, SalvagedMessageShape};
 
 use crate::members::Members;
@@ -29,12 +29,12 @@ pub fn run(bytes: &[u8]) {
         assert_integer_stands_there(&refusal.salvaged, bytes);
     }
     let Ok(text) = std::str::from_utf8(bytes) else {
-        assert!(matches!(refusal(&outcome).kind, MalformedMessageKind::NotUtf8(_)));
+        assert!(matches!(refusal(&outcome).kind, MalformedMessageReason::NotUtf8(_)));
         return;
     };
     if serde_json::from_str::<&RawValue>(text).is_err() {
         // A bomb may be found to be one before it is found to be no JSON.
-        assert!(matches!(refusal(&outcome).kind, MalformedMessageKind::NotJson(_) | MalformedMessageKind::TooDeep(_)), "{text}");
+        assert!(matches!(refusal(&outcome).kind, MalformedMessageReason::NotJson(_) | MalformedMessageReason::TooDeep(_)), "{text}");
         return;
     }
     let too_deep = nesting(text) > deepest;
@@ -44,7 +44,7 @@ pub fn run(bytes: &[u8]) {
             let said = Said::of(&members);
             if too_deep {
                 let refusal = refusal(&outcome);
-                assert_eq!(refusal.kind, MalformedMessageKind::TooDeep(deepest));
+                assert_eq!(refusal.kind, MalformedMessageReason::TooDeep(deepest));
                 return said.assert_salvaged(&refusal.salvaged);
             }
             said.assert_read(&outcome);
@@ -56,8 +56,8 @@ pub fn run(bytes: &[u8]) {
             let Ok(Message::Batch(batch)) = outcome else { panic!("an array is a batch: {outcome:?}") };
             assert_members(&batch, text);
         }
-        _ if too_deep => assert_eq!(refusal(&outcome).kind, MalformedMessageKind::TooDeep(deepest)),
-        _ => assert!(matches!(refusal(&outcome).kind, MalformedMessageKind::NotAMessage(_))),
+        _ if too_deep => assert_eq!(refusal(&outcome).kind, MalformedMessageReason::TooDeep(deepest)),
+        _ => assert!(matches!(refusal(&outcome).kind, MalformedMessageReason::NotAMessage(_))),
     }
 }
 
@@ -177,7 +177,7 @@ impl<'a> Said<'a> {
             }
             _ => {
                 let refusal = refusal(outcome);
-                assert!(matches!(refusal.kind, MalformedMessageKind::NotAMessage(_) | MalformedMessageKind::BadParams), "{refusal:?}");
+                assert!(matches!(refusal.kind, MalformedMessageReason::NotAMessage(_) | MalformedMessageReason::BadParams), "{refusal:?}");
                 assert_eq!(refusal.salvaged.id.as_ref().map(ToString::to_string), proper, "the id of what is refused");
             }
         }

@@ -7,7 +7,7 @@ use steadfast_auth::client::{
     Authorizer, BoxFuture, ClientCredential, ClientKey, Error, Grant, IdentityProvider, OAuthClientSettings,
     PreRegisteredClient, Secret, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient as _, HttpPayload, ReqwestClient};
+use steadfast_auth::{HttpClient as _, HttpClientBody, OAuthReqwestClient};
 
 /// The URL of the application's client metadata. The suite knows the address, and it is never fetched.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
@@ -54,8 +54,8 @@ pub(crate) fn authorizer(
     } else if alone {
         profile = profile.grant(Grant::ClientCredentials);
     }
-    let builder =
-        Authorizer::builder(url, profile, ReqwestClient::new()?)?.user_agent(AutoAccept(ReqwestClient::new()?));
+    let builder = Authorizer::builder(url, profile, OAuthReqwestClient::new()?)?
+        .user_agent(AutoAccept(OAuthReqwestClient::new()?));
     Ok(match assertion {
         Some(assertion) => builder.assertions(Secret::new(assertion)).build(),
         None => builder.build(),
@@ -76,7 +76,7 @@ impl SuiteCredentials {
 
 /// A user who accepts: it fetches the URL and returns the redirect of the authorization server.
 #[derive(Clone)]
-struct AutoAccept(ReqwestClient);
+struct AutoAccept(OAuthReqwestClient);
 
 /// What an authorization server may show to the user.
 const PAGE: usize = 64 * 1024;
@@ -96,7 +96,7 @@ impl UserLogin for AutoAccept {
     fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
             let no_redirect = || Error::UserUnavailable("the authorization server sent no redirect".to_owned());
-            let request = Request::get(url.as_str()).body(HttpPayload::from("")).map_err(|_| no_redirect())?;
+            let request = Request::get(url.as_str()).body(HttpClientBody::from("")).map_err(|_| no_redirect())?;
             let response = self.0.send(request, PAGE).await.map_err(|_| no_redirect())?;
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             let back = location.and_then(|location| Url::parse(location).ok());

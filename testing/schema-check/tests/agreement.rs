@@ -52,7 +52,7 @@ fn resources() {
     result::<theirs::ListResourceTemplatesResult, _>(&samples::list_resource_templates_result());
     params::<theirs::ReadResourceRequestParams, _>(&samples::read_resource_params());
     result::<theirs::ReadResourceResult, _>(&samples::read_resource_result());
-    let changed = steadfast_model::ResourceParams::new("weather://paris/now");
+    let changed = steadfast_model::ResourceUriParams::new("weather://paris/now");
     notice::<theirs::ResourceUpdatedNotificationParams, _>(&changed);
 }
 
@@ -121,7 +121,7 @@ mod handshake {
         for level in samples::set_level_params() {
             params::<theirs::SetLevelRequestParams, _>(&level);
         }
-        let resource = steadfast_model::ResourceParams::new("weather://paris/now");
+        let resource = steadfast_model::ResourceUriParams::new("weather://paris/now");
         params::<theirs::SubscribeRequestParams, _>(&resource);
         params::<theirs::UnsubscribeRequestParams, _>(&resource);
     }

@@ -142,31 +142,31 @@ impl ClientAuthMethod {
 
 /// A client at one authorization server.
 #[derive(Clone, Debug)]
-pub(super) struct OAuthClient {
+pub(super) struct OAuthClientIdentity {
     pub(super) id: String,
     pub(super) credential: ClientCredential,
     pub(super) method: ClientAuthMethod,
 }
 
 /// The parameters and the header that authenticate a token request.
-pub(super) struct ClientAuthentication {
+pub(super) struct ClientAuthenticationParams {
     pub(super) header: Option<HeaderValue>,
     pub(super) parameters: Vec<(&'static str, Secret)>,
 }
 
-impl OAuthClient {
+impl OAuthClientIdentity {
     /// Authenticates a request to an authorization server.
     pub(super) fn authenticate(
         &self,
         issuer: &str,
         now: SystemTime,
         random: &dyn RandomSource,
-    ) -> Result<ClientAuthentication, Error> {
+    ) -> Result<ClientAuthenticationParams, Error> {
         let id = ("client_id", Secret::new(self.id.as_str()));
-        let bare = |parameters| Ok(ClientAuthentication { header: None, parameters });
+        let bare = |parameters| Ok(ClientAuthenticationParams { header: None, parameters });
         match (self.method, &self.credential) {
             (ClientAuthMethod::ClientSecretBasic, ClientCredential::Secret(secret)) => {
-                Ok(ClientAuthentication { header: Some(basic(&self.id, secret)?), parameters: Vec::new() })
+                Ok(ClientAuthenticationParams { header: Some(basic(&self.id, secret)?), parameters: Vec::new() })
             }
             (ClientAuthMethod::ClientSecretPost, ClientCredential::Secret(secret)) => {
                 bare(vec![id, ("client_secret", secret.clone())])
@@ -214,11 +214,11 @@ mod tests {
     use super::*;
     use crate::client::random::CountingRandomness;
 
-    fn client(credential: ClientCredential, method: ClientAuthMethod) -> OAuthClient {
-        OAuthClient { id: String::from("my client"), credential, method }
+    fn client(credential: ClientCredential, method: ClientAuthMethod) -> OAuthClientIdentity {
+        OAuthClientIdentity { id: String::from("my client"), credential, method }
     }
 
-    fn authenticate(client: &OAuthClient, now: SystemTime) -> ClientAuthentication {
+    fn authenticate(client: &OAuthClientIdentity, now: SystemTime) -> ClientAuthenticationParams {
         client.authenticate("https://auth.example.com", now, &CountingRandomness::default()).unwrap()
     }
 

@@ -79,7 +79,7 @@ pub(super) struct ProtectedResourceMetadata {
 }
 
 #[derive(Deserialize)]
-struct ProtectedResourceDocument {
+struct ProtectedResourceMetadataJson {
     resource: String,
     #[serde(default, deserialize_with = "or_default")]
     authorization_servers: Vec<String>,
@@ -91,7 +91,7 @@ struct ProtectedResourceDocument {
 impl ProtectedResourceMetadata {
     /// Parses the document. `None` if it is not such a document at all.
     pub(super) fn read(document: &[u8], server: &Url) -> Result<Option<Self>, Error> {
-        let Ok(document) = serde_json::from_slice::<ProtectedResourceDocument>(document) else { return Ok(None) };
+        let Ok(document) = serde_json::from_slice::<ProtectedResourceMetadataJson>(document) else { return Ok(None) };
         if !covers(&document.resource, server) {
             return Err(Error::ResourceMismatch { found: redact_url(&document.resource) });
         }
@@ -148,7 +148,7 @@ pub(super) struct AuthorizationServerMetadata {
 }
 
 #[derive(Deserialize)]
-struct AuthorizationServerDocument {
+struct AuthorizationServerMetadataJson {
     issuer: String,
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
@@ -177,7 +177,7 @@ pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
 impl AuthorizationServerMetadata {
     /// Parses the document of this issuer. `None` if it is not such a document at all.
     pub(super) fn read(document: &[u8], issuer: &str, url_policy: UrlPolicy) -> Result<Option<Self>, Error> {
-        let Ok(document) = serde_json::from_slice::<AuthorizationServerDocument>(document) else { return Ok(None) };
+        let Ok(document) = serde_json::from_slice::<AuthorizationServerMetadataJson>(document) else { return Ok(None) };
         if document.issuer != issuer {
             return Err(Error::IssuerMismatch { expected: redact_url(issuer), found: redact_url(&document.issuer) });
         }

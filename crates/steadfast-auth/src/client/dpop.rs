@@ -23,7 +23,7 @@ pub(super) const USE_NONCE: &str = "use_dpop_nonce";
 
 /// Whether tokens are bound to a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DpopPolicy {
+pub enum ClientDpopPolicy {
     /// Never.
     Never,
     /// Tokens are bound to a key when the MCP server accepts no others.

@@ -7,12 +7,12 @@
 //! ```no_run
 //! # #[cfg(feature = "reqwest")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use steadfast_auth::ReqwestClient;
-//! use steadfast_auth::client::{Authorizer, FileTokenStore, LoopbackUserAgent, OAuthClientSettings, OAuthAttemptAction};
+//! use steadfast_auth::OAuthReqwestClient;
+//! use steadfast_auth::client::{Authorizer, FileTokenStore, LoopbackUserAgent, OAuthClientSettings, OAuthResponseAction};
 //!
 //! let server = "https://mcp.example.com/mcp";
 //! let profile = OAuthClientSettings::new("Example editor").document("https://editor.example.com/oauth/client.json")?;
-//! let authorizer = Authorizer::builder(server, profile, ReqwestClient::new()?)?
+//! let authorizer = Authorizer::builder(server, profile, OAuthReqwestClient::new()?)?
 //!     .store(FileTokenStore::open("/home/me/.config/editor/tokens")?)
 //!     .user_agent(LoopbackUserAgent::new())
 //!     .build();
@@ -23,7 +23,7 @@
 //!     let mut headers = http::HeaderMap::new();
 //!     attempt.sign(&mut headers).await?;
 //!     let response = send(headers).await;
-//!     if attempt.answered(response.status(), response.headers()).await? == OAuthAttemptAction::Deliver {
+//!     if attempt.answered(response.status(), response.headers()).await? == OAuthResponseAction::Deliver {
 //!         break;
 //!     }
 //! }
@@ -36,7 +36,7 @@
 //!
 //! Guarantees: a token is sent only to the origin of its server; a URL from a server's metadata is used only if it is encrypted
 //! (or on this machine) and does not refer from the internet to a private network (resolved addresses are checked by
-//! `ReqwestClient`, and must be by any other [`HttpClient`](crate::HttpClient)); redirects to other origins are not followed;
+//! `OAuthReqwestClient`, and must be by any other [`HttpClient`](crate::HttpClient)); redirects to other origins are not followed;
 //! no error, log line or `Debug` output contains a secret.
 
 mod authorize;
@@ -59,14 +59,14 @@ mod url_policy;
 
 pub use challenge::{AuthScheme, WwwAuthenticateChallenge};
 pub use credentials::{ClientCredential, ClientKey};
-pub use dpop::DpopPolicy;
+pub use dpop::ClientDpopPolicy;
 pub use driver::{
-    AssertionSource, Authorizer, AuthorizerBuilder, LoopbackUserAgent, OAuthAttemptAction, OAuthAuthorizationAttempt,
+    AssertionSource, Authorizer, AuthorizerBuilder, LoopbackUserAgent, OAuthRequestAuthorization, OAuthResponseAction,
     UserAgent, UserLogin, open_browser,
 };
 pub use error::{Error, OAuthErrorResponse};
 pub use flow::{
-    AuthorizationResult, CredentialInvalidation, OAuthFlow, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowInput,
+    CredentialInvalidation, OAuthFlow, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowStart, OAuthGrant,
 };
 pub use profile::{Grant, IdentityProvider, OAuthClientSettings, PreRegisteredClient};
 pub use random::{RandomSource, RandomUnavailable, SystemRandomness};

@@ -5,7 +5,7 @@ use std::fmt;
 use url::Url;
 
 use super::credentials::ClientCredential;
-use super::dpop::DpopPolicy;
+use super::dpop::ClientDpopPolicy;
 use super::url_policy::{is_loopback, redact_url};
 use super::{Error, Secret};
 use crate::Scopes;
@@ -29,7 +29,7 @@ pub struct OAuthClientSettings {
     pub(super) registered: Option<PreRegisteredClient>,
     pub(super) grant: Grant,
     pub(super) scopes: Option<Scopes>,
-    pub(super) dpop: DpopPolicy,
+    pub(super) dpop: ClientDpopPolicy,
     pub(super) offline_access: bool,
     pub(super) legacy_discovery: bool,
 }
@@ -130,7 +130,7 @@ impl OAuthClientSettings {
             registered: None,
             grant: Grant::AuthorizationCode,
             scopes: None,
-            dpop: DpopPolicy::default(),
+            dpop: ClientDpopPolicy::default(),
             offline_access: true,
             legacy_discovery: true,
         }
@@ -188,7 +188,7 @@ impl OAuthClientSettings {
     }
 
     /// Sets whether tokens are bound to a key.
-    pub fn dpop(mut self, dpop: DpopPolicy) -> Self {
+    pub fn dpop(mut self, dpop: ClientDpopPolicy) -> Self {
         self.dpop = dpop;
         self
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
 
-use super::credentials::{ClientAuthMethod, ClientCredential, OAuthClient};
+use super::credentials::{ClientAuthMethod, ClientCredential, OAuthClientIdentity};
 use super::discovery::{AuthorizationServerMetadata, or_default};
 use super::dpop::seconds;
 use super::error::OAuthErrorResponse;
@@ -19,7 +19,7 @@ use super::secret::reveal_option;
 use super::token::scopes_text;
 use super::url_policy::{is_loopback, redact_url};
 use super::{Error, Secret};
-use crate::{HttpPayload, Scopes};
+use crate::{HttpClientBody, Scopes};
 
 pub(super) const WHAT: &str = "a client registration";
 
@@ -40,7 +40,7 @@ pub struct ClientRegistration {
 }
 
 /// What a registration depends on.
-pub(super) struct RequiredRegistration<'a> {
+pub(super) struct RegistrationRequirements<'a> {
     pub(super) redirect_uri: &'a str,
     pub(super) scopes: Option<&'a Scopes>,
 }
@@ -51,12 +51,12 @@ impl ClientRegistration {
         &self.redirect_uri
     }
 
-    pub(super) fn client(&self) -> OAuthClient {
+    pub(super) fn client(&self) -> OAuthClientIdentity {
         let credential = self.client_secret.clone().map_or(ClientCredential::None, ClientCredential::Secret);
-        OAuthClient { id: self.client_id.clone(), credential, method: self.method }
+        OAuthClientIdentity { id: self.client_id.clone(), credential, method: self.method }
     }
 
-    pub(super) fn is_usable(&self, parameters: &RequiredRegistration<'_>, now: SystemTime) -> bool {
+    pub(super) fn is_usable(&self, parameters: &RegistrationRequirements<'_>, now: SystemTime) -> bool {
         let expired = self.client_secret_expires_at != 0 && self.client_secret_expires_at <= seconds(now);
         self.redirect_uri == parameters.redirect_uri && !is_step_up(parameters.scopes, self.scopes.as_ref()) && !expired
     }
@@ -69,7 +69,7 @@ pub(super) fn known_client(
     profile: &OAuthClientSettings,
     server: &AuthorizationServerMetadata,
     bound: Option<&str>,
-) -> Result<Option<OAuthClient>, Error> {
+) -> Result<Option<OAuthClientIdentity>, Error> {
     if let Some(registered) = &profile.registered {
         let issuer = registered.issuer.as_deref().or(bound);
         if let Some(issuer) = issuer.filter(|issuer| *issuer != server.issuer) {
@@ -81,18 +81,18 @@ pub(super) fn known_client(
     Ok(document.map(|(url, credential)| client(url, credential, server)))
 }
 
-fn client(id: &str, credential: &ClientCredential, server: &AuthorizationServerMetadata) -> OAuthClient {
+fn client(id: &str, credential: &ClientCredential, server: &AuthorizationServerMetadata) -> OAuthClientIdentity {
     let method = ClientAuthMethod::choose(credential, server.token_auth_methods.as_deref());
-    OAuthClient { id: id.to_owned(), credential: credential.clone(), method }
+    OAuthClientIdentity { id: id.to_owned(), credential: credential.clone(), method }
 }
 
 /// The registration request.
 pub(super) fn request(
     profile: &OAuthClientSettings,
     server: &AuthorizationServerMetadata,
-    parameters: &RequiredRegistration<'_>,
+    parameters: &RegistrationRequirements<'_>,
     bound_to_key: bool,
-) -> Result<Request<HttpPayload>, Error> {
+) -> Result<Request<HttpClientBody>, Error> {
     let Some(endpoint) = &server.registration_endpoint else {
         return Err(Error::NoClient { issuer: redact_url(&server.issuer) });
     };
@@ -118,7 +118,7 @@ pub(super) fn request(
     Request::post(endpoint.as_str())
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json")
-        .body(HttpPayload::from(body.to_string()))
+        .body(HttpClientBody::from(body.to_string()))
         .map_err(|_| Error::UnsafeUrl(redact_url(endpoint.as_str())))
 }
 
@@ -140,9 +140,9 @@ fn application_type(redirect_uri: &str) -> &'static str {
 
 /// Reads the response.
 pub(super) fn read(
-    response: &Response<HttpPayload>,
+    response: &Response<HttpClientBody>,
     server: &AuthorizationServerMetadata,
-    parameters: &RequiredRegistration<'_>,
+    parameters: &RegistrationRequirements<'_>,
 ) -> Result<ClientRegistration, Error> {
     #[derive(Deserialize)]
     struct RegistrationResponse {
@@ -204,12 +204,12 @@ mod tests {
         server
     }
 
-    fn wanted<'a>(redirect_uri: &'a str, scopes: Option<&'a Scopes>) -> RequiredRegistration<'a> {
-        RequiredRegistration { redirect_uri, scopes }
+    fn wanted<'a>(redirect_uri: &'a str, scopes: Option<&'a Scopes>) -> RegistrationRequirements<'a> {
+        RegistrationRequirements { redirect_uri, scopes }
     }
 
     fn answered(status: u16, body: &str) -> Result<ClientRegistration, Error> {
-        let response = Response::builder().status(status).body(HttpPayload::from(body.to_owned())).unwrap();
+        let response = Response::builder().status(status).body(HttpClientBody::from(body.to_owned())).unwrap();
         read(&response, &server(&["client_secret_post"]), &wanted(CALLBACK, None))
     }
 

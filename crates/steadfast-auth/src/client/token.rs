@@ -9,14 +9,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
 use super::challenge::AuthScheme;
-use super::credentials::{ClientAuthMethod, OAuthClient};
+use super::credentials::{ClientAuthMethod, OAuthClientIdentity};
 use super::dpop::{DpopProofKey, DpopProofParameters, NONCE, PROOF, USE_NONCE, seconds};
 use super::error::OAuthErrorResponse;
 use super::random::RandomSource;
 use super::secret::{reveal, reveal_option};
 use super::url_policy::redact_url;
 use super::{Error, Secret};
-use crate::{HttpPayload, Scopes};
+use crate::{HttpClientBody, Scopes};
 
 pub(super) const WHAT: &str = "a token";
 
@@ -128,7 +128,7 @@ pub(super) mod scopes_text {
 pub(super) struct TokenRequest {
     pub(super) endpoint: Url,
     pub(super) issuer: String,
-    pub(super) client: OAuthClient,
+    pub(super) client: OAuthClientIdentity,
     pub(super) parameters: Vec<(&'static str, Secret)>,
     pub(super) key: Option<DpopProofKey>,
     pub(super) nonce: Option<String>,
@@ -161,7 +161,7 @@ impl TokenRequest {
         &mut self,
         now: SystemTime,
         random: &dyn RandomSource,
-    ) -> Result<Request<HttpPayload>, Error> {
+    ) -> Result<Request<HttpClientBody>, Error> {
         let shown = self.client.authenticate(&self.issuer, now, random)?;
         let parameters = self.parameters.iter().chain(&shown.parameters);
         let mut sent: Vec<_> = parameters.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.clone()).collect();
@@ -173,7 +173,7 @@ impl TokenRequest {
         let mut request = Request::post(self.endpoint.as_str())
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(ACCEPT, "application/json")
-            .body(HttpPayload::from(form.finish()))
+            .body(HttpClientBody::from(form.finish()))
             .map_err(|_| Error::UnsafeUrl(super::url_policy::redact_url(self.endpoint.as_str())))?;
         if let Some(header) = shown.header {
             sent.extend(header.to_str().ok().and_then(|header| header.split(' ').next_back()).map(Secret::new));
@@ -193,7 +193,7 @@ impl TokenRequest {
         Ok(request)
     }
 
-    pub(super) fn read(&mut self, response: &Response<HttpPayload>) -> Result<TokenResponse, Error> {
+    pub(super) fn read(&mut self, response: &Response<HttpClientBody>) -> Result<TokenResponse, Error> {
         #[derive(Deserialize)]
         struct ErrorBody {
             error: String,
@@ -289,7 +289,7 @@ mod tests {
         TokenRequest {
             endpoint: Url::parse("https://auth.example.com/token").unwrap(),
             issuer: String::from("https://auth.example.com"),
-            client: OAuthClient {
+            client: OAuthClientIdentity {
                 id: String::from("me"),
                 credential: ClientCredential::None,
                 method: ClientAuthMethod::None,
@@ -301,8 +301,8 @@ mod tests {
         }
     }
 
-    fn response(status: u16, body: &str) -> Response<HttpPayload> {
-        Response::builder().status(status).header(NONCE, "n1").body(HttpPayload::from(body.to_owned())).unwrap()
+    fn response(status: u16, body: &str) -> Response<HttpClientBody> {
+        Response::builder().status(status).header(NONCE, "n1").body(HttpClientBody::from(body.to_owned())).unwrap()
     }
 
     #[test]
@@ -339,7 +339,7 @@ mod tests {
         let pem = p256::SecretKey::from_slice(&[7; 32]).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
         let key = super::super::ClientKey::from_pem(&Secret::new(pem.as_str()), "ES256").unwrap();
         let mut call = call(Some(DpopProofKey::draw(&CountingRandomness::default()).unwrap()));
-        call.client = OAuthClient {
+        call.client = OAuthClientIdentity {
             id: String::from("me"),
             credential: ClientCredential::Key(key),
             method: ClientAuthMethod::PrivateKeyJwt,

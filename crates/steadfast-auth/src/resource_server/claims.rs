@@ -10,9 +10,9 @@ use super::{Principal, Scopes, TokenRejection, audience};
 
 /// The clock that expiry is checked with.
 #[derive(Clone)]
-pub(super) struct TokenExpiryClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+pub(super) struct TokenVerifierClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 
-impl TokenExpiryClock {
+impl TokenVerifierClock {
     pub(super) fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
@@ -22,15 +22,15 @@ impl TokenExpiryClock {
     }
 }
 
-impl Default for TokenExpiryClock {
+impl Default for TokenVerifierClock {
     fn default() -> Self {
         Self::new(SystemTime::now)
     }
 }
 
-impl fmt::Debug for TokenExpiryClock {
+impl fmt::Debug for TokenVerifierClock {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("TokenExpiryClock")
+        formatter.write_str("TokenVerifierClock")
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) struct ClaimRequirements {
     pub(super) expiry_may_be_absent: bool,
     /// Allowed difference of the clocks.
     pub(super) leeway: Duration,
-    pub(super) clock: TokenExpiryClock,
+    pub(super) clock: TokenVerifierClock,
 }
 
 impl ClaimRequirements {
@@ -165,7 +165,7 @@ mod tests {
             issuer: Some("https://auth.example.com".to_owned()),
             expiry_may_be_absent: false,
             leeway: Duration::from_secs(60),
-            clock: TokenExpiryClock::new(|| SystemTime::UNIX_EPOCH + Duration::from_secs(NOW)),
+            clock: TokenVerifierClock::new(|| SystemTime::UNIX_EPOCH + Duration::from_secs(NOW)),
         }
     }
 

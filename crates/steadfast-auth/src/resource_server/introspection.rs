@@ -9,9 +9,9 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, StatusCode, Uri};
 use serde_json::{Map, Value};
 
-use super::claims::{ClaimRequirements, TokenExpiryClock};
+use super::claims::{ClaimRequirements, TokenVerifierClock};
 use super::{
-    AccessToken, HttpClient, HttpPayload, InsecureEndpoint, Principal, TokenRejection, TokenVerifier,
+    AccessToken, HttpClient, HttpClientBody, InsecureEndpoint, Principal, TokenRejection, TokenVerifier,
     TokenVerifierFuture,
 };
 use crate::http_client::endpoint;
@@ -42,7 +42,7 @@ impl IntrospectionVerifier {
             issuer: None,
             expiry_may_be_absent: true,
             leeway: Duration::ZERO,
-            clock: TokenExpiryClock::default(),
+            clock: TokenVerifierClock::default(),
         };
         Ok(Self { client: Box::new(client), uri: endpoint(url)?, authorization: None, expectations })
     }
@@ -82,7 +82,7 @@ impl IntrospectionVerifier {
 
     /// Sets the clock, for tests and for machines without one of their own.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.expectations.clock = TokenExpiryClock::new(now);
+        self.expectations.clock = TokenVerifierClock::new(now);
         self
     }
 
@@ -112,10 +112,10 @@ impl IntrospectionVerifier {
         serde_json::from_slice(body).map_err(|_| "the response is not a JSON object".to_owned())
     }
 
-    fn request(&self, token: &AccessToken) -> Request<HttpPayload> {
+    fn request(&self, token: &AccessToken) -> Request<HttpClientBody> {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("token", token.expose()).append_pair("token_type_hint", "access_token");
-        let mut request = Request::new(HttpPayload::from(form.finish()));
+        let mut request = Request::new(HttpClientBody::from(form.finish()));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         let headers = request.headers_mut();
@@ -167,11 +167,11 @@ mod tests {
     /// An authorization server that gives one answer to everything, and what it was asked.
     struct Server {
         answer: Result<(u16, String), HttpClientError>,
-        asked: Mutex<Vec<Request<HttpPayload>>>,
+        asked: Mutex<Vec<Request<HttpClientBody>>>,
     }
 
     impl HttpClient for Server {
-        fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+        fn send(&self, request: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
             self.asked.lock().unwrap().push(request);
             let answer = self.answer.clone();
             Box::pin(async {
@@ -273,7 +273,7 @@ mod tests {
         struct Silent;
 
         impl HttpClient for Silent {
-            fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+            fn send(&self, _: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
                 Box::pin(std::future::pending())
             }
         }

@@ -9,7 +9,7 @@
 //! - [`IntrospectionVerifier`], for opaque tokens, which the authorization server is asked about;
 //! - [`verify_with`], for a function of your own.
 //!
-//! Requests to an authorization server use an [`HttpClient`]: `ReqwestClient` (feature `reqwest`), or your own.
+//! Requests to an authorization server use an [`HttpClient`]: `OAuthReqwestClient` (feature `reqwest`), or your own.
 //!
 //! This module never issues, stores, forwards or logs tokens.
 
@@ -24,8 +24,10 @@ mod token;
 mod verifier;
 
 #[cfg(feature = "reqwest")]
-pub use crate::ReqwestClient;
-pub use crate::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload, InsecureEndpoint, InvalidScope, Scopes};
+pub use crate::OAuthReqwestClient;
+pub use crate::{
+    HttpClient, HttpClientBody, HttpClientError, HttpClientFuture, InsecureEndpoint, InvalidScope, Scopes,
+};
 pub use bearer::{BearerLayer, BearerService, MethodScopes};
 pub use introspection::IntrospectionVerifier;
 #[cfg(feature = "jwt")]

@@ -9,7 +9,7 @@ use steadfast_auth::client::{
     Authorizer, BoxFuture, ClientCredential, Error, Grant, MemoryTokenStore, OAuthClientSettings, PreRegisteredClient,
     Secret, TokenStore, TokenStoreError, TokenStoreKey, TokenStoreLockGuard, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient, HttpClientFuture, HttpPayload};
+use steadfast_auth::{HttpClient, HttpClientBody, HttpClientFuture};
 
 use crate::refresh::{DirectUserAgent, authorize};
 use crate::site::{Site, SiteOptions, call};
@@ -297,10 +297,10 @@ async fn a_token_that_is_said_to_be_over_at_once_is_tried() {
 struct SlowRedirects;
 
 impl HttpClient for SlowRedirects {
-    fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, _: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_secs(20)).await;
-            Ok(Response::builder().status(302).header("location", "/more").body(HttpPayload::default()).unwrap())
+            Ok(Response::builder().status(302).header("location", "/more").body(HttpClientBody::default()).unwrap())
         })
     }
 }
@@ -330,13 +330,13 @@ impl steadfast_auth::client::AssertionSource for PendingAssertions {
 struct MetadataServer;
 
 impl HttpClient for MetadataServer {
-    fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, request: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         let document = if request.uri().path().contains("protected-resource") {
             r#"{"resource":"https://mcp.example.com/mcp","authorization_servers":["https://auth.example.com"]}"#
         } else {
             r#"{"issuer":"https://auth.example.com","token_endpoint":"https://auth.example.com/token"}"#
         };
-        Box::pin(async move { Ok(Response::new(HttpPayload::from(document))) })
+        Box::pin(async move { Ok(Response::new(HttpClientBody::from(document))) })
     }
 }
 

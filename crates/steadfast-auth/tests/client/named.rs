@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use steadfast_auth::client::{
-    Authorizer, ClientCredential, Grant, IdentityProvider, OAuthAttemptAction, OAuthClientSettings,
+    Authorizer, ClientCredential, Grant, IdentityProvider, OAuthClientSettings, OAuthResponseAction,
     PreRegisteredClient, Secret,
 };
-use steadfast_auth::{HttpClient, HttpClientFuture, HttpPayload, MetadataSourceHost};
+use steadfast_auth::{HttpClient, HttpClientBody, HttpClientFuture, MetadataSourceHost};
 
 const SERVER: &str = "https://mcp.example.com/mcp";
 
@@ -20,7 +20,7 @@ type RequestedHosts = Vec<(String, Option<String>)>;
 struct AllServers(Arc<Mutex<RequestedHosts>>);
 
 impl HttpClient for AllServers {
-    fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, request: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         let (host, path) = (request.uri().host().unwrap().to_owned(), request.uri().path());
         let answer: Value = match (host.as_str(), path) {
             ("mcp.example.com", _) => {
@@ -37,7 +37,7 @@ impl HttpClient for AllServers {
         };
         let named_by = request.extensions().get::<MetadataSourceHost>().map(|named_by| named_by.host().to_owned());
         self.0.lock().unwrap().push((host, named_by));
-        Box::pin(async move { Ok(Response::new(HttpPayload::from(answer.to_string()))) })
+        Box::pin(async move { Ok(Response::new(HttpClientBody::from(answer.to_string()))) })
     }
 }
 
@@ -47,7 +47,7 @@ async fn asked(profile: OAuthClientSettings) -> RequestedHosts {
     let builder = Authorizer::builder(SERVER, profile, everybody.clone()).unwrap();
     let authorizer = builder.assertions(Secret::new("c")).build();
     let mut attempt = authorizer.attempt(Method::POST, SERVER).unwrap();
-    assert_eq!(attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await, Ok(OAuthAttemptAction::Retry));
+    assert_eq!(attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await, Ok(OAuthResponseAction::Retry));
     std::mem::take(&mut *everybody.0.lock().unwrap())
 }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, BoxFuture, Error, FileTokenStore, MemoryTokenStore, OAuthAttemptAction, OAuthClientSettings,
+    Authorizer, BoxFuture, Error, FileTokenStore, MemoryTokenStore, OAuthClientSettings, OAuthResponseAction,
     TokenStore as _, TokenStoreKey, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
+use steadfast_auth::{HttpClient, HttpClientBody, HttpClientError, HttpClientFuture};
 
 use crate::site::{Site, SiteOptions, call};
 use crate::wire::MinimalHttpClient;
@@ -91,7 +91,7 @@ async fn those_who_share_a_directory_refresh_once() {
 pub(crate) async fn authorize(authorizer: &Authorizer, site: &Site) {
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     let answered = attempt.answered(StatusCode::UNAUTHORIZED, &HeaderMap::new()).await;
-    assert_eq!(answered, Ok(OAuthAttemptAction::Retry));
+    assert_eq!(answered, Ok(OAuthResponseAction::Retry));
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn a_child_process_holds_a_lock() {
 struct FailingHttpClient(Arc<AtomicUsize>);
 
 impl HttpClient for FailingHttpClient {
-    fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, _: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             tokio::task::yield_now().await;
@@ -247,7 +247,7 @@ impl UserLogin for DirectUserAgent {
     fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>> {
         Box::pin(async move {
             let sent = MinimalHttpClient
-                .send(Request::get(url.as_str()).body(HttpPayload::default()).unwrap(), 10_000)
+                .send(Request::get(url.as_str()).body(HttpClientBody::default()).unwrap(), 10_000)
                 .await
                 .unwrap();
             let location = sent.headers()["location"].to_str().unwrap();

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use http::{HeaderMap, Method, Response};
 use serde_json::json;
 use steadfast_auth::client::{
-    AuthScheme, AuthorizationResult, Authorizer, ClientCredential, ClientKey, ClientRegistration, Error, Grant,
-    IdentityProvider, LoopbackUserAgent, MemoryTokenStore, OAuthClientSettings, OAuthFlow, OAuthFlowCommand,
-    OAuthFlowCommandResult, OAuthFlowInput, PreRegisteredClient, Secret, SystemRandomness, TokenStore as _,
-    TokenStoreKey, Tokens, Url, WwwAuthenticateChallenge,
+    AuthScheme, Authorizer, ClientCredential, ClientKey, ClientRegistration, Error, Grant, IdentityProvider,
+    LoopbackUserAgent, MemoryTokenStore, OAuthClientSettings, OAuthFlow, OAuthFlowCommand, OAuthFlowCommandResult,
+    OAuthFlowStart, OAuthGrant, PreRegisteredClient, Secret, SystemRandomness, TokenStore as _, TokenStoreKey, Tokens,
+    Url, WwwAuthenticateChallenge,
 };
-use steadfast_auth::{HttpClientError, HttpPayload};
+use steadfast_auth::{HttpClientBody, HttpClientError};
 
 use crate::wire::MinimalHttpClient;
 
@@ -78,7 +78,7 @@ macro_rules! nothing_secret_in {
 async fn no_public_type_prints_a_secret() {
     let store = MemoryTokenStore::new();
     store.save(&TokenStoreKey::Server { url: SERVER.to_owned() }, &Secret::new(SECRET)).await.unwrap();
-    let input = OAuthFlowInput {
+    let input = OAuthFlowStart {
         challenge: Some(challenge()),
         tokens: Some(tokens()),
         may_refresh: true,
@@ -86,7 +86,7 @@ async fn no_public_type_prints_a_secret() {
     };
     let mut flow = OAuthFlow::new(Arc::new(profile()), SERVER, input.clone(), Arc::new(SystemRandomness)).unwrap();
     let first = flow.begin();
-    let outcome = AuthorizationResult { tokens: tokens(), registration: Some(registration()), refreshed: false };
+    let outcome = OAuthGrant { tokens: tokens(), registration: Some(registration()), refreshed: false };
     nothing_secret_in![
         Secret::new(SECRET),
         ClientCredential::Secret(Secret::new(SECRET)),
@@ -109,12 +109,12 @@ async fn no_public_type_prints_a_secret() {
             OAuthFlow::new(
                 Arc::new(profile()),
                 "http://me:s3cr3t@mcp.example.com/?s3cr3t",
-                OAuthFlowInput::default(),
+                OAuthFlowStart::default(),
                 Arc::new(SystemRandomness)
             )
             .unwrap_err()
         ),
-        OAuthFlowCommandResult::Response(Response::new(HttpPayload::from(SECRET))),
+        OAuthFlowCommandResult::Response(Response::new(HttpClientBody::from(SECRET))),
         OAuthFlowCommandResult::RegistrationLoaded(Some(registration())),
         OAuthFlowCommandResult::Redirected(String::from("code=s3cr3t")),
         OAuthFlowCommandResult::Assertion(Secret::new(SECRET)),
@@ -130,7 +130,7 @@ async fn no_public_type_prints_a_secret() {
             .unwrap(),
         LoopbackUserAgent::new(),
         store,
-        HttpPayload::from(SECRET),
+        HttpClientBody::from(SECRET),
     ];
 }
 

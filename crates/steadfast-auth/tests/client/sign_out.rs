@@ -8,7 +8,7 @@ use serde_json::json;
 use steadfast_auth::client::{
     Authorizer, MemoryTokenStore, OAuthClientSettings, Secret, TokenStore as _, TokenStoreKey,
 };
-use steadfast_auth::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
+use steadfast_auth::{HttpClient, HttpClientBody, HttpClientError, HttpClientFuture};
 
 use crate::faults::RecordingStore;
 use crate::refresh::{DirectUserAgent, authorize};
@@ -74,7 +74,7 @@ async fn with_tokens(method: &str) -> MemoryTokenStore {
 struct SilentHttpClient;
 
 impl HttpClient for SilentHttpClient {
-    fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, _: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         Box::pin(std::future::pending())
     }
 }
@@ -95,10 +95,10 @@ async fn signing_out_works_while_the_issuer_does_not_respond() {
 struct FailingRevocation(Result<u16, HttpClientError>);
 
 impl HttpClient for FailingRevocation {
-    fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, _: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         let answer = self.0.clone();
         Box::pin(async {
-            answer.map(|status| Response::builder().status(status).body(HttpPayload::default()).unwrap())
+            answer.map(|status| Response::builder().status(status).body(HttpClientBody::default()).unwrap())
         })
     }
 }
@@ -121,7 +121,7 @@ async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out(
 struct UnusedHttpClient;
 
 impl HttpClient for UnusedHttpClient {
-    fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, request: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         panic!("{request:?}")
     }
 }

@@ -16,9 +16,9 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use steadfast_auth::client::{
-    Authorizer, AuthorizerBuilder, Error, LoopbackUserAgent, OAuthAttemptAction, OAuthClientSettings, Url,
+    Authorizer, AuthorizerBuilder, Error, LoopbackUserAgent, OAuthClientSettings, OAuthResponseAction, Url,
 };
-use steadfast_auth::{HttpClient as _, HttpPayload};
+use steadfast_auth::{HttpClient as _, HttpClientBody};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -368,7 +368,7 @@ impl Site {
 
 /// A browser: sends a request, and follows the redirect.
 async fn browse(url: Url) {
-    let get = |url: &str| MinimalHttpClient.send(Request::get(url).body(HttpPayload::default()).unwrap(), 10_000);
+    let get = |url: &str| MinimalHttpClient.send(Request::get(url).body(HttpClientBody::default()).unwrap(), 10_000);
     let sent = get(url.as_str()).await.unwrap();
     let location = sent.headers()["location"].to_str().unwrap().to_owned();
     let shown = get(&location).await.unwrap();
@@ -379,11 +379,11 @@ async fn browse(url: Url) {
 pub(crate) async fn call(authorizer: &Authorizer, url: &str) -> Result<(u16, String), Error> {
     let mut attempt = authorizer.attempt(http::Method::POST, url)?;
     loop {
-        let mut request = Request::post(url).body(HttpPayload::default()).unwrap();
+        let mut request = Request::post(url).body(HttpClientBody::default()).unwrap();
         attempt.sign(request.headers_mut()).await?;
         assert!(!format!("{request:?}").contains("access-"), "a token is shown");
         let response = MinimalHttpClient.send(request, 10_000).await.unwrap();
-        if attempt.answered(response.status(), response.headers()).await? == OAuthAttemptAction::Deliver {
+        if attempt.answered(response.status(), response.headers()).await? == OAuthResponseAction::Deliver {
             let body = String::from_utf8_lossy(response.body().as_bytes()).into_owned();
             return Ok((response.status().as_u16(), body));
         }

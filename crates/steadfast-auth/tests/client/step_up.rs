@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, BoxFuture, Error, OAuthAttemptAction, OAuthAuthorizationAttempt, OAuthClientSettings, TokenStore as _,
+    Authorizer, BoxFuture, Error, OAuthClientSettings, OAuthRequestAuthorization, OAuthResponseAction, TokenStore as _,
     Tokens, Url, UserAgent, UserLogin,
 };
-use steadfast_auth::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
+use steadfast_auth::{HttpClient, HttpClientBody, HttpClientError, HttpClientFuture};
 use tokio::sync::Semaphore;
 
 use crate::faults::{OneLogin, RecordingStore, tokens_of};
@@ -27,13 +27,13 @@ async fn denied() -> (Site, Authorizer) {
 }
 
 /// A request that requires these scopes in addition to those of the token.
-async fn step_up(authorizer: &Authorizer, site: &Site, scopes: &str) -> Result<OAuthAttemptAction, Error> {
+async fn step_up(authorizer: &Authorizer, site: &Site, scopes: &str) -> Result<OAuthResponseAction, Error> {
     let mut attempt = authorizer.attempt(Method::POST, &site.url()).unwrap();
     attempt.sign(&mut HeaderMap::new()).await.unwrap();
     answered(&mut attempt, scopes).await
 }
 
-async fn answered(attempt: &mut OAuthAuthorizationAttempt, scopes: &str) -> Result<OAuthAttemptAction, Error> {
+async fn answered(attempt: &mut OAuthRequestAuthorization, scopes: &str) -> Result<OAuthResponseAction, Error> {
     let mut headers = HeaderMap::new();
     let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scopes}\"");
     headers.insert("www-authenticate", challenge.parse().unwrap());
@@ -69,7 +69,7 @@ async fn a_user_who_said_no_is_asked_again_after_a_new_login() {
     site.deny(false);
     authorizer.sign_out().await.unwrap();
     call(&authorizer, &site.url()).await.unwrap();
-    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(OAuthAttemptAction::Retry));
+    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(OAuthResponseAction::Retry));
     assert_eq!(site.count("/authorize"), 4);
 }
 
@@ -83,7 +83,7 @@ async fn a_user_who_said_no_is_asked_again_after_a_while() {
     assert!(matches!(step_up(&authorizer, &site, "write").await, Err(Error::Denied(_))));
     tokio::time::advance(Duration::from_secs(61)).await;
     tokio::time::resume();
-    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(OAuthAttemptAction::Retry));
+    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(OAuthResponseAction::Retry));
     assert_eq!(site.count("/authorize"), 3);
 }
 
@@ -104,7 +104,7 @@ async fn a_user_who_did_not_come_back_is_not_asked_again() {
 struct SwitchableHttpClient(Arc<AtomicBool>);
 
 impl HttpClient for SwitchableHttpClient {
-    fn send(&self, request: Request<HttpPayload>, limit: usize) -> HttpClientFuture<'_> {
+    fn send(&self, request: Request<HttpClientBody>, limit: usize) -> HttpClientFuture<'_> {
         if self.0.load(Ordering::Relaxed) {
             return Box::pin(async { Err(HttpClientError::new("connection refused")) });
         }
@@ -122,7 +122,7 @@ async fn more_scopes_that_nobody_was_asked_for_are_asked_for_at_the_next_call() 
     http.0.store(true, Ordering::Relaxed);
     assert!(matches!(step_up(&authorizer, &site, "write").await, Err(Error::Unreachable { .. })));
     http.0.store(false, Ordering::Relaxed);
-    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(OAuthAttemptAction::Retry));
+    assert_eq!(step_up(&authorizer, &site, "write").await, Ok(OAuthResponseAction::Retry));
 }
 
 /// The requested scopes of the tokens in the store.
@@ -154,7 +154,7 @@ async fn more_scopes_are_not_lost_to_a_refresh_elsewhere() {
     }
     site.refreshes.add_permits(1000);
     refresh.await.unwrap().unwrap();
-    assert_eq!(more.await.unwrap(), Ok(OAuthAttemptAction::Retry));
+    assert_eq!(more.await.unwrap(), Ok(OAuthResponseAction::Retry));
     assert_eq!(kept(&store, &site).await, "basic write");
 }
 
@@ -196,7 +196,7 @@ async fn fewer_scopes_do_not_take_the_place_of_more_that_somebody_got_meanwhile(
     while site.count("/.well-known/oauth-protected-resource/mcp") < 2 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(step_up(&other, &site, "write admin").await, Ok(OAuthAttemptAction::Retry));
+    assert_eq!(step_up(&other, &site, "write admin").await, Ok(OAuthResponseAction::Retry));
     thought.add_permits(1);
     assert_eq!(fewer.await.unwrap().unwrap(), (200, String::from(r#"{"scopes":"admin basic write"}"#)));
     assert_eq!(kept(&store, &site).await, "admin basic write");
@@ -218,8 +218,8 @@ async fn what_a_user_granted_elsewhere_is_not_asked_for_again() {
         assert_eq!(call(authorizer, &format!("{}?write", site.url())).await.unwrap().0, 200);
     }
     assert_eq!(site.count("/authorize"), 2);
-    assert_eq!(step_up(&one, &site, "admin").await, Ok(OAuthAttemptAction::Retry));
-    assert_eq!(step_up(&other, &site, "delete").await, Ok(OAuthAttemptAction::Retry));
+    assert_eq!(step_up(&one, &site, "admin").await, Ok(OAuthResponseAction::Retry));
+    assert_eq!(step_up(&other, &site, "delete").await, Ok(OAuthResponseAction::Retry));
     assert_eq!(kept(&store, &site).await, "admin basic delete write", "nothing that was granted is lost");
 }
 
@@ -233,6 +233,6 @@ async fn what_a_user_refused_here_and_granted_elsewhere_is_taken_up() {
     site.deny(true);
     assert!(matches!(step_up(&one, &site, "write").await, Err(Error::Denied(_))));
     site.deny(false);
-    assert_eq!(step_up(&other, &site, "write").await, Ok(OAuthAttemptAction::Retry));
+    assert_eq!(step_up(&other, &site, "write").await, Ok(OAuthResponseAction::Retry));
     assert_eq!(call(&one, &format!("{}?write", site.url())).await.unwrap().0, 200);
 }

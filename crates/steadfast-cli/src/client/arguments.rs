@@ -10,7 +10,7 @@ use super::schema;
 
 /// The options for the arguments of a tool.
 #[derive(Args)]
-pub(crate) struct ToolArgumentOptions {
+pub(crate) struct CliToolArgumentOptions {
     /// Set an argument. A value that is JSON is sent as JSON unless the tool's schema says string; any other value is a string.
     /// An argument that the schema does not list is sent with a warning, unless the schema rejects it. May be repeated
     #[arg(long = "arg", value_name = "NAME=VALUE")]
@@ -31,7 +31,7 @@ pub(crate) struct ParsedToolArguments {
     by_name: bool,
 }
 
-impl ToolArgumentOptions {
+impl CliToolArgumentOptions {
     pub(crate) fn parse(&self) -> Result<ParsedToolArguments, Error> {
         if let Some(text) = &self.object {
             let object = object(text)?;
@@ -139,7 +139,7 @@ mod tests {
 
     fn parse(arguments: &[&str]) -> Result<ParsedToolArguments, Error> {
         let pairs = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        ToolArgumentOptions { pairs, files: Vec::new(), object: None }.parse()
+        CliToolArgumentOptions { pairs, files: Vec::new(), object: None }.parse()
     }
 
     fn resolve(argument: &str, schema: &Value) -> Value {
@@ -177,7 +177,7 @@ mod tests {
     fn only_arguments_given_by_name_are_checked() {
         assert_eq!(parse(&["a=text", "b=7"]).unwrap().names().collect::<Vec<_>>(), ["a", "b"]);
         let object =
-            ToolArgumentOptions { pairs: Vec::new(), files: Vec::new(), object: Some(r#"{"a":"7"}"#.to_owned()) };
+            CliToolArgumentOptions { pairs: Vec::new(), files: Vec::new(), object: Some(r#"{"a":"7"}"#.to_owned()) };
         assert_eq!(object.parse().unwrap().names().count(), 0);
     }
 

@@ -9,7 +9,7 @@ mod elicitation;
 mod exit;
 mod schema;
 
-pub(crate) use connection::target::{ConnectOptions, ServerCommand};
+pub(crate) use connection::target::{CliConnectOptions, ServerCommand};
 pub(crate) use exit::{CliCommandFailure, CliExitStatus, help};
 
 /// Timeout of a request that only improves a message of ours: a list to suggest names from, or the log level.

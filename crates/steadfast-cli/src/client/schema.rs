@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 8;
 const MAX_VALUE_LENGTH: usize = 60;
 
 /// An argument of a tool.
-pub(crate) struct SchemaParameter<'a> {
+pub(crate) struct ToolArgumentSchema<'a> {
     pub(crate) name: &'a str,
     pub(crate) required: bool,
     root: &'a JsonObject,
@@ -17,14 +17,14 @@ pub(crate) struct SchemaParameter<'a> {
 }
 
 /// The arguments that a schema lists, in its order.
-pub(crate) fn parameters(root: &JsonObject) -> Vec<SchemaParameter<'_>> {
+pub(crate) fn parameters(root: &JsonObject) -> Vec<ToolArgumentSchema<'_>> {
     let required = |name: &str| {
         let names = root.get("required").and_then(Value::as_array);
         names.into_iter().flatten().any(|entry| entry.as_str() == Some(name))
     };
     let properties = root.get("properties").and_then(Value::as_object);
     let parameters = properties.into_iter().flatten();
-    parameters.map(|(name, schema)| SchemaParameter { name, required: required(name), root, schema }).collect()
+    parameters.map(|(name, schema)| ToolArgumentSchema { name, required: required(name), root, schema }).collect()
 }
 
 /// How a schema treats arguments that it does not list.
@@ -53,7 +53,7 @@ pub(crate) fn additional_arguments(root: &JsonObject) -> AdditionalArguments {
     }
 }
 
-impl SchemaParameter<'_> {
+impl ToolArgumentSchema<'_> {
     /// Its type, whether it is required, and its description. Contains unsanitized text of the server.
     pub(crate) fn describe(&self) -> String {
         let text = describe_type(self.root, self.schema, MAX_DEPTH);

@@ -60,20 +60,20 @@ struct UserProfileForm {
     /// User score
     score: f64,
     /// User status
-    status: AccountStatus,
+    status: UserProfileStatus,
     /// Verification status
     verified: bool,
 }
 
 impl Default for UserProfileForm {
     fn default() -> Self {
-        Self { name: "John Doe".to_owned(), age: 30, score: 95.5, status: AccountStatus::Active, verified: true }
+        Self { name: "John Doe".to_owned(), age: 30, score: 95.5, status: UserProfileStatus::Active, verified: true }
     }
 }
 
 #[derive(Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum AccountStatus {
+enum UserProfileStatus {
     Active,
     Inactive,
     Pending,

@@ -18,7 +18,7 @@ fn simple() -> ServerPrompt {
 }
 
 #[derive(Deserialize)]
-struct TwoArguments {
+struct TestPromptArguments {
     arg1: String,
     arg2: String,
 }
@@ -29,7 +29,7 @@ fn with_arguments() -> ServerPrompt {
         .required_argument("arg1", "The first")
         .required_argument("arg2", "The second")
         .complete("arg1", ["test", "testing", "testament"])
-        .handler(|TwoArguments { arg1, arg2 }: TwoArguments| async move {
+        .handler(|TestPromptArguments { arg1, arg2 }: TestPromptArguments| async move {
             format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
         })
 }

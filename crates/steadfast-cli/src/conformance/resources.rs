@@ -24,7 +24,7 @@ pub(super) fn resources() -> [ServerResource; 3] {
 }
 
 #[derive(Deserialize)]
-struct TemplateVariables {
+struct ConformanceTemplateVariables {
     id: String,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn templates() -> [ServerResourceTemplate; 1] {
     [ServerResourceTemplate::new("test://template/{id}/data", "Data by id")
         .description("The data of an id.")
         .mime_type("application/json")
-        .handler(|TemplateVariables { id }: TemplateVariables| async move {
+        .handler(|ConformanceTemplateVariables { id }: ConformanceTemplateVariables| async move {
             let data = format!("Data for ID: {id}");
             json!({ "id": id, "templateTest": true, "data": data }).to_string()
         })]

@@ -22,7 +22,7 @@ pub(super) fn tools() -> [ServerTool; 8] {
 pub(super) fn prompts() -> [ServerPrompt; 1] {
     [ServerPrompt::new("test_input_required_result_prompt").description("Asks the user what it is about.").handler(
         |ctx: Context| async move {
-            let about = ctx.elicit::<PromptContextForm>("What should the prompt be about?").key("user_context").await?;
+            let about = ctx.elicit::<PromptTopicForm>("What should the prompt be about?").key("user_context").await?;
             Ok::<_, ToolError>(format!("Use this context: {}", about.context))
         },
     )]
@@ -44,7 +44,7 @@ struct DeleteConfirmation {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct PromptContextForm {
+struct PromptTopicForm {
     context: String,
 }
 

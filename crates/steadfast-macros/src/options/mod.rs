@@ -19,14 +19,14 @@ pub(crate) use tool::ToolMacroOptions;
 
 /// The options that tools, prompts and resources have in common.
 #[derive(Default)]
-pub(crate) struct DefinitionOptions {
+pub(crate) struct CommonMacroOptions {
     pub(crate) name: Option<LitStr>,
     pub(crate) title: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
     pub(crate) icons: Vec<LitStr>,
 }
 
-impl DefinitionOptions {
+impl CommonMacroOptions {
     /// Parses a macro option if tools, prompts and resources have it in common. Returns whether they do.
     fn take(&mut self, noun: &str, meta: &ParseNestedMeta<'_>) -> Result<bool> {
         match name_of(meta).as_str() {

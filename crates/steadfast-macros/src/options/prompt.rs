@@ -5,13 +5,13 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::{Ident, Result};
 
-use super::DefinitionOptions;
+use super::CommonMacroOptions;
 use super::parse::{cooperative, name_of, needs};
 
 /// `#[prompt(..)]`
 #[derive(Default)]
 pub(crate) struct PromptMacroOptions {
-    pub(crate) common: DefinitionOptions,
+    pub(crate) common: CommonMacroOptions,
     pub(crate) cooperative: bool,
     /// Variants of `RequiredClientCapability`.
     pub(crate) needs: Vec<Ident>,

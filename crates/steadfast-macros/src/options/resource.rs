@@ -5,14 +5,14 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::{ParseStream, Parser};
 use syn::{Error, Expr, Ident, LitStr, Result, Token};
 
-use super::DefinitionOptions;
+use super::CommonMacroOptions;
 use super::parse::{cooperative, expression, name_of, needs, text};
-use crate::uri::UriLiteral;
+use crate::uri::ResourceUriLiteral;
 
 /// `#[resource("..", ..)]`
 pub(crate) struct ResourceMacroOptions {
-    pub(crate) uri: UriLiteral,
-    pub(crate) common: DefinitionOptions,
+    pub(crate) uri: ResourceUriLiteral,
+    pub(crate) common: CommonMacroOptions,
     pub(crate) mime_type: Option<LitStr>,
     pub(crate) size: Option<Box<Expr>>,
     pub(crate) annotations: Option<Box<Expr>>,
@@ -33,10 +33,10 @@ impl ResourceMacroOptions {
             Ok((uri, input.parse::<TokenStream>()?))
         };
         let (uri, rest) = first.parse2(tokens)?;
-        let uri = UriLiteral::parse(uri)?;
+        let uri = ResourceUriLiteral::parse(uri)?;
         let mut options = Self {
             uri,
-            common: DefinitionOptions::default(),
+            common: CommonMacroOptions::default(),
             mime_type: None,
             size: None,
             annotations: None,

@@ -5,13 +5,13 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::{Error, Expr, Ident, Result};
 
-use super::DefinitionOptions;
+use super::CommonMacroOptions;
 use super::parse::{cooperative, expression, flag, name_of, needs, task};
 
 /// `#[tool(..)]`
 #[derive(Default)]
 pub(crate) struct ToolMacroOptions {
-    pub(crate) common: DefinitionOptions,
+    pub(crate) common: CommonMacroOptions,
     pub(crate) read_only: Option<bool>,
     pub(crate) destructive: Option<bool>,
     pub(crate) idempotent: Option<bool>,

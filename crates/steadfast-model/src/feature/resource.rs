@@ -364,7 +364,7 @@ cacheable!(ListResourcesResult, ListResourceTemplatesResult, ReadResourceResult)
 /// The parameters of `resources/subscribe`, `resources/unsubscribe` and `notifications/resources/updated`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ResourceParams {
+pub struct ResourceUriParams {
     /// The resource.
     pub uri: String,
     /// Metadata.
@@ -372,11 +372,11 @@ pub struct ResourceParams {
     pub meta: Option<Meta>,
 }
 
-impl ResourceParams {
+impl ResourceUriParams {
     /// The parameters of a request about the resource at this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), meta: None }
     }
 }
 
-setters!(ResourceParams { with_meta(meta: Meta) });
+setters!(ResourceUriParams { with_meta(meta: Meta) });

@@ -12,7 +12,7 @@ use super::progress::ProgressParams;
 use super::subscription::SubscriptionParams;
 use crate::feature::elicit::ElicitationCompleteParams;
 use crate::feature::logging::LoggingMessageParams;
-use crate::feature::resource::ResourceParams;
+use crate::feature::resource::ResourceUriParams;
 use crate::feature::task::DetailedTask;
 use crate::method::Method;
 
@@ -58,7 +58,7 @@ notifications! {
     /// `notifications/resources/list_changed`
     ResourceListChanged: EmptyParams;
     /// `notifications/resources/updated`
-    ResourceUpdated: ResourceParams;
+    ResourceUpdated: ResourceUriParams;
     /// `notifications/roots/list_changed`
     RootsListChanged: EmptyParams;
     /// `notifications/elicitation/complete`

@@ -44,7 +44,7 @@ use crate::feature::elicit::{ElicitParams, ElicitResult};
 use crate::feature::logging::SetLevelParams;
 use crate::feature::prompt::{GetPromptParams, GetPromptResult, ListPromptsResult};
 use crate::feature::resource::{
-    ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, ResourceParams,
+    ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, ResourceUriParams,
 };
 use crate::feature::roots::ListRootsResult;
 use crate::feature::sampling::{CreateMessageParams, CreateMessageResult};
@@ -104,9 +104,9 @@ requests! {
     /// `resources/read`
     ReadResource: ReadResourceParams => ReadResourceResult;
     /// `resources/subscribe`
-    Subscribe: ResourceParams => EmptyResult;
+    Subscribe: ResourceUriParams => EmptyResult;
     /// `resources/unsubscribe`
-    Unsubscribe: ResourceParams => EmptyResult;
+    Unsubscribe: ResourceUriParams => EmptyResult;
     /// `subscriptions/listen`
     Listen: SubscriptionParams => ListenResult;
     /// `completion/complete`

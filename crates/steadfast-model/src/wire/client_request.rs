@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
-use super::object::NestedObject;
+use super::object::NestedObjectEncoder;
 use super::{Encode, ObjectEncoder, RequestResult};
 use crate::feature::content::{Content, Role};
 use crate::feature::elicit::{ElicitParams, ElicitResult, ElicitationCompleteParams};
@@ -77,11 +77,11 @@ impl Serialize for SamplingMessagesEncoder<'_> {
         let mut sequence = serializer.serialize_seq(None)?;
         for message in self.messages {
             if self.revision >= Revision::V2025_11_25 {
-                sequence.serialize_element(&NestedObject { value: message, revision: self.revision })?;
+                sequence.serialize_element(&NestedObjectEncoder { value: message, revision: self.revision })?;
             } else {
                 for piece in &message.content {
                     let single = SingleContentMessage { role: message.role, content: piece };
-                    sequence.serialize_element(&NestedObject { value: &single, revision: self.revision })?;
+                    sequence.serialize_element(&NestedObjectEncoder { value: &single, revision: self.revision })?;
                 }
             }
         }

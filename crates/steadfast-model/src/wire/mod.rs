@@ -88,12 +88,12 @@ pub struct PerMessageMembers {
 struct MetaEntry {
     key: &'static str,
     value: Box<RawValue>,
-    written_for: RevisionFilter,
+    written_for: MetaEntryRevisions,
 }
 
 /// The revisions that an entry of `_meta` is written for.
 #[derive(Clone, Copy, Debug)]
-enum RevisionFilter {
+enum MetaEntryRevisions {
     All,
     Stateless,
     Only(Revision),
@@ -102,9 +102,9 @@ enum RevisionFilter {
 impl MetaEntry {
     fn is_written_for(&self, revision: Revision) -> bool {
         match self.written_for {
-            RevisionFilter::All => true,
-            RevisionFilter::Stateless => revision.is_stateless(),
-            RevisionFilter::Only(only) => revision == only,
+            MetaEntryRevisions::All => true,
+            MetaEntryRevisions::Stateless => revision.is_stateless(),
+            MetaEntryRevisions::Only(only) => revision == only,
         }
     }
 }
@@ -138,7 +138,7 @@ impl PerMessageMembers {
         // A value that cannot be encoded is left out: common members never make a message fail.
         if let Ok(value) = serde_json::value::to_raw_value(value) {
             self.meta.retain(|entry| entry.key != key);
-            self.meta.push(MetaEntry { key, value, written_for: RevisionFilter::Stateless });
+            self.meta.push(MetaEntry { key, value, written_for: MetaEntryRevisions::Stateless });
         }
         self
     }
@@ -146,7 +146,7 @@ impl PerMessageMembers {
     /// These members plus the progress token of a request, for every revision.
     pub fn with_progress_token(mut self, token: &ProgressToken) -> Self {
         if let Ok(value) = serde_json::value::to_raw_value(token) {
-            self.meta.insert(0, MetaEntry { key: key::PROGRESS_TOKEN, value, written_for: RevisionFilter::All });
+            self.meta.insert(0, MetaEntry { key: key::PROGRESS_TOKEN, value, written_for: MetaEntryRevisions::All });
         }
         self
     }
@@ -154,7 +154,7 @@ impl PerMessageMembers {
     /// Adds an entry of `_meta` whose JSON may differ between the stateless revisions.
     fn with_encoded<T: Encode>(self, key: &'static str, value: &T) -> Self {
         self.with_each_stateless(key, |revision| {
-            serde_json::value::to_raw_value(&object::NestedObject { value, revision })
+            serde_json::value::to_raw_value(&object::NestedObjectEncoder { value, revision })
         })
     }
 
@@ -165,7 +165,7 @@ impl PerMessageMembers {
     ) -> Self {
         for &revision in Revision::stateless() {
             if let Ok(value) = encode(revision) {
-                self.meta.push(MetaEntry { key, value, written_for: RevisionFilter::Only(revision) });
+                self.meta.push(MetaEntry { key, value, written_for: MetaEntryRevisions::Only(revision) });
             }
         }
         self
@@ -213,7 +213,7 @@ pub fn params_text<P: Encode>(
 
 /// Appends a value that is neither a result nor parameters, without common members.
 pub fn write<T: Encode>(revision: Revision, value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-    append(out, &object::NestedObject { value, revision })
+    append(out, &object::NestedObjectEncoder { value, revision })
 }
 
 /// Appends an error object, with the error code of that revision.

@@ -58,7 +58,7 @@ impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
     /// Writes a member that is an object of its own.
     pub fn inner<T: Encode>(&mut self, key: &str, value: &T) -> Result<(), M::Error> {
         let revision = self.revision;
-        self.put(key, &NestedObject { value, revision })
+        self.put(key, &NestedObjectEncoder { value, revision })
     }
 
     /// Writes a member that is an object of its own, if there is one.
@@ -69,7 +69,7 @@ impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
     /// Writes a list of objects.
     pub fn inner_list<T: Encode>(&mut self, key: &str, values: &[T]) -> Result<(), M::Error> {
         let revision = self.revision;
-        self.put(key, &NestedObjectList { values, revision })
+        self.put(key, &NestedObjectListEncoder { values, revision })
     }
 
     /// Writes `_meta`: on the outermost object always, with the entries of the common members; on inner objects since 2025-06-18.
@@ -98,12 +98,12 @@ impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
 }
 
 /// An object inside another.
-pub(super) struct NestedObject<'a, T> {
+pub(super) struct NestedObjectEncoder<'a, T> {
     pub(super) value: &'a T,
     pub(super) revision: Revision,
 }
 
-impl<T: Encode> Serialize for NestedObject<'_, T> {
+impl<T: Encode> Serialize for NestedObjectEncoder<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let map = serializer.serialize_map(None)?;
         let mut object = ObjectEncoder { map, revision: self.revision, common_members: None };
@@ -112,16 +112,16 @@ impl<T: Encode> Serialize for NestedObject<'_, T> {
     }
 }
 
-struct NestedObjectList<'a, T> {
+struct NestedObjectListEncoder<'a, T> {
     values: &'a [T],
     revision: Revision,
 }
 
-impl<T: Encode> Serialize for NestedObjectList<'_, T> {
+impl<T: Encode> Serialize for NestedObjectListEncoder<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut sequence = serializer.serialize_seq(Some(self.values.len()))?;
         for value in self.values {
-            sequence.serialize_element(&NestedObject { value, revision: self.revision })?;
+            sequence.serialize_element(&NestedObjectEncoder { value, revision: self.revision })?;
         }
         sequence.end()
     }

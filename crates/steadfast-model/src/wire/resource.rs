@@ -4,8 +4,8 @@ use serde::ser::SerializeMap;
 
 use super::{Encode, ObjectEncoder, RequestResult};
 use crate::feature::resource::{
-    ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, Resource, ResourceParams,
-    ResourceTemplate,
+    ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult, Resource,
+    ResourceTemplate, ResourceUriParams,
 };
 use crate::message::cache::CacheHints;
 use crate::revision::Revision;
@@ -89,7 +89,7 @@ impl RequestResult for ReadResourceResult {
     }
 }
 
-impl Encode for ResourceParams {
+impl Encode for ResourceUriParams {
     fn encode<M: SerializeMap>(&self, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
         object.put("uri", &self.uri)?;
         object.meta(self.meta.as_ref())

@@ -8,7 +8,7 @@ use steadfast_model::{
 };
 
 use super::call::NotSentReason;
-use super::key::{CallKey, RequestKey};
+use super::key::{CallKey, InboundRequestKey};
 use crate::envelope::OwnedParams;
 
 /// What the driver has to do, in order.
@@ -19,7 +19,7 @@ pub enum ConnectionEvent {
     /// Stop this execution: its result is not needed any more. It stays live until `handle_execution_ended`.
     Stop {
         /// Which.
-        key: RequestKey,
+        key: InboundRequestKey,
         /// Why.
         reason: CancelReason,
     },
@@ -61,7 +61,7 @@ pub enum ConnectionEvent {
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Identifies the request within the connection, and the execution of its handler.
-    pub key: RequestKey,
+    pub key: InboundRequestKey,
     /// The id that the peer gave it.
     pub id: RequestId,
     /// Its method.
@@ -213,7 +213,7 @@ pub enum ProtocolWarning {
     /// A cancellation that names no request.
     MalformedCancel,
     /// The result of a handler whose request had already ended.
-    LateAnswer(RequestKey),
+    LateAnswer(InboundRequestKey),
     /// A response with an unknown id.
     UnknownResponse(Option<RequestId>),
     /// A notification that this revision does not have, or that cannot be read.

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use super::call::CallSendState;
-use super::key::{CallKey, RequestKey};
+use super::key::{CallKey, InboundRequestKey};
 use super::timer::TimerPurpose;
 use super::{Connection, ConnectionStage};
 use crate::Moment;
@@ -17,7 +17,7 @@ impl Connection {
     /// The fingerprint at `now`.
     pub fn fingerprint(&self, now: Moment) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let requests: BTreeMap<RequestKey, usize> =
+        let requests: BTreeMap<InboundRequestKey, usize> =
             self.executions.keys().enumerate().map(|(rank, key)| (*key, rank)).collect();
         let calls: BTreeMap<CallKey, usize> =
             self.outbound.iter().enumerate().map(|(rank, (key, _))| (key, rank)).collect();

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Identifies a request of the peer and its execution. Request ids are chosen by the peer and may be reused; keys are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestKey(pub(super) u64);
+pub struct InboundRequestKey(pub(super) u64);
 
 /// Identifies a call of ours to the peer. The caller chooses it, so that it can cancel the call before the connection has
 /// received it.
@@ -18,7 +18,7 @@ impl CallKey {
     }
 }
 
-impl fmt::Display for RequestKey {
+impl fmt::Display for InboundRequestKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "request {}", self.0)
     }

@@ -40,8 +40,8 @@ use steadfast_model::{LoggingLevel, Method, RequestId};
 
 pub use call::{Call, NotSentReason};
 pub use event::{CallEnd, CancelReason, CloseCause, ConnectionEvent, PeerInfo, ProtocolWarning, Request};
-pub use handshake::{ClientDescription, SelfDescription, ServerDescription};
-pub use key::{CallKey, RequestKey};
+pub use handshake::{ClientDescription, ClientOrServerDescription, ServerDescription};
+pub use key::{CallKey, InboundRequestKey};
 pub use limits::Limits;
 pub use outbox::{Transmit, TransmitKind};
 pub use request::ProgressReport;
@@ -50,8 +50,8 @@ pub use statistics::ConnectionStatistics;
 use crate::Moment;
 use crate::coverage::{self, Input};
 use call::{LateResponses, OutboundCalls};
-use handshake::StatelessClient;
-use outbox::{FrameTicket, Outbox};
+use handshake::StatelessClientDescription;
+use outbox::{Outbox, OutboxFrameKey};
 use request::{InboundRequest, OpenBatchTable};
 use stage::{ConnectionStage, DrainState};
 use timer::{TimerPurpose, Timers};
@@ -59,7 +59,7 @@ use timer::{TimerPurpose, Timers};
 /// One connection to one peer. See the [module's documentation](self) for how to drive it.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    hello: Arc<SelfDescription>,
+    hello: Arc<ClientOrServerDescription>,
     limits: Limits,
     stage: ConnectionStage,
     /// The peer, as the handshake or discovery described it; `None` on a server whose client uses a stateless revision only.
@@ -67,7 +67,7 @@ pub struct Connection {
     /// The peer is ready for our requests (`notifications/initialized`).
     initialized: bool,
     /// The client that the last stateless request described, cached because the next one usually repeats it.
-    stateless_client: Option<StatelessClient>,
+    stateless_client: Option<StatelessClientDescription>,
     /// The peer has answered `server/discover`, so it is stateless unless a handshake follows.
     discovered: bool,
     /// The level of `logging/setLevel`.
@@ -75,7 +75,7 @@ pub struct Connection {
     /// Open requests of the peer, by id.
     inbound: BTreeMap<RequestId, Box<InboundRequest>>,
     /// Executions that have not ended; their request may have ended already.
-    executions: BTreeMap<RequestKey, Execution>,
+    executions: BTreeMap<InboundRequestKey, Execution>,
     /// Bytes of the parameters of these executions.
     held_bytes: usize,
     batches: OpenBatchTable,
@@ -85,7 +85,7 @@ pub struct Connection {
     late: LateResponses,
     outbox: Outbox,
     /// Queued notifications that belong to no request, so that none is queued twice.
-    queued_notifications: BTreeMap<(Method, Option<Box<str>>), FrameTicket>,
+    queued_notifications: BTreeMap<(Method, Option<Box<str>>), OutboxFrameKey>,
     events: VecDeque<ConnectionEvent>,
     timers: Timers,
     input_ended: bool,
@@ -109,7 +109,7 @@ struct Execution {
 /// Getters.
 impl Connection {
     /// A new connection.
-    pub fn new(hello: impl Into<Arc<SelfDescription>>, limits: Limits) -> Self {
+    pub fn new(hello: impl Into<Arc<ClientOrServerDescription>>, limits: Limits) -> Self {
         Self {
             hello: hello.into(),
             limits,
@@ -242,7 +242,7 @@ impl Connection {
     }
 
     /// An execution has ended: its future is dropped, its thread is free, its shields and cleanups are done.
-    pub fn handle_execution_ended(&mut self, now: Moment, key: RequestKey) {
+    pub fn handle_execution_ended(&mut self, now: Moment, key: InboundRequestKey) {
         self.count_input(Input::ExecutionEnded);
         self.end_execution(now, key);
         self.close_if_done();

@@ -3,7 +3,7 @@
 
 use steadfast_model::{Method, VendorMethod};
 
-use super::{Connection, ConnectionEvent, ProtocolWarning, RequestKey};
+use super::{Connection, ConnectionEvent, InboundRequestKey, ProtocolWarning};
 use crate::Moment;
 use crate::connection::outbox::TransmitKind;
 use crate::coverage::Input;
@@ -48,7 +48,7 @@ impl Connection {
     /// request, and is sent before its response. Returns whether it will be sent: not if the request has ended or the peer is not
     /// ready for it; not if as many of the request wait to be written as [`Limits::queued_logs`](super::Limits::queued_logs)
     /// allows, or, without a request, if [`Limits::outbox_bytes`](super::Limits::outbox_bytes) wait.
-    pub fn notify_vendor(&mut self, request: Option<RequestKey>, method: VendorMethod, params: &str) -> bool {
+    pub fn notify_vendor(&mut self, request: Option<InboundRequestKey>, method: VendorMethod, params: &str) -> bool {
         self.count_input(Input::Notify);
         let method = Method::Vendor(method);
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);

@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 
 use steadfast_model::{Method, RequestId};
 
-use super::key::{CallKey, RequestKey};
+use super::key::{CallKey, InboundRequestKey};
 
 /// Identifies one queued frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct FrameTicket(u64);
+pub(super) struct OutboxFrameKey(u64);
 
 /// A message for the writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Transmit {
     /// The inbound request that the message belongs to: its response, progress or log message, or a call of its handler.
     /// For a batch, the request that ended last. `None` for the response to a message that was refused when it was
     /// received; that response is queued when `handle_message` returns.
-    pub about: Option<RequestKey>,
+    pub about: Option<InboundRequestKey>,
 }
 
 impl Transmit {
@@ -122,9 +122,14 @@ impl Outbox {
     }
 
     /// Queues a message.
-    pub(super) fn push(&mut self, kind: TransmitKind, body: Vec<u8>, about: Option<RequestKey>) -> FrameTicket {
+    pub(super) fn push(
+        &mut self,
+        kind: TransmitKind,
+        body: Vec<u8>,
+        about: Option<InboundRequestKey>,
+    ) -> OutboxFrameKey {
         let transmit = Transmit { body, kind, about };
-        let ticket = FrameTicket(self.first + self.queue.len() as u64);
+        let ticket = OutboxFrameKey(self.first + self.queue.len() as u64);
         if self.shut {
             // The next ticket may be the same, and holds nothing either.
             return ticket;
@@ -145,7 +150,7 @@ impl Outbox {
     }
 
     /// Replaces the body of a frame that is still queued.
-    pub(super) fn replace(&mut self, ticket: FrameTicket, body: Vec<u8>) -> Result<(), Vec<u8>> {
+    pub(super) fn replace(&mut self, ticket: OutboxFrameKey, body: Vec<u8>) -> Result<(), Vec<u8>> {
         let Some(Some(transmit)) = self.slot(ticket) else { return Err(body) };
         let added = body.len();
         let removed = std::mem::replace(&mut transmit.body, body).len();
@@ -154,20 +159,20 @@ impl Outbox {
     }
 
     /// Whether a frame is still queued.
-    pub(super) fn holds(&self, ticket: FrameTicket) -> bool {
+    pub(super) fn holds(&self, ticket: OutboxFrameKey) -> bool {
         let place = ticket.0.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.queue.get(place)).is_some_and(Option::is_some)
     }
 
     /// How many frames are before this one, if it is still queued.
-    pub(super) fn place(&self, ticket: FrameTicket) -> Option<usize> {
+    pub(super) fn place(&self, ticket: OutboxFrameKey) -> Option<usize> {
         let place = usize::try_from(ticket.0.checked_sub(self.first)?).ok()?;
         self.queue.get(place)?.as_ref()?;
         Some(self.queue.iter().take(place).flatten().count())
     }
 
     /// Withdraws a frame, if it is still queued.
-    pub(super) fn withdraw(&mut self, ticket: FrameTicket) -> bool {
+    pub(super) fn withdraw(&mut self, ticket: OutboxFrameKey) -> bool {
         let Some(slot) = self.slot(ticket) else { return false };
         let Some(transmit) = slot.take() else { return false };
         self.forget_bytes(&transmit);
@@ -239,7 +244,7 @@ impl Outbox {
         }
     }
 
-    fn slot(&mut self, ticket: FrameTicket) -> Option<&mut Option<Transmit>> {
+    fn slot(&mut self, ticket: OutboxFrameKey) -> Option<&mut Option<Transmit>> {
         let place = usize::try_from(ticket.0.checked_sub(self.first)?).ok()?;
         self.queue.get_mut(place)
     }
@@ -249,7 +254,7 @@ impl Outbox {
 mod tests {
     use super::*;
 
-    fn push(outbox: &mut Outbox, body: &[u8]) -> FrameTicket {
+    fn push(outbox: &mut Outbox, body: &[u8]) -> OutboxFrameKey {
         outbox.push(TransmitKind::Response, body.to_vec(), None)
     }
 

@@ -1,13 +1,13 @@
 //! Messages of the peer: read, counted, and handed to the part of the connection that they concern.
 
-use super::handshake::SelfDescription;
+use super::handshake::ClientOrServerDescription;
 use super::outbox::TransmitKind;
-use super::request::BatchKey;
-use super::{CloseCause, Connection, ProtocolWarning, RequestKey};
+use super::request::JsonRpcBatchKey;
+use super::{CloseCause, Connection, InboundRequestKey, ProtocolWarning};
 use crate::Moment;
 use crate::coverage::{self, Effect, Input};
 use crate::encode;
-use crate::envelope::{self, Envelope, MalformedMessage, MalformedMessageKind, Message};
+use crate::envelope::{self, Envelope, MalformedMessage, MalformedMessageReason, Message};
 use crate::salvage::{SalvagedFields, SalvagedMessageShape};
 
 /// Inputs.
@@ -45,7 +45,7 @@ impl Connection {
     pub fn handle_last_message(&mut self, now: Moment, bytes: &[u8]) {
         let refusal = match envelope::read(bytes, self.limits.depth) {
             Err(refusal)
-                if matches!(refusal.kind, MalformedMessageKind::NotJson(_) | MalformedMessageKind::NotUtf8(_)) =>
+                if matches!(refusal.kind, MalformedMessageReason::NotJson(_) | MalformedMessageReason::NotUtf8(_)) =>
             {
                 refusal
             }
@@ -82,7 +82,7 @@ impl Connection {
         }
         self.statistics.messages_in += 1;
         self.refuse(
-            MalformedMessage { kind: MalformedMessageKind::TooLong(self.limits.message_bytes), salvaged },
+            MalformedMessage { kind: MalformedMessageReason::TooLong(self.limits.message_bytes), salvaged },
             None,
         );
         self.close_if_done();
@@ -90,7 +90,7 @@ impl Connection {
 }
 
 impl Connection {
-    pub(in crate::connection) fn take(&mut self, now: Moment, message: Message<'_>, batch: Option<BatchKey>) {
+    pub(in crate::connection) fn take(&mut self, now: Moment, message: Message<'_>, batch: Option<JsonRpcBatchKey>) {
         self.count_input(match message {
             Message::Request { .. } => Input::Request,
             Message::Notification { .. } => Input::Notification,
@@ -103,7 +103,7 @@ impl Connection {
             Message::Response { id, body } => self.receive_response(id, body),
             Message::Batch(_) => self.refuse(
                 MalformedMessage {
-                    kind: MalformedMessageKind::NotAMessage("a batch inside a batch"),
+                    kind: MalformedMessageReason::NotAMessage("a batch inside a batch"),
                     salvaged: SalvagedFields::default(),
                 },
                 batch,
@@ -112,14 +112,14 @@ impl Connection {
     }
 
     /// Refuses a message: it is answered with an error if it may be a request.
-    pub(in crate::connection) fn refuse(&mut self, refusal: MalformedMessage, batch: Option<BatchKey>) {
+    pub(in crate::connection) fn refuse(&mut self, refusal: MalformedMessage, batch: Option<JsonRpcBatchKey>) {
         self.statistics.refused += 1;
         self.count_input(Input::Unreadable);
         coverage::effect(&refusal.kind);
         let error = refusal.error();
         let id = refusal.salvaged.id;
         self.warn(ProtocolWarning::Refused { id: id.clone(), why: error.message.clone().into_owned() });
-        if refusal.kind == MalformedMessageKind::BadParams && id.is_none() {
+        if refusal.kind == MalformedMessageReason::BadParams && id.is_none() {
             // A notification is never answered.
             return;
         }
@@ -129,7 +129,7 @@ impl Connection {
         }
         let shape = refusal.salvaged.shape;
         if shape == SalvagedMessageShape::Unknown
-            && matches!(*self.hello, SelfDescription::Client(_))
+            && matches!(*self.hello, ClientOrServerDescription::Client(_))
             && id.as_ref().is_some_and(|id| self.answerable_call(id).is_some())
         {
             // What a server sends with the id of a call of ours is most likely the response to it.
@@ -157,8 +157,8 @@ impl Connection {
     pub(in crate::connection) fn queue_response(
         &mut self,
         body: Vec<u8>,
-        batch: Option<BatchKey>,
-        about: Option<RequestKey>,
+        batch: Option<JsonRpcBatchKey>,
+        about: Option<InboundRequestKey>,
     ) {
         if self.ignores_requests() {
             return;

@@ -15,7 +15,7 @@ struct World {
     connection: Connection,
     now: Moment,
     started: Vec<Request>,
-    stopped: Vec<(RequestKey, CancelReason)>,
+    stopped: Vec<(InboundRequestKey, CancelReason)>,
     ended: Vec<(CallKey, CallEnd)>,
     late: Vec<Box<str>>,
     warnings: Vec<ProtocolWarning>,
@@ -25,11 +25,12 @@ struct World {
 impl World {
     fn new(limits: Limits) -> Self {
         let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-        let hello = SelfDescription::from(ServerDescription::new(Implementation::new("test", "1"), capabilities));
+        let hello =
+            ClientOrServerDescription::from(ServerDescription::new(Implementation::new("test", "1"), capabilities));
         Self::with(hello, limits)
     }
 
-    fn with(hello: SelfDescription, limits: Limits) -> Self {
+    fn with(hello: ClientOrServerDescription, limits: Limits) -> Self {
         Self {
             connection: Connection::new(hello, limits),
             now: Moment::ORIGIN,
@@ -95,12 +96,12 @@ impl World {
         messages
     }
 
-    fn call(&mut self, id: impl Into<Value>) -> RequestKey {
+    fn call(&mut self, id: impl Into<Value>) -> InboundRequestKey {
         self.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":{"name":"t","_meta":{"progressToken":"p"}}}));
         self.started.last().unwrap().key
     }
 
-    fn call_stateless(&mut self, id: impl Into<Value>) -> RequestKey {
+    fn call_stateless(&mut self, id: impl Into<Value>) -> InboundRequestKey {
         let params = json!({"name":"t","_meta":stateless_meta()});
         self.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"tools/call","params":params}));
         self.started.last().unwrap().key
@@ -110,13 +111,13 @@ impl World {
         self.say(&json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":id.into()}}));
     }
 
-    fn respond(&mut self, key: RequestKey) {
+    fn respond(&mut self, key: InboundRequestKey) {
         let id = self.started.iter().find(|request| request.key == key).unwrap().id.clone();
         self.connection.respond(self.now, key, EncodedResponse::serialized(&id, &json!({})));
         self.listen();
     }
 
-    fn end(&mut self, key: RequestKey) {
+    fn end(&mut self, key: InboundRequestKey) {
         self.connection.handle_execution_ended(self.now, key);
         self.listen();
     }
@@ -735,7 +736,7 @@ fn a_late_result_is_not_expected_after_the_transport_reports_the_end() {
 #[test]
 fn teardown_calls_are_sent_when_the_call_limit_is_reached() {
     let capabilities = ClientCapabilities::new();
-    let hello = SelfDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));
+    let hello = ClientOrServerDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));
     let mut world = World::with(hello, Limits { calls: 2, ..Limits::default() });
     let mut made = |number, method| world.connection.call(world.now, CallKey::new(number), Call::new(method, None));
     assert_eq!((made(0, Method::CallTool), made(1, Method::CallTool)), (Ok(()), Ok(())));
@@ -747,7 +748,7 @@ fn teardown_calls_are_sent_when_the_call_limit_is_reached() {
 #[test]
 fn what_a_side_sends_to_see_whether_the_peer_responds_is_exempt_from_the_call_limit() {
     let capabilities = ClientCapabilities::new();
-    let hello = SelfDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));
+    let hello = ClientOrServerDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));
     let mut world = World::with(hello, Limits { calls: 1, ..Limits::default() });
     let call = |exempt_from_limit| {
         let mut call = Call::new(Method::CallTool, None);
@@ -773,7 +774,7 @@ fn what_a_side_sends_to_see_whether_the_peer_responds_is_exempt_from_the_call_li
 #[test]
 fn each_teardown_method_has_its_own_limit() {
     let capabilities = ClientCapabilities::new();
-    let hello = SelfDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));
+    let hello = ClientOrServerDescription::from(ClientDescription::new(Implementation::new("test", "1"), capabilities));
     let mut world = World::with(hello, Limits { calls: 2, ..Limits::default() });
     let opening = Call::new(Method::Initialize, None);
     world.connection.initialize(world.now, CallKey::new(9), opening, Revision::V2025_11_25).unwrap();
@@ -1325,14 +1326,14 @@ fn an_array_of_answers_belongs_to_the_request_that_ended_last() {
 }
 
 /// Opens a stream of notifications.
-fn listen(world: &mut World, id: impl Into<Value>) -> RequestKey {
+fn listen(world: &mut World, id: impl Into<Value>) -> InboundRequestKey {
     world.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":"subscriptions/listen",
         "params":{"notifications":{},"_meta":stateless_meta()}}));
     world.started.last().unwrap().key
 }
 
 /// A subscription that was acknowledged.
-fn acknowledged(world: &mut World, id: impl Into<Value>) -> RequestKey {
+fn acknowledged(world: &mut World, id: impl Into<Value>) -> InboundRequestKey {
     let key = listen(world, id);
     assert!(world.connection.notify_about(key, Method::SubscriptionAcknowledged, r#"{"notifications":{}}"#));
     world.wire();
@@ -1618,8 +1619,10 @@ fn a_partial_response_at_the_end_of_input_ends_the_opening_call_as_closed() {
 
 #[test]
 fn the_teardown_limit_is_released_however_a_call_ends() {
-    let hello =
-        SelfDescription::from(ClientDescription::new(Implementation::new("test", "1"), ClientCapabilities::new()));
+    let hello = ClientOrServerDescription::from(ClientDescription::new(
+        Implementation::new("test", "1"),
+        ClientCapabilities::new(),
+    ));
     let mut world = World::with(hello, Limits { calls: 1, ..Limits::default() });
     for round in 0..12_u64 {
         let mut call = Call::new(Method::CancelTask, None);
@@ -1694,7 +1697,7 @@ fn drains_end_and_stop_everything_once_whatever_the_limits() {
                         steps += 1;
                     }
                     assert!(world.closed.is_some());
-                    let mut stopped: Vec<RequestKey> = world.stopped.iter().map(|(key, _)| *key).collect();
+                    let mut stopped: Vec<InboundRequestKey> = world.stopped.iter().map(|(key, _)| *key).collect();
                     stopped.sort_unstable();
                     assert_eq!(stopped, [key, lingering, subscription], "{window:?} {deadline:?} {how}");
                     for key in [key, lingering, subscription] {

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::key::{CallKey, RequestKey};
+use super::key::{CallKey, InboundRequestKey};
 use crate::Moment;
 
 /// What a timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum TimerPurpose {
     /// A handler's deadline.
-    Handler(RequestKey),
+    Handler(InboundRequestKey),
     /// The time has come to send progress that was held back.
-    Progress(RequestKey),
+    Progress(InboundRequestKey),
     /// A call has had neither a response nor progress.
     Call(CallKey),
     /// A call's total timeout: it has had no response, whatever progress was reported.

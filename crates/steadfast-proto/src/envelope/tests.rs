@@ -1,6 +1,6 @@
 use super::*;
 
-fn refused(text: &str) -> (MalformedMessageKind, Option<String>) {
+fn refused(text: &str) -> (MalformedMessageReason, Option<String>) {
     let refusal = read(text.as_bytes(), 16).expect_err(text);
     (refusal.kind, refusal.salvaged.id.map(|id| id.to_string()))
 }
@@ -52,7 +52,7 @@ fn null_params_are_no_params_and_others_are_refused_under_the_id() {
     assert_eq!(request(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#).2, "{}");
     for params in ["[1]", "\"x\"", "5", "true"] {
         let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
-        assert_eq!(refused(&text), (MalformedMessageKind::BadParams, Some("1".into())));
+        assert_eq!(refused(&text), (MalformedMessageReason::BadParams, Some("1".into())));
     }
 }
 
@@ -60,7 +60,7 @@ fn null_params_are_no_params_and_others_are_refused_under_the_id() {
 fn invalid_ids_are_refused_without_id() {
     for id in ["null", "1.5", "1e3", "true", "{}", "[1]"] {
         let (kind, salvaged) = refused(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#));
-        assert!(matches!(kind, MalformedMessageKind::NotAMessage(_)), "{id}");
+        assert!(matches!(kind, MalformedMessageReason::NotAMessage(_)), "{id}");
         assert_eq!(salvaged, None, "{id}");
     }
 }
@@ -83,12 +83,12 @@ fn a_request_with_a_repeated_member_is_refused_without_id() {
 fn unreadable_messages_are_refused_with_their_salvaged_id() {
     assert_eq!(
         refused(r#"{"jsonrpc":"2.0","id":5,"method":"m","params":{]}"#),
-        (MalformedMessageKind::NotJson(47), Some("5".into()))
+        (MalformedMessageReason::NotJson(47), Some("5".into()))
     );
     let deep = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"m","params":{{"a":{}"#, "[".repeat(100_000));
-    assert_eq!(refused(&deep), (MalformedMessageKind::TooDeep(16), Some("5".into())));
+    assert_eq!(refused(&deep), (MalformedMessageReason::TooDeep(16), Some("5".into())));
     let refusal = read(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"\xff\"}", 16).unwrap_err();
-    assert!(matches!(refusal.kind, MalformedMessageKind::NotUtf8(_)));
+    assert!(matches!(refusal.kind, MalformedMessageReason::NotUtf8(_)));
     assert_eq!(refusal.salvaged.id, Some(5.into()));
 }
 
@@ -115,13 +115,13 @@ fn batches_are_walked_lazily() {
     batch.each(|member| members.push(member));
     assert_eq!((batch.len(), members), (3, vec![r#"{"a":1}"#, "2", "[3]"]));
     assert!(matches!(read_text("[]", 16), Ok(Message::Batch(batch)) if batch.is_empty()));
-    assert!(matches!(read_text("[1,]", 16), Err(MalformedMessage { kind: MalformedMessageKind::NotJson(_), .. })));
+    assert!(matches!(read_text("[1,]", 16), Err(MalformedMessage { kind: MalformedMessageReason::NotJson(_), .. })));
 }
 
 #[test]
 fn scalars_are_not_messages() {
     for text in ["5", "\"x\"", "null", "true"] {
-        assert!(matches!(refused(text).0, MalformedMessageKind::NotAMessage(_)), "{text}");
+        assert!(matches!(refused(text).0, MalformedMessageReason::NotAMessage(_)), "{text}");
     }
 }
 

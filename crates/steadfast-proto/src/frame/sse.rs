@@ -2,7 +2,7 @@
 //!
 //! The encoder writes one event into one buffer, so that it is sent with one write. The decoder accepts bytes in chunks of any
 //! size and all three line endings, never buffers more than its limit, and never fails: a longer event is skipped to its end and
-//! returned as [`SseFrame::TooLong`]. Neither interprets the data.
+//! returned as [`SseDecoderOutput::TooLong`]. Neither interprets the data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,7 @@ fn each_line(mut text: &[u8], mut line: impl FnMut(&[u8])) {
 
 /// What the decoder returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SseFrame {
+pub enum SseDecoderOutput {
     /// An event.
     Message(SseMessageEvent),
     /// An event longer than the limit; its bytes were dropped.
@@ -101,12 +101,12 @@ pub struct SseMessageEvent {
 /// Splits a stream of bytes into events.
 ///
 /// ```
-/// use steadfast_proto::frame::sse::{SseFrame, SseDecoder};
+/// use steadfast_proto::frame::sse::{SseDecoderOutput, SseDecoder};
 /// let mut decoder = SseDecoder::new(1024);
 /// let mut input: &[u8] = b": hello\r\nid: 7\rda";
 /// assert_eq!(decoder.next(&mut input), None);
 /// let mut input: &[u8] = b"ta: {}\n\n";
-/// let Some(SseFrame::Message(message)) = decoder.next(&mut input) else { panic!() };
+/// let Some(SseDecoderOutput::Message(message)) = decoder.next(&mut input) else { panic!() };
 /// assert_eq!((message.id.as_deref(), &*message.data), (Some("7"), &b"{}"[..]));
 /// ```
 #[derive(Debug, Clone)]
@@ -168,7 +168,7 @@ impl SseDecoder {
         self.retry = before.retry;
     }
 
-    /// Whether the event that is being read is already longer than the limit. Its end, where [`SseFrame::TooLong`] is returned, may
+    /// Whether the event that is being read is already longer than the limit. Its end, where [`SseDecoderOutput::TooLong`] is returned, may
     /// never come.
     pub fn is_too_long(&self) -> bool {
         self.too_long
@@ -184,7 +184,7 @@ impl SseDecoder {
 
     /// The next event, taking bytes from the front of `input`. `None` when `input` is empty. An event that is
     /// unfinished when the stream ends is dropped.
-    pub fn next(&mut self, input: &mut &[u8]) -> Option<SseFrame> {
+    pub fn next(&mut self, input: &mut &[u8]) -> Option<SseDecoderOutput> {
         loop {
             // An empty chunk does not change whether the next one begins with a line feed.
             if !input.is_empty() && std::mem::take(&mut self.after_return) {
@@ -221,7 +221,7 @@ impl SseDecoder {
         }
     }
 
-    fn end_line(&mut self) -> Option<SseFrame> {
+    fn end_line(&mut self) -> Option<SseDecoderOutput> {
         let mut line = std::mem::take(&mut self.line);
         let mut text = line.as_slice();
         if std::mem::take(&mut self.at_start) {
@@ -258,17 +258,17 @@ impl SseDecoder {
         None
     }
 
-    fn end_event(&mut self) -> Option<SseFrame> {
+    fn end_event(&mut self) -> Option<SseDecoderOutput> {
         self.last_id.clone_from(&self.id);
         let name = std::mem::take(&mut self.name);
         let mut data = std::mem::take(&mut self.data);
         if std::mem::take(&mut self.too_long) {
-            return Some(SseFrame::TooLong);
+            return Some(SseDecoderOutput::TooLong);
         }
         // The newline after the last line is not part of the data; without any line there is no event.
         data.pop()?;
         let name = String::from_utf8_lossy(&name).into_owned();
-        Some(SseFrame::Message(SseMessageEvent { id: self.id.clone(), name, data }))
+        Some(SseDecoderOutput::Message(SseMessageEvent { id: self.id.clone(), name, data }))
     }
 }
 
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn decode(chunks: &[&[u8]], limit: usize) -> (Vec<SseFrame>, SseDecoder) {
+    fn decode(chunks: &[&[u8]], limit: usize) -> (Vec<SseDecoderOutput>, SseDecoder) {
         let mut decoder = SseDecoder::new(limit);
         let mut found = Vec::new();
         for chunk in chunks {
@@ -303,10 +303,10 @@ mod tests {
 
     fn messages(bytes: &[u8]) -> Vec<(Option<String>, String, String)> {
         let own = |decoded| match decoded {
-            SseFrame::Message(SseMessageEvent { id, name, data }) => {
+            SseDecoderOutput::Message(SseMessageEvent { id, name, data }) => {
                 (id.map(|id| id.to_string()), name, String::from_utf8(data).unwrap())
             }
-            SseFrame::TooLong => panic!("too long"),
+            SseDecoderOutput::TooLong => panic!("too long"),
         };
         decode(&[bytes], 1024).0.into_iter().map(own).collect()
     }
@@ -376,8 +376,8 @@ mod tests {
     fn an_event_too_long_is_dropped_and_the_next_is_read() {
         let long = [b"data: ".as_slice(), &[b'x'; 100], b"\ndata: y\n\ndata: z\n\n"].concat();
         let (found, _) = decode(&[&long], 32);
-        let SseFrame::Message(last) = &found[1] else { panic!("{found:?}") };
-        assert_eq!((&found[0], &*last.data, found.len()), (&SseFrame::TooLong, &b"z"[..], 2));
+        let SseDecoderOutput::Message(last) = &found[1] else { panic!("{found:?}") };
+        assert_eq!((&found[0], &*last.data, found.len()), (&SseDecoderOutput::TooLong, &b"z"[..], 2));
     }
 
     #[test]
@@ -392,7 +392,7 @@ mod tests {
     fn a_name_that_is_not_utf8_is_buffered_as_bytes() {
         let stream = [b"event: ".as_slice(), &[0xff; 20], b"\ndata: a\n\n"].concat();
         let (found, _) = decode(&[&stream], 32);
-        let SseFrame::Message(message) = &found[0] else { panic!("{found:?}") };
+        let SseDecoderOutput::Message(message) = &found[0] else { panic!("{found:?}") };
         assert_eq!((&*message.name, &*message.data), (&*"\u{fffd}".repeat(20), &b"a"[..]));
     }
 
@@ -408,7 +408,7 @@ mod tests {
     fn an_id_counts_for_the_limit_of_an_event() {
         let stream = [b"id: ".as_slice(), &[b'i'; 28], b"\ndata: ", &[b'd'; 25], b"\n\n"].concat();
         let (found, _) = decode(&[&stream], 32);
-        assert_eq!(found, [SseFrame::TooLong]);
+        assert_eq!(found, [SseDecoderOutput::TooLong]);
     }
 
     #[test]

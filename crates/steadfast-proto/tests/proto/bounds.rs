@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use steadfast_model::{Implementation, Method, ServerCapabilities};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{
-    Call, CallKey, Connection, ConnectionEvent, Limits, ProgressReport, RequestKey, SelfDescription, ServerDescription,
+    Call, CallKey, ClientOrServerDescription, Connection, ConnectionEvent, InboundRequestKey, Limits, ProgressReport,
+    ServerDescription,
 };
 use steadfast_proto::encode::EncodedResponse;
 
 fn opened(revision: &str, limits: Limits) -> Connection {
     let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-    let hello = SelfDescription::from(ServerDescription::new(Implementation::new("test", "1"), capabilities));
+    let hello = ClientOrServerDescription::from(ServerDescription::new(Implementation::new("test", "1"), capabilities));
     let mut connection = Connection::new(hello, limits);
     say(
         &mut connection,
@@ -24,12 +25,12 @@ fn opened(revision: &str, limits: Limits) -> Connection {
     connection
 }
 
-fn say(connection: &mut Connection, message: &Value) -> Vec<RequestKey> {
+fn say(connection: &mut Connection, message: &Value) -> Vec<InboundRequestKey> {
     connection.handle_message(Moment::ORIGIN, message.to_string().as_bytes());
     started(connection)
 }
 
-fn started(connection: &mut Connection) -> Vec<RequestKey> {
+fn started(connection: &mut Connection) -> Vec<InboundRequestKey> {
     let mut keys = Vec::new();
     while let Some(event) = connection.poll_event() {
         if let ConnectionEvent::Start(request) = event {

@@ -9,7 +9,8 @@ use steadfast_model::{
 };
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{
-    Call, CallKey, ClientDescription, Connection, ConnectionEvent, Limits, PeerInfo, SelfDescription, ServerDescription,
+    Call, CallKey, ClientDescription, ClientOrServerDescription, Connection, ConnectionEvent, Limits, PeerInfo,
+    ServerDescription,
 };
 use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{self, HttpSessionMode};
@@ -18,7 +19,7 @@ use steadfast_proto::http::name;
 fn server() -> Connection {
     let capabilities = ServerCapabilities::new().with_tools(true);
     Connection::new(
-        SelfDescription::Server(ServerDescription::new(Implementation::new("server", "1"), capabilities)),
+        ClientOrServerDescription::Server(ServerDescription::new(Implementation::new("server", "1"), capabilities)),
         Limits::default(),
     )
 }
@@ -27,7 +28,10 @@ fn client() -> (Connection, PerMessageMembers) {
     let (info, capabilities) = (Implementation::new("client", "1"), ClientCapabilities::new());
     let common_members = PerMessageMembers::of_client(&info, &capabilities);
     (
-        Connection::new(SelfDescription::Client(ClientDescription::new(info, capabilities)), Limits::default()),
+        Connection::new(
+            ClientOrServerDescription::Client(ClientDescription::new(info, capabilities)),
+            Limits::default(),
+        ),
         common_members,
     )
 }

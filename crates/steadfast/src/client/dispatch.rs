@@ -1,9 +1,9 @@
 //! The path of every request of a client, whatever its method and transport: the mirror image of `server::dispatch`.
 //!
 //! ```text
-//!   CallFlow, ChangeStream, subscriptions, LogStream, tasks::cancel, ConnectionOpener
+//!   CallFlow, ChangeStream, subscriptions, LogStream, tasks::cancel, ClientConnectionOpener
 //!        |
-//!   ClientRequestSender::send   1. layers: each may refuse the request, or add to its `_meta`
+//!   ClientOutboundRequestSender::send   1. layers: each may refuse the request, or add to its `_meta`
 //!                         2. encode: the parameters for the revision of the connection
 //!                         3. post:   to the driver                           (runtime/connection/calls.rs)
 //!   core                  checks the revision, the capability of the server and the limits, and sends it
@@ -20,7 +20,7 @@ use steadfast_model::{Method, Revision};
 use tokio::sync::watch;
 
 use crate::error::{Error, Outcome};
-use crate::runtime::{CallOptions, DriverMailbox, PendingCall};
+use crate::runtime::{DriverMailbox, OutboundCallOptions, PendingCall};
 
 /// Why a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) enum ClientRequestOrigin {
 
 /// A request that is about to be sent, as layers see it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ClientRequestInfo {
+pub(crate) struct ClientOutgoingRequestInfo {
     pub(crate) method: Method,
     pub(crate) revision: Revision,
     pub(crate) origin: ClientRequestOrigin,
@@ -42,14 +42,18 @@ pub(crate) struct ClientRequestInfo {
 /// Something that sees every request of a client before it is encoded.
 pub(crate) trait ClientRequestInterceptor: Send + Sync + 'static {
     /// Looks at a request. It may add to the members of its `_meta`. An error refuses the request, which is not sent.
-    fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, PerMessageMembers>) -> Result<(), Error>;
+    fn on_request(
+        &self,
+        request: &ClientOutgoingRequestInfo,
+        members: &mut Cow<'_, PerMessageMembers>,
+    ) -> Result<(), Error>;
 }
 
 /// Refuses the calls of a client that is being closed: its connection is only for requests that cancel.
-pub(crate) struct ClientCloseInterceptor(pub(crate) watch::Receiver<bool>);
+pub(crate) struct ClientCloseCheckInterceptor(pub(crate) watch::Receiver<bool>);
 
-impl ClientRequestInterceptor for ClientCloseInterceptor {
-    fn on_request(&self, request: &ClientRequestInfo, _: &mut Cow<'_, PerMessageMembers>) -> Result<(), Error> {
+impl ClientRequestInterceptor for ClientCloseCheckInterceptor {
+    fn on_request(&self, request: &ClientOutgoingRequestInfo, _: &mut Cow<'_, PerMessageMembers>) -> Result<(), Error> {
         let refused = request.origin == ClientRequestOrigin::Call && !request.method.is_teardown() && *self.0.borrow();
         if refused { Err(Error::closed(Outcome::NotSent)) } else { Ok(()) }
     }
@@ -63,20 +67,24 @@ pub(crate) struct ClientRequestPipeline {
 
 /// Sends requests over one connection. Cheap to clone, and does not keep the connection open.
 #[derive(Clone)]
-pub(crate) struct ClientRequestSender {
+pub(crate) struct ClientOutboundRequestSender {
     dispatch: Arc<ClientRequestPipeline>,
     mailbox: Arc<DriverMailbox>,
     revision: Revision,
 }
 
-impl ClientRequestSender {
+impl ClientOutboundRequestSender {
     /// For a connection with a server of that revision.
     pub(crate) fn new(dispatch: &Arc<ClientRequestPipeline>, mailbox: &Arc<DriverMailbox>, revision: Revision) -> Self {
         Self { dispatch: Arc::clone(dispatch), mailbox: Arc::clone(mailbox), revision }
     }
 
     /// Sends a request of the client itself.
-    pub(crate) fn send<R: Request>(&self, params: &R::Params, options: CallOptions) -> Result<PendingCall, Error> {
+    pub(crate) fn send<R: Request>(
+        &self,
+        params: &R::Params,
+        options: OutboundCallOptions,
+    ) -> Result<PendingCall, Error> {
         self.send_edited::<R>(ClientRequestOrigin::Client, params, options, Ok)
     }
 
@@ -86,10 +94,10 @@ impl ClientRequestSender {
         &self,
         origin: ClientRequestOrigin,
         params: &R::Params,
-        options: CallOptions,
+        options: OutboundCallOptions,
         edit: impl FnOnce(Box<str>) -> Result<Box<str>, Error>,
     ) -> Result<PendingCall, Error> {
-        let request = ClientRequestInfo { method: R::METHOD, revision: self.revision, origin };
+        let request = ClientOutgoingRequestInfo { method: R::METHOD, revision: self.revision, origin };
         let mut members = Cow::Borrowed(&self.dispatch.common_members);
         for layer in &self.dispatch.layers {
             layer.on_request(&request, &mut members)?;
@@ -117,7 +125,7 @@ mod tests {
     impl ClientRequestInterceptor for Recorder {
         fn on_request(
             &self,
-            request: &ClientRequestInfo,
+            request: &ClientOutgoingRequestInfo,
             members: &mut Cow<'_, PerMessageMembers>,
         ) -> Result<(), Error> {
             self.0.lock().unwrap().push(request.method);
@@ -135,9 +143,9 @@ mod tests {
         let layers: Vec<Arc<dyn ClientRequestInterceptor>> = vec![Arc::new(Recorder(Arc::clone(&seen)))];
         let dispatch = Arc::new(ClientRequestPipeline { common_members: PerMessageMembers::none(), layers });
         let mailbox = DriverMailbox::new(&Limits::default());
-        let sender = ClientRequestSender::new(&dispatch, &mailbox, Revision::LATEST);
-        let call = sender.send::<request::Discover>(&EmptyParams::default(), CallOptions::default()).unwrap();
-        let refused = sender.send::<request::Ping>(&EmptyParams::default(), CallOptions::default());
+        let sender = ClientOutboundRequestSender::new(&dispatch, &mailbox, Revision::LATEST);
+        let call = sender.send::<request::Discover>(&EmptyParams::default(), OutboundCallOptions::default()).unwrap();
+        let refused = sender.send::<request::Ping>(&EmptyParams::default(), OutboundCallOptions::default());
         assert_eq!(refused.err().map(|error| error.outcome()), Some(Outcome::NotSent));
         assert_eq!(*seen.lock().unwrap(), [Method::Discover, Method::Ping]);
         let mut commands = Vec::new();

@@ -14,7 +14,7 @@ use steadfast_model::{
 use steadfast_proto::http::params::MirroredParams;
 
 use super::Client;
-use super::call::pending::PendingResult;
+use super::call::pending::CallResultFuture;
 use super::call::{Call, DEFAULT_TIMEOUT};
 use crate::error::Error;
 
@@ -105,7 +105,7 @@ fn has_valid_headers(tool: &Tool) -> bool {
 pub struct ItemStream<R: ListRequest> {
     client: Client,
     /// The page that is in flight.
-    pending_page: Option<PendingResult<R>>,
+    pending_page: Option<CallResultFuture<R>>,
     /// The parameters for the next page, if there is one and it was not requested.
     next_page: Option<PaginatedParams>,
     /// The items of the last page that were not taken.

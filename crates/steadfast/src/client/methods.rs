@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use steadfast_model::{
     CallToolParams, CompleteParams, EmptyParams, GetPromptParams, InputResponses, LoggingLevel, Method, Prompt,
-    ReadResourceParams, Reference, Resource, ResourceParams, ResourceTemplate, SetLevelParams, TaskParams, Tool,
+    ReadResourceParams, Reference, Resource, ResourceTemplate, ResourceUriParams, SetLevelParams, TaskParams, Tool,
     UpdateTaskParams, request,
 };
 
@@ -76,12 +76,12 @@ impl Client {
     /// Subscribes to changes of a resource (revisions up to 2025-11-25). [`changes`](Client::changes) does this in
     /// every revision, and returns the changes as a stream.
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<request::Subscribe> {
-        self.call(ResourceParams::new(uri))
+        self.call(ResourceUriParams::new(uri))
     }
 
     /// Unsubscribes from changes of a resource (revisions up to 2025-11-25).
     pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<request::Unsubscribe> {
-        self.call(ResourceParams::new(uri))
+        self.call(ResourceUriParams::new(uri))
     }
 }
 

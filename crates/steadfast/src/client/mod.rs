@@ -4,7 +4,7 @@
 //!   Client --> ReconnectingConnection --> ClientConnection --> driver --> server
 //!     |          |                          one connection, until it is lost
 //!     |          +-- replaces a lost connection when a call needs one
-//!     +--> Call --> PendingResult --> CallFlow: the requests of one call
+//!     +--> Call --> CallResultFuture --> CallFlow: the requests of one call
 //! ```
 //!
 //! | folder | contents |
@@ -40,17 +40,17 @@ use steadfast_model::wire::{self, PerMessageMembers};
 use steadfast_model::{Method, ProgressToken, Revision};
 use steadfast_proto::connection::PeerInfo;
 
-pub use crate::runtime::connection::notification_handlers::NotificationContext;
-pub use crate::runtime::handler::async_handler::MessageHandler;
+pub use crate::runtime::connection::notification_handlers::VendorNotificationContext;
+pub use crate::runtime::handler::async_handler::AsyncHandlerFn;
 pub use cache::ResponseCache;
 pub use call::Call;
 pub use call::canceller::Canceller;
 pub use call::outcome::{CallOutcome, UnknownOutcome};
-pub use call::pending::PendingResult;
+pub use call::pending::CallResultFuture;
 pub use call::progress::{CallHandle, ProgressStream};
 pub use connection::connect::ConnectBuilder;
 pub use connection::opening::NegotiationMode;
-pub use connection::reconnect::Reconnect;
+pub use connection::reconnect::ReconnectPolicy;
 pub use connection::target::{ConnectTarget, TransportConnector};
 pub use handlers::ClientContext;
 pub use listing::{ItemStream, ListRequest};

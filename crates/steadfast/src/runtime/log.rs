@@ -43,7 +43,7 @@ pub(crate) enum PeerWarningRecord {
     },
 }
 
-struct QueuedLogRecord {
+struct QueuedPeerWarning {
     record: PeerWarningRecord,
     dropped: u64,
 }
@@ -57,7 +57,7 @@ impl RateLimitedLog {
         if now.since(self.second) >= Duration::from_secs(1) {
             (self.second, self.records) = (now, 0);
         }
-        let queued = QueuedLogRecord { record, dropped: self.dropped };
+        let queued = QueuedPeerWarning { record, dropped: self.dropped };
         if self.records >= MAX_RECORDS_PER_SECOND || sender().is_none_or(|sender| sender.try_send(queued).is_err()) {
             self.dropped += 1;
             return;
@@ -84,10 +84,10 @@ impl PeerWarningRecord {
 }
 
 /// The queue of the log thread, which is started by the first call.
-fn sender() -> Option<&'static SyncSender<QueuedLogRecord>> {
-    static SENDER: OnceLock<Option<SyncSender<QueuedLogRecord>>> = OnceLock::new();
+fn sender() -> Option<&'static SyncSender<QueuedPeerWarning>> {
+    static SENDER: OnceLock<Option<SyncSender<QueuedPeerWarning>>> = OnceLock::new();
     let start = || {
-        let (sender, records) = sync_channel::<QueuedLogRecord>(256);
+        let (sender, records) = sync_channel::<QueuedPeerWarning>(256);
         let thread = std::thread::Builder::new().name("steadfast-log".to_owned());
         thread.spawn(move || records.into_iter().for_each(|queued| emit(&queued))).ok()?;
         Some(sender)
@@ -95,7 +95,7 @@ fn sender() -> Option<&'static SyncSender<QueuedLogRecord>> {
     SENDER.get_or_init(start).as_ref()
 }
 
-fn emit(queued: &QueuedLogRecord) {
+fn emit(queued: &QueuedPeerWarning) {
     let dropped = queued.dropped;
     if dropped > 0 {
         tracing::warn!(dropped, "log rate limit reached: records about a peer were dropped");

@@ -33,10 +33,10 @@ use std::task::{Context, Poll};
 use steadfast_proto::Moment;
 
 pub use crate::runtime::tokio::TokioRuntime;
-pub use connection::engine::ConnectionEnd;
+pub use connection::engine::ConnectionCloseReport;
 
 pub(crate) use bounded_queue::LossyChannel;
-pub(crate) use connection::calls::{CallOptions, CallSlot, OnProgress, PendingCall, progress_bytes};
+pub(crate) use connection::calls::{CallSlot, OnProgress, OutboundCallOptions, PendingCall, progress_bytes};
 pub(crate) use connection::driver::{ConnectionDriver, PeerExitReason};
 pub(crate) use connection::engine::{ConnectionEngine, InboundDispatchResult, InboundDispatcher};
 pub(crate) use connection::exchange::RequestExchange;

@@ -99,20 +99,20 @@ mod sealed {
 
 /// Marks a completer that takes the typed text.
 #[derive(Debug)]
-pub struct TakesText;
+pub struct CompleterTakesText;
 /// Marks a completer that takes the typed text and the other arguments.
 #[derive(Debug)]
-pub struct TakesTextAndArguments;
+pub struct CompleterTakesArguments;
 /// Marks a completer that takes the typed text, the other arguments and the context of the request.
 #[derive(Debug)]
-pub struct TakesRequest;
+pub struct CompleterTakesRequest;
 /// Marks a list of values.
 #[derive(Debug)]
-pub struct PrefixCompletion<S>(PhantomData<S>);
+pub struct PrefixCompletionMarker<S>(PhantomData<S>);
 
-impl<Function, Out> sealed::Sealed<TakesText> for Function where Function: Fn(String) -> Out {}
+impl<Function, Out> sealed::Sealed<CompleterTakesText> for Function where Function: Fn(String) -> Out {}
 
-impl<Function, Out> Completer<TakesText> for Function
+impl<Function, Out> Completer<CompleterTakesText> for Function
 where
     Function: Fn(String) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
@@ -124,10 +124,12 @@ where
     }
 }
 
-impl<Function, Out> sealed::Sealed<TakesTextAndArguments> for Function where Function: Fn(String, CompleteContext) -> Out
-{}
+impl<Function, Out> sealed::Sealed<CompleterTakesArguments> for Function where
+    Function: Fn(String, CompleteContext) -> Out
+{
+}
 
-impl<Function, Out> Completer<TakesTextAndArguments> for Function
+impl<Function, Out> Completer<CompleterTakesArguments> for Function
 where
     Function: Fn(String, CompleteContext) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
@@ -139,10 +141,12 @@ where
     }
 }
 
-impl<Function, Out> sealed::Sealed<TakesRequest> for Function where Function: Fn(String, CompleteContext, Context) -> Out
-{}
+impl<Function, Out> sealed::Sealed<CompleterTakesRequest> for Function where
+    Function: Fn(String, CompleteContext, Context) -> Out
+{
+}
 
-impl<Function, Out> Completer<TakesRequest> for Function
+impl<Function, Out> Completer<CompleterTakesRequest> for Function
 where
     Function: Fn(String, CompleteContext, Context) -> Out + Send + Sync + 'static,
     Out: Future + Send + 'static,
@@ -154,25 +158,25 @@ where
     }
 }
 
-impl<S> sealed::Sealed<PrefixCompletion<S>> for Vec<S> {}
+impl<S> sealed::Sealed<PrefixCompletionMarker<S>> for Vec<S> {}
 
-impl<S: AsRef<str> + Send + Sync + 'static> Completer<PrefixCompletion<S>> for Vec<S> {
+impl<S: AsRef<str> + Send + Sync + 'static> Completer<PrefixCompletionMarker<S>> for Vec<S> {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         Box::pin(std::future::ready(by_prefix(self, &typed).into_completion_reply()))
     }
 }
 
-impl<S, const N: usize> sealed::Sealed<PrefixCompletion<S>> for [S; N] {}
+impl<S, const N: usize> sealed::Sealed<PrefixCompletionMarker<S>> for [S; N] {}
 
-impl<S: AsRef<str> + Send + Sync + 'static, const N: usize> Completer<PrefixCompletion<S>> for [S; N] {
+impl<S: AsRef<str> + Send + Sync + 'static, const N: usize> Completer<PrefixCompletionMarker<S>> for [S; N] {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         Box::pin(std::future::ready(by_prefix(self, &typed).into_completion_reply()))
     }
 }
 
-impl<S> sealed::Sealed<PrefixCompletion<S>> for &'static [S] {}
+impl<S> sealed::Sealed<PrefixCompletionMarker<S>> for &'static [S] {}
 
-impl<S: AsRef<str> + Send + Sync + 'static> Completer<PrefixCompletion<S>> for &'static [S] {
+impl<S: AsRef<str> + Send + Sync + 'static> Completer<PrefixCompletionMarker<S>> for &'static [S] {
     fn complete(&self, typed: String, _: CompleteContext, _: Context) -> CompletionFuture {
         Box::pin(std::future::ready(by_prefix(self, &typed).into_completion_reply()))
     }

@@ -15,7 +15,7 @@ use steadfast_proto::connection::{CancelReason, ProgressReport};
 
 use super::Server;
 use crate::error::{Error, Outcome};
-use crate::runtime::{CallOptions, DriverCommand, HandlerExecution, PendingCall, ShieldFuture};
+use crate::runtime::{DriverCommand, HandlerExecution, OutboundCallOptions, PendingCall, ShieldFuture};
 
 /// A handler's access to its request.
 ///
@@ -290,7 +290,11 @@ impl Context {
         let Some(execution) = &self.execution else { return Err(Error::closed(Outcome::NotSent)) };
         let none = wire::PerMessageMembers::none();
         let text = wire::request_params::<R>(execution.peer.revision, &params, &none).map_err(Error::encode)?;
-        let options = CallOptions { parent: Some(execution.key), timeout: Some(timeout), ..CallOptions::default() };
+        let options = OutboundCallOptions {
+            parent: Some(execution.key),
+            timeout: Some(timeout),
+            ..OutboundCallOptions::default()
+        };
         let end = PendingCall::new(&execution.mailbox, R::METHOD, Some(text), options).await;
         crate::runtime::connection::call_result::result_of::<R>(end)
     }

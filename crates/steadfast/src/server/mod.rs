@@ -27,8 +27,8 @@ use steadfast_model::{CacheHints, Implementation, JsonObject, ServerCapabilities
 
 use steadfast_proto::connection::Limits;
 
-pub use crate::runtime::connection::notification_handlers::NotificationContext;
-pub use crate::runtime::handler::async_handler::MessageHandler;
+pub use crate::runtime::connection::notification_handlers::VendorNotificationContext;
+pub use crate::runtime::handler::async_handler::AsyncHandlerFn;
 pub use builder::ServerBuilder;
 pub use completion::{Completer, CompletionFuture, CompletionReply, IntoCompletionReply};
 pub use context::{ClientInfo, Context};
@@ -38,16 +38,16 @@ pub use input::form::Form;
 pub use input::need::RequiredClientCapability;
 pub use input::seal::StateKeys;
 pub use prompt::reply::{IntoPromptReply, PromptReply};
-pub use prompt::{PromptBuilder, ServerPrompt};
+pub use prompt::{ServerPrompt, ServerPromptBuilder};
 pub use resource::reply::{IntoResourceReply, ResourceReply};
-pub use resource::template::{ResourceTemplateBuilder, ServerResourceTemplate};
-pub use resource::{ResourceBuilder, ServerResource};
+pub use resource::template::{ServerResourceTemplate, ServerResourceTemplateBuilder};
+pub use resource::{ServerResource, ServerResourceBuilder};
 pub use serve::{Serve, ServeBuilder};
 pub use tool::error::{ToolError, ToolReply};
 pub use tool::handler::{BlockingHandler, Handler};
 pub use tool::media::{Audio, Image};
 pub use tool::reply::{IntoToolReply, Structured};
-pub use tool::{ServerTool, ToolBuilder};
+pub use tool::{ServerTool, ServerToolBuilder};
 
 #[cfg(feature = "http")]
 pub(crate) use dispatch::ServerDispatcher;
@@ -56,14 +56,14 @@ pub(crate) use registry::{Catalog, CatalogItem, LiveCatalog};
 pub(crate) use serve::signals::listen as listen_for_signals;
 #[cfg(feature = "http")]
 pub(crate) use serve::start_failed;
-pub(crate) use subscriptions::watch::{ServerChange, ServerChangeCallback};
+pub(crate) use subscriptions::watch::{ServerSubscriptionCallback, ServerSubscriptionEvent};
 pub(crate) use tool::arguments::RawArguments;
 
-use subscriptions::watch::ServerChangeWatchers;
+use subscriptions::watch::ServerSubscriptionWatchers;
 
 use crate::error::Error;
-use dispatch::layer::{ServerRequestInterceptor, TasksExtensionInterceptor};
-use tasks::{ServerTaskSetup, ServerTasks, TaskMode, TaskRoutes, TaskSettings};
+use dispatch::layer::{ServerRequestInterceptor, TasksExtensionCheckInterceptor};
+use tasks::{ServerTaskRequestRoutes, ServerTaskSetup, ServerTasks, TaskMode, TaskSettings};
 use vendor::ServerVendorHandlers;
 
 /// A server: its name and version, and its tools, prompts and resources. Cheap to clone; all clones are the same
@@ -94,7 +94,7 @@ struct ServerInner {
     resource_templates: LiveCatalog<ServerResourceTemplate>,
     /// The tasks of the server. Created by the first task, or by the first request about one.
     tasks: OnceLock<Arc<ServerTasks>>,
-    watchers: Arc<ServerChangeWatchers>,
+    watchers: Arc<ServerSubscriptionWatchers>,
     /// The interceptors that see every request before it is routed to a handler, in this order.
     layers: Vec<Arc<dyn ServerRequestInterceptor>>,
 }
@@ -183,7 +183,7 @@ impl Server {
         if completes || expects_prompts || expects_resources { all.with_completions() } else { all }
     }
 
-    /// The tasks of the server. Only code that is reached through [`TaskRoutes`] calls this.
+    /// The tasks of the server. Only code that is reached through [`ServerTaskRequestRoutes`] calls this.
     pub(crate) fn tasks(&self) -> &Arc<ServerTasks> {
         let ServerInner { settings, watchers, tasks, .. } = &*self.inner;
         tasks.get_or_init(|| {
@@ -193,7 +193,7 @@ impl Server {
     }
 
     /// The routes of requests about tasks; `None` if the server has a store of its own in memory and no task so far.
-    pub(crate) fn task_routes(&self) -> Option<&'static TaskRoutes> {
+    pub(crate) fn task_routes(&self) -> Option<&'static ServerTaskRequestRoutes> {
         self.inner.settings.tasks.get().map(|setup| setup.routes)
     }
 
@@ -247,7 +247,7 @@ impl Server {
             tracing::error!(tool = tool.name(), problem, "added a tool that cannot be called");
         }
         let replaced = self.inner.tools.add(tool);
-        self.inner.watchers.notify(&ServerChange::Tools);
+        self.inner.watchers.notify(&ServerSubscriptionEvent::Tools);
         replaced
     }
 
@@ -255,7 +255,7 @@ impl Server {
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.inner.tools.remove(name);
         if removed {
-            self.inner.watchers.notify(&ServerChange::Tools);
+            self.inner.watchers.notify(&ServerSubscriptionEvent::Tools);
         }
         removed
     }
@@ -285,7 +285,7 @@ impl Server {
     }
 
     /// Has `watcher` called after each change, until the last `Arc` of it is dropped.
-    pub(crate) fn watch(&self, watcher: &Arc<ServerChangeCallback>) {
+    pub(crate) fn watch(&self, watcher: &Arc<ServerSubscriptionCallback>) {
         self.inner.watchers.add(watcher);
     }
 
@@ -302,7 +302,7 @@ impl Server {
     fn assemble(settings: ServerSettings, items: ServerItems) -> Self {
         let common_members = PerMessageMembers::of_server(&settings.info).with_cache(settings.cache);
         let page_size = settings.page_size;
-        let watchers: Arc<ServerChangeWatchers> = Arc::default();
+        let watchers: Arc<ServerSubscriptionWatchers> = Arc::default();
         let inner = ServerInner {
             tools: LiveCatalog::new(items.tools, page_size),
             prompts: LiveCatalog::new(items.prompts, page_size),
@@ -310,7 +310,7 @@ impl Server {
             resource_templates: LiveCatalog::new(items.resource_templates, page_size),
             tasks: OnceLock::new(),
             watchers,
-            layers: vec![Arc::new(TasksExtensionInterceptor)],
+            layers: vec![Arc::new(TasksExtensionCheckInterceptor)],
             common_members,
             settings,
         };

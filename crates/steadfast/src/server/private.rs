@@ -12,20 +12,20 @@ use serde::de::DeserializeOwned;
 use super::context::Context;
 pub use super::input::need::RequiredClientCapability;
 use super::prompt::reply::IntoPromptReply;
-use super::prompt::{PromptBuilder, ServerPrompt, described_argument};
+use super::prompt::{ServerPrompt, ServerPromptBuilder, described_argument};
 use super::resource::reply::IntoResourceReply;
-use super::resource::template::{ResourceTemplateBuilder, ServerResourceTemplate};
-use super::resource::{ResourceBuilder, ServerResource};
+use super::resource::template::{ServerResourceTemplate, ServerResourceTemplateBuilder};
+use super::resource::{ServerResource, ServerResourceBuilder};
 pub use super::tool::parameters::ParameterTuple;
 use super::tool::parameters::may_be_absent;
 use super::tool::reply::IntoToolReply;
 pub use super::tool::schema::ArgumentSchemaBuilder;
-use super::tool::{ServerTool, ToolBuilder};
+use super::tool::{ServerTool, ServerToolBuilder};
 pub use super::{Server, ServerBuilder, ServerType};
 
 /// Completes a tool whose parameters are decoded by name, with an `async` handler.
 pub fn async_handler<P, F, Out>(
-    tool: ToolBuilder,
+    tool: ServerToolBuilder,
     properties: ArgumentSchemaBuilder,
     names: &'static [&'static str],
     function: F,
@@ -41,7 +41,7 @@ where
 
 /// Completes a tool whose parameters are decoded by name, with a blocking handler.
 pub fn blocking_handler_of<P, F, Out>(
-    tool: ToolBuilder,
+    tool: ServerToolBuilder,
     properties: ArgumentSchemaBuilder,
     names: &'static [&'static str],
     function: F,
@@ -60,7 +60,11 @@ pub fn prompt_argument(name: &str, description: &str, required: bool) -> PromptA
 }
 
 /// Completes a prompt whose parameters are decoded by name, with an `async` handler.
-pub fn prompt_on_workers<P, F, Out>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> ServerPrompt
+pub fn prompt_on_workers<P, F, Out>(
+    prompt: ServerPromptBuilder,
+    names: &'static [&'static str],
+    function: F,
+) -> ServerPrompt
 where
     P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
@@ -71,7 +75,11 @@ where
 }
 
 /// Completes a prompt whose parameters are decoded by name, with a blocking handler.
-pub fn prompt_on_threads<P, F, Out>(prompt: PromptBuilder, names: &'static [&'static str], function: F) -> ServerPrompt
+pub fn prompt_on_threads<P, F, Out>(
+    prompt: ServerPromptBuilder,
+    names: &'static [&'static str],
+    function: F,
+) -> ServerPrompt
 where
     P: ParameterTuple,
     F: Fn(P, Context) -> Out + Send + Sync + 'static,
@@ -82,7 +90,7 @@ where
 
 /// Completes a resource whose parameters are decoded by name, with an `async` handler.
 pub fn resource_on_workers<P, F, Out>(
-    resource: ResourceBuilder,
+    resource: ServerResourceBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResource
@@ -97,7 +105,7 @@ where
 
 /// Completes a resource whose parameters are decoded by name, with a blocking handler.
 pub fn resource_on_threads<P, F, Out>(
-    resource: ResourceBuilder,
+    resource: ServerResourceBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResource
@@ -111,7 +119,7 @@ where
 
 /// Completes a resource template whose variables are decoded by name, with an `async` handler.
 pub fn template_on_workers<P, F, Out>(
-    template: ResourceTemplateBuilder,
+    template: ServerResourceTemplateBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResourceTemplate
@@ -126,7 +134,7 @@ where
 
 /// Completes a resource template whose variables are decoded by name, with a blocking handler.
 pub fn template_on_threads<P, F, Out>(
-    template: ResourceTemplateBuilder,
+    template: ServerResourceTemplateBuilder,
     names: &'static [&'static str],
     function: F,
 ) -> ServerResourceTemplate
@@ -175,31 +183,31 @@ pub const fn assert_resource_parameter<T: FromUriVariable>() {}
     label = "not readable from JSON",
     note = "derive `serde::Deserialize` and `schemars::JsonSchema` for it"
 )]
-pub trait ToolParameter: DeserializeOwned + schemars::JsonSchema + Send + 'static {}
+pub trait FromToolArgument: DeserializeOwned + schemars::JsonSchema + Send + 'static {}
 
-impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> ToolParameter for T {}
+impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> FromToolArgument for T {}
 
 /// Makes the compiler report the error at the type, and not in the middle of generated code.
-pub const fn assert_parameter<T: ToolParameter>() {}
+pub const fn assert_parameter<T: FromToolArgument>() {}
 
 /// A default value that may or may not be `Serialize`: the inherent method is called if it is, and the method of the
 /// trait otherwise.
 #[derive(Debug)]
-pub struct DefaultJson<'a, T>(pub &'a T);
+pub struct ArgumentDefaultJson<'a, T>(pub &'a T);
 
-impl<T: Serialize> DefaultJson<'_, T> {
+impl<T: Serialize> ArgumentDefaultJson<'_, T> {
     /// The value as JSON.
     pub fn json(&self) -> Option<Value> {
         serde_json::to_value(self.0).ok()
     }
 }
 
-/// The fallback of [`DefaultJson`].
-pub trait DefaultJsonFallback {
+/// The fallback of [`ArgumentDefaultJson`].
+pub trait ArgumentDefaultJsonFallback {
     /// No JSON.
     fn json(&self) -> Option<Value> {
         None
     }
 }
 
-impl<T> DefaultJsonFallback for DefaultJson<'_, T> {}
+impl<T> ArgumentDefaultJsonFallback for ArgumentDefaultJson<'_, T> {}

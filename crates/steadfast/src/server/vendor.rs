@@ -14,12 +14,12 @@ use steadfast_proto::envelope::OwnedParams;
 use super::{Context, ServerBuilder};
 use crate::error::Error;
 use crate::runtime::DriverCommand;
-use crate::runtime::connection::notification_handlers::{NotificationContext, VendorNotificationHandlers};
-use crate::runtime::handler::async_handler::MessageHandler;
+use crate::runtime::connection::notification_handlers::{VendorNotificationContext, VendorNotificationHandlers};
+use crate::runtime::handler::async_handler::AsyncHandlerFn;
 use crate::runtime::handler::prepared::EncodedResult;
 
 /// The handler of a request: a function of its parameters, the context and the members that the server adds to its results.
-type VendorRequestHandler = Arc<
+type ServerVendorRequestHandler = Arc<
     dyn Fn(OwnedParams, Context, PerMessageMembers) -> Pin<Box<dyn Future<Output = EncodedResult> + Send>>
         + Send
         + Sync,
@@ -28,7 +28,7 @@ type VendorRequestHandler = Arc<
 /// The handlers of a server for methods that are not in the specification.
 #[derive(Clone, Default)]
 pub(crate) struct ServerVendorHandlers {
-    requests: BTreeMap<VendorMethod, VendorRequestHandler>,
+    requests: BTreeMap<VendorMethod, ServerVendorRequestHandler>,
     pub(crate) notifications: VendorNotificationHandlers,
 }
 
@@ -38,7 +38,7 @@ impl ServerVendorHandlers {
         self.requests.keys().copied().chain(self.notifications.methods()).collect()
     }
 
-    pub(super) fn request(&self, method: VendorMethod) -> Option<&VendorRequestHandler> {
+    pub(super) fn request(&self, method: VendorMethod) -> Option<&ServerVendorRequestHandler> {
         self.requests.get(&method)
     }
 }
@@ -88,12 +88,12 @@ impl ServerBuilder {
     /// ```
     pub fn on_request<R: Request>(
         mut self,
-        handler: impl MessageHandler<R::Params, Context, Result<R::Result, Error>>,
+        handler: impl AsyncHandlerFn<R::Params, Context, Result<R::Result, Error>>,
     ) -> Self {
         const { assert!(R::METHOD.is_vendor_request(), "the method is in the specification: the server handles it itself") }
         let Method::Vendor(method) = R::METHOD else { return self };
         let handler = Arc::new(handler);
-        let handler: VendorRequestHandler = Arc::new(move |params, ctx, common_members| {
+        let handler: ServerVendorRequestHandler = Arc::new(move |params, ctx, common_members| {
             let handler = Arc::clone(&handler);
             Box::pin(async move {
                 let revision = ctx.client().revision();
@@ -114,7 +114,7 @@ impl ServerBuilder {
     /// notifications.
     pub fn on_notification<N: Notification>(
         mut self,
-        handler: impl MessageHandler<N::Params, NotificationContext, ()>,
+        handler: impl AsyncHandlerFn<N::Params, VendorNotificationContext, ()>,
     ) -> Self {
         const {
             assert!(

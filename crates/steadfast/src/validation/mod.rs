@@ -65,7 +65,7 @@ impl SchemaValidator {
         // How many times parts of the value may be visited to find its errors: all errors are collected before the
         // first few are reported.
         const MAX_VISITS: usize = 20_000;
-        let size = value_size::ValueSize::of(value, self.cost.branching);
+        let size = value_size::ValueValidationCost::of(value, self.cost.branching);
         if size.levels.saturating_mul(self.cost.chain) > limits::STEPS {
             return Err(format!("it is nested {} levels deep, which is too deep to be validated", size.levels));
         }
@@ -92,7 +92,7 @@ impl SchemaValidator {
     /// Always an error: without the feature `schema-validation`, schemas cannot be enforced.
     pub(crate) fn new(_schema: &JsonObject) -> Result<Self, String> {
         Err("checking values against it requires the feature `schema-validation` of the crate `steadfast`, which is disabled: \
-             enable it, or use a Rust type (`#[tool]`, `ToolBuilder::input`, `Structured`)"
+             enable it, or use a Rust type (`#[tool]`, `ServerToolBuilder::input`, `Structured`)"
             .to_owned())
     }
 

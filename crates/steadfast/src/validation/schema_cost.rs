@@ -26,7 +26,7 @@ impl SchemaCost {
     /// Measures a schema; the error names the limit that it exceeds.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         let document = SchemaIndex::of(schema)?;
-        let mut walk = SchemaWalk { document, done: HashMap::new(), in_progress: HashSet::new(), edges: 0 };
+        let mut walk = SchemaCostWalker { document, done: HashMap::new(), in_progress: HashSet::new(), edges: 0 };
         let mut cost = Self { chain: 0, branching: 1 };
         walk.run(schema, &mut cost)?;
         Ok(cost)
@@ -62,7 +62,7 @@ impl<'a> SubschemaNode<'a> {
 
 /// The totals of a subschema and of everything that it reaches.
 #[derive(Clone, Copy)]
-struct SubschemaTotals {
+struct SubschemaCost {
     expanded: usize,
     chain: usize,
     branching: usize,
@@ -71,18 +71,18 @@ struct SubschemaTotals {
 struct SchemaStackFrame<'a> {
     schema: *const Value,
     edge: SubschemaEdge,
-    totals: SubschemaTotals,
+    totals: SubschemaCost,
     remaining: Vec<(SubschemaEdge, SubschemaNode<'a>)>,
 }
 
-struct SchemaWalk<'a> {
+struct SchemaCostWalker<'a> {
     document: SchemaIndex<'a>,
-    done: HashMap<*const Value, SubschemaTotals>,
+    done: HashMap<*const Value, SubschemaCost>,
     in_progress: HashSet<*const Value>,
     edges: usize,
 }
 
-impl<'a> SchemaWalk<'a> {
+impl<'a> SchemaCostWalker<'a> {
     fn run(&mut self, root: &'a Value, cost: &mut SchemaCost) -> Result<(), String> {
         let mut stack = vec![self.enter(SubschemaEdge::Definition, SubschemaNode { schema: root, resource: root })?];
         while let Some(frame) = stack.last_mut() {
@@ -98,7 +98,7 @@ impl<'a> SchemaWalk<'a> {
             if let Some(totals) = self.done.get(&address) {
                 frame.totals.add(edge, *totals);
             } else if self.in_progress.contains(&address) {
-                frame.totals.add(edge, SubschemaTotals { expanded: 1, chain: 1, branching: 0 });
+                frame.totals.add(edge, SubschemaCost { expanded: 1, chain: 1, branching: 0 });
             } else {
                 stack.push(self.enter(edge, node)?);
             }
@@ -114,7 +114,7 @@ impl<'a> SchemaWalk<'a> {
         let address = std::ptr::from_ref(node.schema);
         self.in_progress.insert(address);
         let reaches_parts = remaining.iter().any(|(edge, _)| *edge == SubschemaEdge::Part);
-        let totals = SubschemaTotals { expanded: 1, chain: 1, branching: usize::from(reaches_parts) };
+        let totals = SubschemaCost { expanded: 1, chain: 1, branching: usize::from(reaches_parts) };
         Ok(SchemaStackFrame { schema: address, edge, totals, remaining })
     }
 
@@ -172,7 +172,7 @@ impl<'a> SchemaWalk<'a> {
     }
 }
 
-impl SubschemaTotals {
+impl SubschemaCost {
     fn add(&mut self, edge: SubschemaEdge, other: Self) {
         if edge == SubschemaEdge::Definition {
             return;

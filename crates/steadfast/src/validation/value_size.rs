@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-pub(super) struct ValueSize {
+pub(super) struct ValueValidationCost {
     /// The nesting depth of a JSON value: 1 for a scalar such as a number.
     pub(super) levels: usize,
     /// How many times its parts are visited, if each level is reached by `branching` paths from the one above.
     pub(super) visits: usize,
 }
 
-impl ValueSize {
+impl ValueValidationCost {
     /// Measures the value. Never recurses.
     pub(super) fn of(value: &Value, branching: usize) -> Self {
         let mut size = Self { levels: 0, visits: 0 };

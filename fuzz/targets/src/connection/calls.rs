@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use steadfast_model::RequestId;
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{CallEnd, CallKey, Connection, RequestKey};
+use steadfast_proto::connection::{CallEnd, CallKey, Connection, InboundRequestKey};
 
 use super::frame::Frame;
 
@@ -16,7 +16,7 @@ pub(super) struct Calls {
 
 #[derive(Debug, Clone)]
 struct Entry {
-    parent: Option<RequestKey>,
+    parent: Option<InboundRequestKey>,
     cancellable: bool,
     /// When it has to be over.
     total: Option<Moment>,
@@ -36,7 +36,7 @@ impl Calls {
         (CallKey::new(self.next), self.next)
     }
 
-    pub(super) fn open(&mut self, key: CallKey, parent: Option<RequestKey>, cancellable: bool, total: Option<Moment>) {
+    pub(super) fn open(&mut self, key: CallKey, parent: Option<InboundRequestKey>, cancellable: bool, total: Option<Moment>) {
         let entry = Entry { parent, cancellable, total, written: None, told: false, ended: false, given_up: false };
         self.calls.insert(key, entry);
     }
@@ -107,7 +107,7 @@ impl Calls {
     }
 
     /// No call outlives the execution that was stopped.
-    pub(super) fn assert_orphans_ended(&self, parent: RequestKey) {
+    pub(super) fn assert_orphans_ended(&self, parent: InboundRequestKey) {
         let orphan = self.calls.values().find(|entry| entry.parent == Some(parent) && !entry.ended);
         assert!(orphan.is_none(), "{parent} was stopped, and its call goes on: {orphan:?}");
     }

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use steadfast_model::{CancelledParams, Method, RequestId, Revision};
-use steadfast_proto::connection::{CallEnd, CallKey, CancelReason, Connection, ConnectionEvent, RequestKey, Request};
-use steadfast_proto::envelope::{self, Batch, Message, MalformedMessage, MalformedMessageKind};
+use steadfast_proto::connection::{CallEnd, CallKey, CancelReason, Connection, ConnectionEvent, InboundRequestKey, Request};
+use steadfast_proto::envelope::{self, Batch, Message, MalformedMessage, MalformedMessageReason};
 use steadfast_proto::salvage::SalvagedMessageShape;
 
 use super::calls::Calls;
@@ -107,7 +107,7 @@ impl Hearing {
     }
 
     /// A cancellation silences a request.
-    fn may_cancel(&self, key: RequestKey, made: &Made<'_>) -> bool {
+    fn may_cancel(&self, key: InboundRequestKey, made: &Made<'_>) -> bool {
         match (self.side, self.revision) {
             (Side::Server, _) | (Side::Client, Some(_)) => true,
             // Nobody said yet what is spoken here. Either will do.
@@ -129,7 +129,7 @@ impl Hearing {
 
 /// An answer is not answered, nor is a notification with parameters that are none.
 fn is_never_answered(refusal: &MalformedMessage) -> bool {
-    let notification = refusal.kind == MalformedMessageKind::BadParams && refusal.salvaged.id.is_none();
+    let notification = refusal.kind == MalformedMessageReason::BadParams && refusal.salvaged.id.is_none();
     notification || refusal.salvaged.shape == SalvagedMessageShape::Response
 }
 
@@ -137,7 +137,7 @@ fn is_never_answered(refusal: &MalformedMessage) -> bool {
 struct Made<'a> {
     /// In order.
     started: VecDeque<&'a Request>,
-    cancelled: Vec<RequestKey>,
+    cancelled: Vec<InboundRequestKey>,
     /// The calls that ended, and whether it was with an answer that no message has been found for yet.
     ended: BTreeMap<CallKey, bool>,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use steadfast_model::{Method, ProgressParams, RequestId};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{CancelReason, Connection, RequestKey, Request};
+use steadfast_proto::connection::{CancelReason, Connection, InboundRequestKey, Request};
 
 use super::frame::{Frame, Tag};
 
@@ -22,7 +22,7 @@ pub(super) struct Ledger {
 
 #[derive(Debug, Clone)]
 struct Entry {
-    key: RequestKey,
+    key: InboundRequestKey,
     id: RequestId,
     token: Option<RequestId>,
     bytes: usize,
@@ -93,7 +93,7 @@ impl Ledger {
     }
 
     /// The acknowledgement of a subscription was queued.
-    pub(super) fn acknowledge(&mut self, key: RequestKey) {
+    pub(super) fn acknowledge(&mut self, key: InboundRequestKey) {
         self.requests.iter_mut().filter(|entry| entry.key == key).for_each(|entry| entry.acknowledged = true);
     }
 
@@ -106,7 +106,7 @@ impl Ledger {
     }
 
     /// The request that is open under that id may not be heard of any more, if `applies` to it.
-    pub(super) fn silence(&mut self, id: &RequestId, applies: impl FnOnce(RequestKey) -> bool) {
+    pub(super) fn silence(&mut self, id: &RequestId, applies: impl FnOnce(InboundRequestKey) -> bool) {
         let open = self.requests.iter_mut().find(|entry| entry.state == State::Open && entry.id == *id);
         if let Some(entry) = open.filter(|entry| applies(entry.key)) {
             entry.state = State::Silenced;
@@ -122,20 +122,20 @@ impl Ledger {
 /// What became of requests.
 impl Ledger {
     /// The handler answered, or its execution ended: if it was open, its answer is on its way.
-    pub(super) fn answer(&mut self, key: RequestKey) {
+    pub(super) fn answer(&mut self, key: InboundRequestKey) {
         let entry = self.entry(key);
         if entry.state == State::Open {
             entry.state = State::Answering;
         }
     }
 
-    pub(super) fn end(&mut self, key: RequestKey) {
+    pub(super) fn end(&mut self, key: InboundRequestKey) {
         self.answer(key);
         self.entry(key).live = false;
     }
 
     /// The connection tells an execution to stop.
-    pub(super) fn stop(&mut self, key: RequestKey, reason: CancelReason) {
+    pub(super) fn stop(&mut self, key: InboundRequestKey, reason: CancelReason) {
         let entry = self.entry(key);
         assert!(entry.live && !entry.stopped, "stopped twice, or after its end: {entry:?}");
         entry.stopped = true;
@@ -283,17 +283,17 @@ impl Ledger {
 /// Who is there.
 impl Ledger {
     /// A request to do something with: first those whose execution is live, then those that are over.
-    pub(super) fn pick(&self, which: u8) -> Option<(usize, RequestKey, RequestId)> {
+    pub(super) fn pick(&self, which: u8) -> Option<(usize, InboundRequestKey, RequestId)> {
         let places = |live: bool| (0..).zip(&self.requests).filter(move |(_, entry)| entry.live == live);
         let (place, entry) = places(true).chain(places(false)).nth(usize::from(which))?;
         Some((place, entry.key, entry.id.clone()))
     }
 
-    pub(super) fn knows(&self, key: RequestKey) -> bool {
+    pub(super) fn knows(&self, key: InboundRequestKey) -> bool {
         self.requests.iter().any(|entry| entry.key == key)
     }
 
-    pub(super) fn live_keys(&self) -> Vec<RequestKey> {
+    pub(super) fn live_keys(&self) -> Vec<InboundRequestKey> {
         self.requests.iter().filter(|entry| entry.live).map(|entry| entry.key).collect()
     }
 
@@ -306,7 +306,7 @@ impl Ledger {
         self.requests.iter().filter(|entry| entry.state == State::Open)
     }
 
-    fn entry(&mut self, key: RequestKey) -> &mut Entry {
+    fn entry(&mut self, key: InboundRequestKey) -> &mut Entry {
         let entry = self.requests.iter_mut().find(|entry| entry.key == key);
         entry.unwrap_or_else(|| panic!("{key} was never started"))
     }

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use steadfast_model::{ClientCapabilities, Implementation, ServerCapabilities};
-use steadfast_proto::connection::{ClientDescription, SelfDescription, Limits, ServerDescription};
+use steadfast_proto::connection::{ClientDescription, ClientOrServerDescription, Limits, ServerDescription};
 
 use super::operation::Side;
 
-pub(super) fn hello_of(side: Side) -> SelfDescription {
+pub(super) fn hello_of(side: Side) -> ClientOrServerDescription {
     let info = Implementation::new("fuzz", "0");
     match side {
         Side::Server => {
             let capabilities = ServerCapabilities::new().with_tools(true).with_logging();
-            SelfDescription::from(ServerDescription::new(info, capabilities))
+            ClientOrServerDescription::from(ServerDescription::new(info, capabilities))
         }
         Side::Client => {
             let capabilities = ClientCapabilities::new().with_roots(true).with_sampling();
-            SelfDescription::from(ClientDescription::new(info, capabilities))
+            ClientOrServerDescription::from(ClientDescription::new(info, capabilities))
         }
     }
 }

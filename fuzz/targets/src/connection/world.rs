@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast_model::{CancelledParams, ErrorObject, LoggingLevel, Method, ProgressToken, RequestId, Revision};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, CallKey, Connection, ConnectionEvent, RequestKey, PeerInfo, ProgressReport};
+use steadfast_proto::connection::{Call, CallKey, Connection, ConnectionEvent, InboundRequestKey, PeerInfo, ProgressReport};
 use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::salvage::{SalvagedFields, SalvagedMessageShape};
 
@@ -174,7 +174,7 @@ impl World {
         self.step(self.endings(), |connection, now| connection.respond(now, key, answer));
     }
 
-    fn end(&mut self, key: RequestKey) {
+    fn end(&mut self, key: InboundRequestKey) {
         self.ledger.end(key);
         self.step(self.endings(), |connection, now| connection.handle_execution_ended(now, key));
     }

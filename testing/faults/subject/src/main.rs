@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use steadfast::Client;
-use steadfast::client::{ConnectBuilder, NegotiationMode, Reconnect};
+use steadfast::client::{ConnectBuilder, NegotiationMode, ReconnectPolicy};
 use steadfast::transport::child::Command;
 use steadfast::transport::http::HttpTarget;
 use steadfast::{Error, Implementation, Revision};
@@ -145,10 +145,10 @@ fn connecting(opening: ConnectCommand) -> ConnectBuilder {
     };
     let connecting = match opening.reconnect {
         None => connecting,
-        Some(0) => connecting.reconnect(Reconnect::never()),
+        Some(0) => connecting.reconnect(ReconnectPolicy::never()),
         // Short pauses, so that a table of many losses does not last for minutes.
         Some(attempts) => connecting.reconnect(
-            Reconnect::default()
+            ReconnectPolicy::default()
                 .attempts(attempts)
                 .first_pause(Duration::from_millis(5))
                 .longest_pause(Duration::from_millis(50)),

@@ -2,7 +2,7 @@
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize};
+use steadfast::transport::http::{Authorize, RequestAuthorization, RequestAuthorizationFuture};
 
 #[derive(Clone)]
 pub(crate) struct RetryAuthorizer {
@@ -16,20 +16,20 @@ impl RetryAuthorizer {
 }
 
 impl Authorize for RetryAuthorizer {
-    fn attempt(&self, _: &Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }
 
-impl AuthorizationAttempt for RetryAuthorizer {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for RetryAuthorizer {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async {
             headers.insert(AUTHORIZATION, HeaderValue::try_from(&self.token)?);
             Ok(())
         })
     }
 
-    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> AuthorizationAttemptFuture<'a, bool> {
+    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> RequestAuthorizationFuture<'a, bool> {
         Box::pin(async { Ok(true) })
     }
 }

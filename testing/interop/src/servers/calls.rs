@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use steadfast::client::PendingResult;
+use steadfast::client::CallResultFuture;
 use steadfast::{Error, LoggingLevel, model::request};
 use tokio::sync::oneshot;
 
@@ -40,7 +40,7 @@ pub(crate) async fn errors(session: &Session) -> Result<Value, Error> {
 
 pub(crate) async fn concurrent(session: &Session) -> Result<Value, Error> {
     let one = |n| session.client.call_tool("add", json!({ "a": n, "b": 1 })).start();
-    let calls: Vec<PendingResult<request::CallTool>> = (0..AT_ONCE).map(one).collect();
+    let calls: Vec<CallResultFuture<request::CallTool>> = (0..AT_ONCE).map(one).collect();
     let mut answers = Vec::new();
     for call in calls {
         answers.push(text_of(&call.await?));
@@ -102,7 +102,7 @@ pub(crate) async fn running(
     session: &Session,
     tool: &str,
     arguments: Value,
-) -> Result<PendingResult<request::CallTool>, Error> {
+) -> Result<CallResultFuture<request::CallTool>, Error> {
     let (begun, mut begins) = oneshot::channel();
     let mut begun = Some(begun);
     let mut call = session.client.call_tool(tool, arguments).on_progress(move |_| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use steadfast::client::PendingResult;
+use steadfast::client::CallResultFuture;
 use steadfast::{Error, model::request};
 
 use super::calls::running;
@@ -63,7 +63,7 @@ async fn afterwards(session: &Session) -> String {
     seen
 }
 
-async fn outcome(call: PendingResult<request::CallTool>) -> String {
+async fn outcome(call: CallResultFuture<request::CallTool>) -> String {
     match call.await {
         Ok(_) => "a result".to_owned(),
         Err(error) => format!("{:?}", error.outcome()),

@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::json;
-use steadfast::client::{Canceller, ConnectBuilder, Reconnect};
+use steadfast::client::{Canceller, ConnectBuilder, ReconnectPolicy};
 use steadfast::{CallToolResult, Client, ElicitParams, ElicitResult, Error, ListRootsResult};
 
 use super::journal::{CallResult, Journal};
@@ -54,7 +54,7 @@ impl Caller {
         connecting
             .negotiation(script.era)
             .limits(script.limits.clone())
-            .reconnect(if script.returns { Reconnect::default() } else { Reconnect::never() })
+            .reconnect(if script.returns { ReconnectPolicy::default() } else { ReconnectPolicy::never() })
             .opening_timeout(OPENING)
             .runtime(Arc::new(executor.clone()))
             .on_roots(move |_| {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use http::{HeaderMap, Method, Response, StatusCode};
 use serde_json::Value;
 use steadfast::transport::http::{
-    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget, TransportFetch, TransportFetchError,
+    Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture, TransportFetch, TransportFetchError,
     TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
 };
 
@@ -289,17 +289,17 @@ type FetchResult = Result<TransportFetchResponse, TransportFetchError>;
 struct AlwaysRetry;
 
 impl Authorize for AlwaysRetry {
-    fn attempt(&self, _: &Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(Self)
     }
 }
 
-impl AuthorizationAttempt for AlwaysRetry {
-    fn sign<'a>(&'a mut self, _: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for AlwaysRetry {
+    fn sign<'a>(&'a mut self, _: &'a mut HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> AuthorizationAttemptFuture<'a, bool> {
+    fn answered<'a>(&'a mut self, _: StatusCode, _: &'a HeaderMap) -> RequestAuthorizationFuture<'a, bool> {
         Box::pin(async { Ok(true) })
     }
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use steadfast_model::{ErrorObject, LoggingLevel, Method, RequestId};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{
-    Call, CallKey, CancelReason, Connection, ConnectionEvent, ProgressReport, Request, RequestKey,
+    Call, CallKey, CancelReason, Connection, ConnectionEvent, InboundRequestKey, ProgressReport, Request,
 };
 use steadfast_proto::encode::EncodedResponse;
 
@@ -33,7 +33,7 @@ pub(crate) struct Endpoint {
     connection: Connection,
     pub(crate) now: Moment,
     /// The key and the id of each execution.
-    executions: Vec<(RequestKey, RequestId)>,
+    executions: Vec<(InboundRequestKey, RequestId)>,
     calls: u64,
     logs: u64,
     pub(crate) ledger: Ledger,
@@ -296,7 +296,7 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    fn execution(&self, execution: Execution) -> Option<(RequestKey, RequestId)> {
+    fn execution(&self, execution: Execution) -> Option<(InboundRequestKey, RequestId)> {
         self.executions.get(usize::try_from(execution).ok()?).cloned()
     }
 
@@ -368,7 +368,7 @@ impl Endpoint {
         }
     }
 
-    fn hear_stop(&mut self, trace: &mut Trace, key: RequestKey, reason: CancelReason) {
+    fn hear_stop(&mut self, trace: &mut Trace, key: InboundRequestKey, reason: CancelReason) {
         let Some(place) = self.executions.iter().position(|(known, _)| *known == key) else { return };
         let execution = place as u64;
         self.note(trace, Observation::Stopped { execution, reason });

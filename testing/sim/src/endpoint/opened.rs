@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadfast_model::{ClientCapabilities, Implementation, Method, Revision, ServerCapabilities};
 use steadfast_proto::connection::{
-    Call, ClientDescription, Connection, Limits, PeerInfo, SelfDescription, ServerDescription,
+    Call, ClientDescription, ClientOrServerDescription, Connection, Limits, PeerInfo, ServerDescription,
 };
 
 use crate::endpoint::Endpoint;
@@ -71,7 +71,7 @@ pub(crate) fn unopened_server(limits: Limits) -> impl Fn() -> Endpoint + Send + 
         let hello = ServerDescription::new(Implementation::new("sim", "1"), capabilities);
         Endpoint::new(
             "server",
-            Connection::new(SelfDescription::from(hello), limits.clone()),
+            Connection::new(ClientOrServerDescription::from(hello), limits.clone()),
             settings(Side::Server, &limits),
         )
     }
@@ -83,7 +83,7 @@ pub(crate) fn unopened_client(limits: Limits) -> impl Fn() -> Endpoint + Send + 
             ClientDescription::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
         Endpoint::new(
             "client",
-            Connection::new(SelfDescription::from(hello), limits.clone()),
+            Connection::new(ClientOrServerDescription::from(hello), limits.clone()),
             settings(Side::Client, &limits),
         )
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame};
 use steadfast::transport::http::HttpServiceBody;
-use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
+use steadfast_proto::frame::sse::{SseDecoder, SseDecoderOutput};
 
 use super::journal::Journal;
 use super::script::{ClientBehavior, Pace, Upload};
@@ -243,7 +243,7 @@ impl ResponseReader {
     fn note(&mut self, bytes: &[u8]) {
         let mut input = bytes;
         while let Some(decoded) = self.decoder.next(&mut input) {
-            if let SseFrame::Message(message) = decoded {
+            if let SseDecoderOutput::Message(message) = decoded {
                 self.observer.journal.given(self.observer.exchange, message.id.as_deref(), &message.data);
             }
         }

@@ -16,7 +16,9 @@ use std::time::Duration;
 use serde_json::json;
 use steadfast_model::{ClientCapabilities, Implementation, Method, ProgressToken, ServerCapabilities};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{Call, ClientDescription, Connection, PeerInfo, SelfDescription, ServerDescription};
+use steadfast_proto::connection::{
+    Call, ClientDescription, ClientOrServerDescription, Connection, PeerInfo, ServerDescription,
+};
 
 use super::lines::{self, ConversationState};
 use super::link::Link;
@@ -112,7 +114,7 @@ impl<'a> World<'a> {
         );
         let client =
             ClientDescription::new(Implementation::new("sim", "1"), ClientCapabilities::new().with_roots(false));
-        let connection = |hello: SelfDescription| Connection::new(hello, script.limits.clone());
+        let connection = |hello: ClientOrServerDescription| Connection::new(hello, script.limits.clone());
         let link = |shape: &super::link::Shape, stream| Link::new(shape.clone(), Random::new(script.seed, stream));
         Self {
             script,

@@ -23,7 +23,7 @@ const MAX_STEP_UPS: u8 = 2;
 
 /// What to do with a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OAuthAttemptAction {
+pub enum OAuthResponseAction {
     /// Return it to the caller.
     Deliver,
     /// Discard the response, sign the request again, and resend it.
@@ -35,7 +35,7 @@ pub enum OAuthAttemptAction {
 /// The number of retries is limited, however the server behaves.
 ///
 /// An attempt is for one URL, because a DPoP proof is. To follow a redirect, start another attempt.
-pub struct OAuthAuthorizationAttempt {
+pub struct OAuthRequestAuthorization {
     authorizer: Authorizer,
     method: Method,
     url: Url,
@@ -45,7 +45,7 @@ pub struct OAuthAuthorizationAttempt {
     step_ups: u8,
 }
 
-impl OAuthAuthorizationAttempt {
+impl OAuthRequestAuthorization {
     pub(super) fn new(authorizer: Authorizer, method: Method, url: Url) -> Self {
         Self { authorizer, method, url, used: None, nonces: 0, renewals: 0, step_ups: 0 }
     }
@@ -80,7 +80,7 @@ impl OAuthAuthorizationAttempt {
     ///
     /// If the user refused more scopes, the same scopes are not requested again for ten minutes, unless the user logs in again:
     /// the previous error is returned.
-    pub async fn answered(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<OAuthAttemptAction, Error> {
+    pub async fn answered(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<OAuthResponseAction, Error> {
         let nonce_header = nonce(headers);
         let has_nonce = nonce_header.is_some();
         if has_nonce {
@@ -91,11 +91,11 @@ impl OAuthAuthorizationAttempt {
         match status {
             StatusCode::UNAUTHORIZED if error == Some(USE_NONCE) && has_nonce && self.used.is_some() => {
                 self.nonces += 1;
-                if self.nonces > MAX_NONCE_RETRIES { Err(Error::TokenRejected) } else { Ok(OAuthAttemptAction::Retry) }
+                if self.nonces > MAX_NONCE_RETRIES { Err(Error::TokenRejected) } else { Ok(OAuthResponseAction::Retry) }
             }
             // The server requires another authentication scheme, which this crate does not provide.
             StatusCode::UNAUTHORIZED if challenge.is_none() && headers.contains_key(WWW_AUTHENTICATE) => {
-                Ok(OAuthAttemptAction::Deliver)
+                Ok(OAuthResponseAction::Deliver)
             }
             StatusCode::UNAUTHORIZED => self.renew(challenge).await,
             StatusCode::FORBIDDEN if error == Some("insufficient_scope") => self.step_up(challenge).await,
@@ -103,22 +103,22 @@ impl OAuthAuthorizationAttempt {
                 if let Some(used) = &self.used {
                     self.authorizer.accepted(used);
                 }
-                Ok(OAuthAttemptAction::Deliver)
+                Ok(OAuthResponseAction::Deliver)
             }
         }
     }
 
-    async fn renew(&mut self, challenge: Option<WwwAuthenticateChallenge>) -> Result<OAuthAttemptAction, Error> {
+    async fn renew(&mut self, challenge: Option<WwwAuthenticateChallenge>) -> Result<OAuthResponseAction, Error> {
         self.renewals += 1;
         if self.renewals > MAX_RENEWALS {
             return Err(Error::TokenRejected);
         }
         let reason = TokenRenewalReason::TokenRejected { may_refresh: self.renewals == 1 };
         self.authorizer.renew(self.used.as_ref(), challenge, reason).await?;
-        Ok(OAuthAttemptAction::Retry)
+        Ok(OAuthResponseAction::Retry)
     }
 
-    async fn step_up(&mut self, challenge: Option<WwwAuthenticateChallenge>) -> Result<OAuthAttemptAction, Error> {
+    async fn step_up(&mut self, challenge: Option<WwwAuthenticateChallenge>) -> Result<OAuthResponseAction, Error> {
         self.step_ups += 1;
         let required = challenge.as_ref().and_then(|challenge| challenge.scope.clone());
         let before = self.used.as_ref().and_then(|tokens| tokens.requested.as_ref());
@@ -129,15 +129,15 @@ impl OAuthAuthorizationAttempt {
             self.authorizer.accepted(used);
         }
         self.authorizer.renew(self.used.as_ref(), challenge, TokenRenewalReason::MoreScopes).await?;
-        Ok(OAuthAttemptAction::Retry)
+        Ok(OAuthResponseAction::Retry)
     }
 }
 
-impl fmt::Debug for OAuthAuthorizationAttempt {
+impl fmt::Debug for OAuthRequestAuthorization {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "OAuthAuthorizationAttempt({} {})",
+            "OAuthRequestAuthorization({} {})",
             self.method,
             crate::client::url_policy::redact_url(self.url.as_str())
         )

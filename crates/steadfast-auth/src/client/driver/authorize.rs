@@ -2,9 +2,9 @@
 
 use http::{HeaderMap, Method, StatusCode};
 use steadfast::transport::http as transport;
-use steadfast::transport::http::AuthorizationAttemptFuture;
+use steadfast::transport::http::RequestAuthorizationFuture;
 
-use super::{Authorizer, OAuthAttemptAction, OAuthAuthorizationAttempt};
+use super::{Authorizer, OAuthRequestAuthorization, OAuthResponseAction};
 use crate::client::Error;
 
 /// ```no_run
@@ -12,27 +12,27 @@ use crate::client::Error;
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use steadfast::Client;
 /// use steadfast::transport::http::HttpTarget;
-/// use steadfast_auth::ReqwestClient;
+/// use steadfast_auth::OAuthReqwestClient;
 /// use steadfast_auth::client::{Authorizer, LoopbackUserAgent, OAuthClientSettings};
 ///
 /// let server = "https://mcp.example.com/mcp";
-/// let authorizer = Authorizer::builder(server, OAuthClientSettings::new("Example editor"), ReqwestClient::new()?)?
+/// let authorizer = Authorizer::builder(server, OAuthClientSettings::new("Example editor"), OAuthReqwestClient::new()?)?
 ///     .user_agent(LoopbackUserAgent::new())
 ///     .build();
 /// let client = Client::connect(HttpTarget::new(server).authorize(authorizer)).await?;
 /// # Ok(()) }
 /// ```
 impl transport::Authorize for Authorizer {
-    fn attempt(&self, method: &Method, url: &str) -> Box<dyn transport::AuthorizationAttempt> {
-        Box::new(AuthorizationAttemptAdapter(self.attempt(method.clone(), url).map_err(Some)))
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn transport::RequestAuthorization> {
+        Box::new(RequestAuthorizationAdapter(self.attempt(method.clone(), url).map_err(Some)))
     }
 }
 
 /// An attempt, or the error of starting one.
-struct AuthorizationAttemptAdapter(Result<OAuthAuthorizationAttempt, Option<Error>>);
+struct RequestAuthorizationAdapter(Result<OAuthRequestAuthorization, Option<Error>>);
 
-impl transport::AuthorizationAttempt for AuthorizationAttemptAdapter {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl transport::RequestAuthorization for RequestAuthorizationAdapter {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async move {
             match &mut self.0 {
                 Ok(attempt) => attempt.sign(headers).await.map_err(Into::into),
@@ -41,10 +41,10 @@ impl transport::AuthorizationAttempt for AuthorizationAttemptAdapter {
         })
     }
 
-    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> AuthorizationAttemptFuture<'a, bool> {
+    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> RequestAuthorizationFuture<'a, bool> {
         Box::pin(async move {
             let Ok(attempt) = &mut self.0 else { return Ok(false) };
-            Ok(attempt.answered(status, headers).await? != OAuthAttemptAction::Deliver)
+            Ok(attempt.answered(status, headers).await? != OAuthResponseAction::Deliver)
         })
     }
 }

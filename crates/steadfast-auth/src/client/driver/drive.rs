@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use super::persistence::TokenLock;
 use super::{Authorizer, UserLogin};
 use crate::client::Error;
-use crate::client::flow::{OAuthFlow, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowInput};
+use crate::client::flow::{OAuthFlow, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowStart};
 use crate::client::store::TokenStoreKey;
-use crate::{HttpClientError, HttpPayload, MetadataSourceHost};
+use crate::{HttpClientBody, HttpClientError, MetadataSourceHost};
 
 /// Limit of the length of a response.
 pub(super) const MAX_BYTES: usize = 256 * 1024;
@@ -26,7 +26,7 @@ pub(super) enum NonInteractiveOutcome {
 }
 
 impl Authorizer {
-    pub(super) fn flow(&self, input: OAuthFlowInput) -> Result<OAuthFlow, Error> {
+    pub(super) fn flow(&self, input: OAuthFlowStart) -> Result<OAuthFlow, Error> {
         let (profile, random) = (Arc::clone(&self.0.profile), Arc::clone(&self.0.random));
         OAuthFlow::new(profile, &self.0.server_text, input, random)
     }
@@ -79,7 +79,7 @@ impl Authorizer {
     }
 
     /// Marks the request as one to a URL from the server's metadata, unless the application configured its host.
-    pub(super) fn add_referrer(&self, request: &mut Request<HttpPayload>) {
+    pub(super) fn add_referrer(&self, request: &mut Request<HttpClientBody>) {
         let host = request.uri().host().unwrap_or_default();
         if let Some(server) = self.0.server.host_str().filter(|_| !self.0.profile.configures_host(host)) {
             request.extensions_mut().insert(MetadataSourceHost::new(server));

@@ -24,10 +24,10 @@ const CONNECTIONS: usize = 16;
 /// The path of the redirect URI on an arbitrary port.
 const PATH: &str = "/callback";
 
-type Opener = dyn Fn(&Url) -> io::Result<()> + Send + Sync;
+type BrowserOpener = dyn Fn(&Url) -> io::Result<()> + Send + Sync;
 
 #[derive(Clone)]
-struct FixedRedirect {
+struct FixedRedirectUri {
     uri: String,
     port: u16,
     path: String,
@@ -37,9 +37,9 @@ struct FixedRedirect {
 #[derive(Clone)]
 pub struct LoopbackUserAgent {
     /// The redirect URI, if a fixed one is registered.
-    fixed: Option<FixedRedirect>,
+    fixed: Option<FixedRedirectUri>,
     timeout: Duration,
-    open: Arc<Opener>,
+    open: Arc<BrowserOpener>,
 }
 
 impl LoopbackUserAgent {
@@ -55,7 +55,7 @@ impl LoopbackUserAgent {
         let url = Url::parse(redirect_uri).map_err(|_| unsafe_url())?;
         let is_ours = url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
         let port = url.port_or_known_default().filter(|_| is_ours).ok_or_else(unsafe_url)?;
-        self.fixed = Some(FixedRedirect { uri: redirect_uri.to_owned(), port, path: url.path().to_owned() });
+        self.fixed = Some(FixedRedirectUri { uri: redirect_uri.to_owned(), port, path: url.path().to_owned() });
         Ok(self)
     }
 
@@ -72,7 +72,7 @@ impl LoopbackUserAgent {
     }
 
     async fn listen(&self, preferred: Option<&str>) -> io::Result<LoopbackListener> {
-        if let Some(FixedRedirect { uri, port, path }) = &self.fixed {
+        if let Some(FixedRedirectUri { uri, port, path }) = &self.fixed {
             let first = TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await?;
             // A browser may resolve `localhost` to either address. If there is no IPv6 loopback, IPv4 is enough; if another
             // program listens on it, that program would get the redirect.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Authorizer;
-use crate::client::flow::{AuthorizationResult, CredentialInvalidation};
+use crate::client::flow::{CredentialInvalidation, OAuthGrant};
 use crate::client::registration::ClientRegistration;
 use crate::client::store::{TokenStoreKey, TokenStoreLockGuard};
 use crate::client::token::Tokens;
@@ -16,7 +16,7 @@ use crate::client::{Error, Secret};
 
 /// The issuer and resource that the metadata of an MCP server had when it was last read, as stored.
 #[derive(Serialize, Deserialize)]
-struct ServerDiscoveryRecord {
+struct OAuthDiscoveryRecord {
     issuer: String,
     resource: String,
 }
@@ -24,7 +24,7 @@ struct ServerDiscoveryRecord {
 /// The result of a flow that is not in the store yet.
 #[derive(Clone)]
 pub(super) struct PendingSave {
-    authorization: AuthorizationResult,
+    authorization: OAuthGrant,
     /// The store key of the tokens that the new tokens replace, if it differs from the key of the new ones.
     replaced: Option<TokenStoreKey>,
 }
@@ -62,7 +62,7 @@ impl Authorizer {
 
     /// The tokens of this server in the store, and the issuer in its metadata the last time.
     pub(super) async fn stored(&self) -> Result<(Option<Tokens>, Option<String>), Error> {
-        let Some(ServerDiscoveryRecord { issuer, resource }) = self.load_value(&self.server_key()).await? else {
+        let Some(OAuthDiscoveryRecord { issuer, resource }) = self.load_value(&self.server_key()).await? else {
             return Ok((None, None));
         };
         let tokens = self.load_value(&TokenStoreKey::Tokens { issuer: issuer.clone(), resource }).await?;
@@ -87,7 +87,7 @@ impl Authorizer {
     /// Stores the result of a flow. In memory first: a used refresh token is invalid, so its successor must not be lost.
     pub(super) async fn store_authorization(
         &self,
-        authorization: AuthorizationResult,
+        authorization: OAuthGrant,
         lock: &mut Option<TokenLock>,
     ) -> Result<(), Error> {
         let tokens = Arc::new(authorization.tokens.clone());
@@ -120,7 +120,7 @@ impl Authorizer {
         if let Some(registration) = &pending_save.authorization.registration {
             self.save_value(&TokenStoreKey::Client { issuer: tokens.issuer.clone() }, registration).await?;
         }
-        let binding = ServerDiscoveryRecord { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() };
+        let binding = OAuthDiscoveryRecord { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() };
         self.save_value(&self.server_key(), &binding).await?;
         if let Some(before) = &pending_save.replaced {
             // The server does not accept these any more.

@@ -7,7 +7,7 @@ use super::Authorizer;
 use super::persistence::key;
 use crate::client::Error;
 use crate::client::dpop::seconds;
-use crate::client::flow::OAuthFlowInput;
+use crate::client::flow::OAuthFlowStart;
 use crate::client::store::TokenStoreKey;
 use crate::client::token::Tokens;
 
@@ -54,7 +54,7 @@ impl Authorizer {
             return Ok(None);
         }
         let registration = self.load_value(&TokenStoreKey::Client { issuer: stored.issuer.clone() }).await?;
-        let mut flow = self.flow(OAuthFlowInput { tokens: Some(stored.clone()), ..OAuthFlowInput::default() })?;
+        let mut flow = self.flow(OAuthFlowStart { tokens: Some(stored.clone()), ..OAuthFlowStart::default() })?;
         let first = flow.begin_refresh(registration.as_ref(), SystemTime::now());
         match self.drive(flow, first, &mut lock).await {
             Ok(_) => Ok(self.state().tokens.clone()),

@@ -15,7 +15,7 @@ use super::renewal_permit::{TokenRenewalPermit, run_detached};
 use crate::Scopes;
 use crate::client::Error;
 use crate::client::challenge::WwwAuthenticateChallenge;
-use crate::client::flow::{OAuthFlowCommand, OAuthFlowInput};
+use crate::client::flow::{OAuthFlowCommand, OAuthFlowStart};
 use crate::client::scope::is_step_up;
 use crate::client::token::Tokens;
 
@@ -37,7 +37,7 @@ enum TokenRenewalPlan {
 }
 
 /// The result of a flow.
-struct FlowResult {
+struct OAuthFlowResult {
     permit: TokenRenewalPermit,
     user_was_asked: bool,
     result: Result<(), Error>,
@@ -64,7 +64,7 @@ impl Authorizer {
             TokenRenewalPlan::RequestTokens { scopes } => scopes,
         };
         let may_refresh = reason == TokenRenewalReason::TokenRejected { may_refresh: true };
-        let FlowResult { permit, user_was_asked, result } = self.run_flow(permit, challenge, may_refresh).await?;
+        let OAuthFlowResult { permit, user_was_asked, result } = self.run_flow(permit, challenge, may_refresh).await?;
         if let (Some(scopes), Err(error)) = (scopes, &result)
             && (user_was_asked || is_refusal(error))
         {
@@ -108,7 +108,7 @@ impl Authorizer {
         permit: TokenRenewalPermit,
         challenge: Option<WwwAuthenticateChallenge>,
         may_refresh: bool,
-    ) -> Result<FlowResult, Error> {
+    ) -> Result<OAuthFlowResult, Error> {
         let this = self.clone();
         let begun = async move { this.run_without_user(challenge, may_refresh).await };
         let (mut permit, mut progress) = run_detached(permit, begun).await?;
@@ -133,7 +133,7 @@ impl Authorizer {
             (permit, progress) =
                 run_detached(permit, async move { this.drive(flow, command, &mut None).await }).await?;
         };
-        Ok(FlowResult { permit, user_was_asked, result })
+        Ok(OAuthFlowResult { permit, user_was_asked, result })
     }
 
     /// Runs the part of a flow that needs no user, under the lock of the tokens if it may refresh them.
@@ -165,7 +165,7 @@ impl Authorizer {
         }
         let issuer = self.state().issuer.clone();
         let tokens = old.map(|tokens| (*tokens).clone());
-        let mut flow = self.flow(OAuthFlowInput { challenge, tokens, may_refresh, issuer })?;
+        let mut flow = self.flow(OAuthFlowStart { challenge, tokens, may_refresh, issuer })?;
         let first = flow.begin();
         self.drive(flow, first, &mut lock).await
     }

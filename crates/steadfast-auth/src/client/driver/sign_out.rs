@@ -7,9 +7,9 @@ use http::Request;
 use super::Authorizer;
 use super::drive::MAX_BYTES;
 use super::persistence::key;
-use crate::HttpPayload;
+use crate::HttpClientBody;
 use crate::client::Error;
-use crate::client::flow::OAuthFlowInput;
+use crate::client::flow::OAuthFlowStart;
 use crate::client::store::TokenStoreKey;
 use crate::client::token::Tokens;
 
@@ -51,7 +51,7 @@ impl Authorizer {
     }
 
     /// Deletes the tokens, and returns the requests that revoke them.
-    async fn delete_tokens(&self) -> Result<Vec<Request<HttpPayload>>, Error> {
+    async fn delete_tokens(&self) -> Result<Vec<Request<HttpClientBody>>, Error> {
         self.load().await?;
         let (tokens, pending_save) = {
             let mut state = self.state();
@@ -79,14 +79,14 @@ impl Authorizer {
         Ok(revocations)
     }
 
-    async fn revocation(&self, tokens: Tokens) -> Result<Vec<Request<HttpPayload>>, Error> {
+    async fn revocation(&self, tokens: Tokens) -> Result<Vec<Request<HttpClientBody>>, Error> {
         let registration = self.load_value(&TokenStoreKey::Client { issuer: tokens.issuer.clone() }).await?;
-        let flow = self.flow(OAuthFlowInput { tokens: Some(tokens), ..OAuthFlowInput::default() })?;
+        let flow = self.flow(OAuthFlowStart { tokens: Some(tokens), ..OAuthFlowStart::default() })?;
         Ok(flow.revocation(registration.as_ref(), SystemTime::now()))
     }
 
     /// Sends the revocations. Failures are only logged.
-    async fn revoke(&self, revocations: Vec<Request<HttpPayload>>) {
+    async fn revoke(&self, revocations: Vec<Request<HttpClientBody>>) {
         let each = async {
             for mut request in revocations {
                 self.add_referrer(&mut request);

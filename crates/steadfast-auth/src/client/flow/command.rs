@@ -10,13 +10,13 @@ use crate::client::registration::ClientRegistration;
 use crate::client::token::Tokens;
 use crate::client::url_policy::redact_url;
 use crate::client::{Error, Secret};
-use crate::{HttpClientError, HttpPayload};
+use crate::{HttpClientBody, HttpClientError};
 
 /// What to do next; the result is passed to [`OAuthFlow::handle`](super::OAuthFlow::handle) as an [`OAuthFlowCommandResult`].
 #[non_exhaustive]
 pub enum OAuthFlowCommand {
     /// Send this request without following redirects. Result: [`OAuthFlowCommandResult::Response`] or [`OAuthFlowCommandResult::Unreachable`].
-    Send(Request<HttpPayload>),
+    Send(Request<HttpClientBody>),
     /// Load the registration at this authorization server from the store. Result: [`OAuthFlowCommandResult::RegistrationLoaded`].
     LoadRegistration {
         /// The authorization server.
@@ -38,14 +38,14 @@ pub enum OAuthFlowCommand {
         resource: String,
     },
     /// The flow succeeded.
-    Authorized(Box<AuthorizationResult>),
+    Authorized(Box<OAuthGrant>),
     /// The flow failed.
     Failed(Error),
 }
 
 /// The result of a successful flow.
 #[derive(Clone, Debug)]
-pub struct AuthorizationResult {
+pub struct OAuthGrant {
     /// The tokens.
     pub tokens: Tokens,
     /// The registration at their issuer, if the client registered itself.
@@ -68,7 +68,7 @@ pub struct CredentialInvalidation {
 #[non_exhaustive]
 pub enum OAuthFlowCommandResult {
     /// A response, whatever its status.
-    Response(Response<HttpPayload>),
+    Response(Response<HttpClientBody>),
     /// The request got no response.
     Unreachable(HttpClientError),
     /// The stored registration, if any.
@@ -83,7 +83,7 @@ pub enum OAuthFlowCommandResult {
 
 /// What is known when a flow starts.
 #[derive(Clone, Debug, Default)]
-pub struct OAuthFlowInput {
+pub struct OAuthFlowStart {
     /// The challenge of the server.
     pub challenge: Option<WwwAuthenticateChallenge>,
     /// The current tokens.

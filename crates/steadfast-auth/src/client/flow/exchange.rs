@@ -5,16 +5,16 @@ use std::time::SystemTime;
 use http::Response;
 use url::Url;
 
-use super::{AuthorizationResult, OAuthDiscovery, OAuthFlow, OAuthFlowCommand, OAuthFlowState, OAuthFlowStep};
+use super::{OAuthDiscovery, OAuthFlow, OAuthFlowCommand, OAuthFlowState, OAuthFlowStep, OAuthGrant};
 use crate::client::authorize::AuthorizationCode;
-use crate::client::credentials::{ClientAuthMethod, ClientCredential, OAuthClient};
+use crate::client::credentials::{ClientAuthMethod, ClientCredential, OAuthClientIdentity};
 use crate::client::dpop::{DpopProofKey, seconds};
 use crate::client::profile::{Grant, IdentityProvider};
 use crate::client::registration::ClientRegistration;
 use crate::client::token::{GrantedTokens, TokenRequest, TokenResponse, Tokens};
 use crate::client::url_policy::redact_url;
 use crate::client::{Error, Secret};
-use crate::{HttpPayload, Scopes};
+use crate::{HttpClientBody, Scopes};
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -37,11 +37,11 @@ enum TokenRequestPurpose {
     /// To refresh these tokens. `otherwise` is how to continue if that is refused.
     Refresh { old: Box<Tokens>, otherwise: Option<(Box<OAuthDiscovery>, Option<ClientRegistration>)> },
     /// To get an assertion for the authorization server from the identity provider.
-    Assertion { discovery: Box<OAuthDiscovery>, client: OAuthClient },
+    Assertion { discovery: Box<OAuthDiscovery>, client: OAuthClientIdentity },
 }
 
 impl PendingTokenRequest {
-    fn new(discovery: &OAuthDiscovery, client: OAuthClient, parameters: Vec<(&'static str, Secret)>) -> Self {
+    fn new(discovery: &OAuthDiscovery, client: OAuthClientIdentity, parameters: Vec<(&'static str, Secret)>) -> Self {
         Self {
             call: TokenRequest {
                 endpoint: discovery.server.token_endpoint.clone(),
@@ -64,7 +64,7 @@ impl PendingTokenRequest {
     /// The authorization code grant.
     pub(super) fn code(
         discovery: &OAuthDiscovery,
-        client: OAuthClient,
+        client: OAuthClientIdentity,
         code: AuthorizationCode,
         redirect_uri: &str,
     ) -> Self {
@@ -79,12 +79,12 @@ impl PendingTokenRequest {
     }
 
     /// The client credentials grant.
-    pub(super) fn client_credentials(discovery: &OAuthDiscovery, client: OAuthClient) -> Self {
+    pub(super) fn client_credentials(discovery: &OAuthDiscovery, client: OAuthClientIdentity) -> Self {
         Self::new(discovery, client, with_scope(discovery, vec![("grant_type", Secret::new("client_credentials"))]))
     }
 
     /// The JWT bearer grant.
-    fn jwt_bearer(discovery: &OAuthDiscovery, client: OAuthClient, assertion: Secret) -> Self {
+    fn jwt_bearer(discovery: &OAuthDiscovery, client: OAuthClientIdentity, assertion: Secret) -> Self {
         let parameters = vec![("grant_type", Secret::new(JWT_BEARER)), ("assertion", assertion)];
         Self::new(discovery, client, with_scope(discovery, parameters))
     }
@@ -92,7 +92,7 @@ impl PendingTokenRequest {
     /// The token exchange at the identity provider: the user's identity for an assertion.
     fn identity(
         discovery: Box<OAuthDiscovery>,
-        client: OAuthClient,
+        client: OAuthClientIdentity,
         provider: &IdentityProvider,
         subject: &Secret,
     ) -> Self {
@@ -108,7 +108,7 @@ impl PendingTokenRequest {
             _ => ClientAuthMethod::choose(&provider.credential, None),
         };
         let at_provider =
-            OAuthClient { id: provider.client_id.clone(), credential: provider.credential.clone(), method };
+            OAuthClientIdentity { id: provider.client_id.clone(), credential: provider.credential.clone(), method };
         let mut exchange = Self::new(&discovery, at_provider, with_scope(&discovery, parameters));
         exchange.call.endpoint = provider.token_endpoint.clone();
         exchange.call.issuer.clone_from(&provider.issuer);
@@ -118,7 +118,7 @@ impl PendingTokenRequest {
     }
 
     /// The refresh token grant.
-    pub(super) fn refresh(tokens: &Tokens, client: OAuthClient, endpoint: Url) -> Result<Self, Error> {
+    pub(super) fn refresh(tokens: &Tokens, client: OAuthClientIdentity, endpoint: Url) -> Result<Self, Error> {
         let token = tokens.refresh_token.clone().ok_or(Error::Misuse("the flow has no tokens to refresh"))?;
         let parameters = vec![
             ("grant_type", Secret::new("refresh_token")),
@@ -165,7 +165,7 @@ impl PendingTokenRequest {
     }
 
     /// The tokens from the response.
-    fn finish(self, granted: GrantedTokens, now: SystemTime) -> Result<AuthorizationResult, Error> {
+    fn finish(self, granted: GrantedTokens, now: SystemTime) -> Result<OAuthGrant, Error> {
         let scheme = granted.scheme(self.call.key.as_ref(), self.must_be_bound)?;
         let old = match self.purpose {
             TokenRequestPurpose::Refresh { old, .. } => Some(old),
@@ -195,7 +195,7 @@ impl PendingTokenRequest {
             requested: self.requested,
             key: bound.map(|key| key.export()),
         };
-        Ok(AuthorizationResult { tokens, registration: self.registration, refreshed })
+        Ok(OAuthGrant { tokens, registration: self.registration, refreshed })
     }
 }
 
@@ -218,7 +218,11 @@ impl OAuthFlow {
     }
 
     /// The client that the tokens were issued to, if its credentials are still known.
-    pub(super) fn client_of(&self, tokens: &Tokens, registration: Option<&ClientRegistration>) -> Option<OAuthClient> {
+    pub(super) fn client_of(
+        &self,
+        tokens: &Tokens,
+        registration: Option<&ClientRegistration>,
+    ) -> Option<OAuthClientIdentity> {
         let pre_registered = self.profile.registered.as_ref();
         let pre_registered = pre_registered
             .filter(|pre_registered| pre_registered.issuer.as_ref().is_none_or(|issuer| *issuer == tokens.issuer));
@@ -226,7 +230,7 @@ impl OAuthFlow {
         let document = self.profile.document.as_ref().map(|(url, credential)| (url, credential));
         let known = [pre_registered, document].into_iter().flatten().find(|(id, _)| **id == tokens.client_id);
         if let Some((id, credential)) = known {
-            return Some(OAuthClient { id: id.clone(), credential: credential.clone(), method: tokens.method });
+            return Some(OAuthClientIdentity { id: id.clone(), credential: credential.clone(), method: tokens.method });
         }
         registration.filter(|known| known.client_id == tokens.client_id).map(ClientRegistration::client)
     }
@@ -241,7 +245,7 @@ impl OAuthFlow {
     pub(super) fn handle_token_response(
         &mut self,
         mut exchange: PendingTokenRequest,
-        response: &Response<HttpPayload>,
+        response: &Response<HttpClientBody>,
         now: SystemTime,
     ) -> OAuthFlowStep {
         match exchange.call.read(response)? {
@@ -275,7 +279,7 @@ impl OAuthFlow {
     pub(super) fn handle_assertion(
         &mut self,
         discovery: Box<OAuthDiscovery>,
-        client: OAuthClient,
+        client: OAuthClientIdentity,
         assertion: &Secret,
         now: SystemTime,
     ) -> OAuthFlowStep {

@@ -39,21 +39,19 @@ use url::Url;
 use super::Error;
 use super::authorize::{AuthorizationRequest, PendingAuthorization};
 use super::challenge::AuthScheme;
-use super::credentials::OAuthClient;
+use super::credentials::OAuthClientIdentity;
 use super::discovery::{
     AuthorizationServerMetadata, ProtectedResourceMetadata, own_authorization_server, resource_metadata_urls,
     server_metadata_urls,
 };
-use super::dpop::{DpopPolicy, DpopProofKey};
+use super::dpop::{ClientDpopPolicy, DpopProofKey};
 use super::profile::{Grant, OAuthClientSettings};
 use super::random::RandomSource;
-use super::registration::{self, ClientRegistration, RequiredRegistration, known_client};
+use super::registration::{self, ClientRegistration, RegistrationRequirements, known_client};
 use super::scope::ScopeSources;
 use super::url_policy::{UrlPolicy, redact_url};
-use crate::{HttpPayload, Scopes};
-pub use command::{
-    AuthorizationResult, CredentialInvalidation, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowInput,
-};
+use crate::{HttpClientBody, Scopes};
+pub use command::{CredentialInvalidation, OAuthFlowCommand, OAuthFlowCommandResult, OAuthFlowStart, OAuthGrant};
 use exchange::PendingTokenRequest;
 use search::{MetadataSearch, document};
 
@@ -64,7 +62,7 @@ pub struct OAuthFlow {
     server: Url,
     server_text: String,
     url_policy: UrlPolicy,
-    input: OAuthFlowInput,
+    input: OAuthFlowStart,
     state: OAuthFlowState,
     invalidation: CredentialInvalidation,
 }
@@ -86,7 +84,7 @@ enum OAuthFlowState {
     Redirecting { discovery: Box<OAuthDiscovery>, registration: Option<ClientRegistration> },
     Registering { discovery: Box<OAuthDiscovery>, redirect_uri: String },
     Visiting(Box<UserLoginVisit>),
-    FetchingAssertion { discovery: Box<OAuthDiscovery>, client: OAuthClient },
+    FetchingAssertion { discovery: Box<OAuthDiscovery>, client: OAuthClientIdentity },
     Exchanging(Box<PendingTokenRequest>),
     Done,
 }
@@ -94,7 +92,7 @@ enum OAuthFlowState {
 struct UserLoginVisit {
     discovery: Box<OAuthDiscovery>,
     pending: PendingAuthorization,
-    client: OAuthClient,
+    client: OAuthClientIdentity,
     redirect_uri: String,
     registration: Option<ClientRegistration>,
 }
@@ -106,7 +104,7 @@ impl OAuthFlow {
     pub fn new(
         profile: Arc<OAuthClientSettings>,
         server: &str,
-        input: OAuthFlowInput,
+        input: OAuthFlowStart,
         random: Arc<dyn RandomSource>,
     ) -> Result<Self, Error> {
         let url = Url::parse(server).map_err(|_| Error::UnsafeUrl(redact_url(server)))?;
@@ -183,7 +181,7 @@ impl OAuthFlow {
             }
             (OAuthFlowState::Registering { discovery, redirect_uri }, OAuthFlowCommandResult::Response(response)) => {
                 let parameters =
-                    RequiredRegistration { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
+                    RegistrationRequirements { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
                 let registration = registration::read(&response, &discovery.server, &parameters)?;
                 let client = registration.client();
                 self.visit(discovery, client, redirect_uri, Some(registration))
@@ -218,7 +216,7 @@ impl OAuthFlow {
         &mut self,
         mut search: MetadataSearch,
         named: bool,
-        response: &Response<HttpPayload>,
+        response: &Response<HttpClientBody>,
     ) -> OAuthFlowStep {
         if let Some(document) = document(response)
             && let Some(resource) = ProtectedResourceMetadata::read(document, &self.server)?
@@ -260,7 +258,7 @@ impl OAuthFlow {
         resource: ProtectedResourceMetadata,
         issuer: String,
         own: bool,
-        response: &Response<HttpPayload>,
+        response: &Response<HttpClientBody>,
     ) -> OAuthFlowStep {
         if let Some(document) = document(response)
             && let Some(server) = AuthorizationServerMetadata::read(document, &issuer, self.url_policy)?
@@ -296,12 +294,12 @@ impl OAuthFlow {
         let required =
             resource.dpop_required || challenge.is_some_and(|challenge| challenge.scheme == AuthScheme::Dpop);
         let bound = match self.profile.dpop {
-            DpopPolicy::Never => false,
-            DpopPolicy::WhenRequired => required,
-            DpopPolicy::WhenOffered => required || server.has_dpop,
-            DpopPolicy::Always => true,
+            ClientDpopPolicy::Never => false,
+            ClientDpopPolicy::WhenRequired => required,
+            ClientDpopPolicy::WhenOffered => required || server.has_dpop,
+            ClientDpopPolicy::Always => true,
         };
-        let must_be_bound = bound && (required || self.profile.dpop == DpopPolicy::Always);
+        let must_be_bound = bound && (required || self.profile.dpop == ClientDpopPolicy::Always);
         let key = match before.and_then(|tokens| tokens.key.as_ref()) {
             _ if !bound => None,
             Some(key) => Some(DpopProofKey::import(key)?),
@@ -377,7 +375,7 @@ impl OAuthFlow {
         if let Some(client) = known_client(&self.profile, &discovery.server, self.input.issuer.as_deref())? {
             return self.visit(discovery, client, redirect_uri, None);
         }
-        let parameters = RequiredRegistration { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
+        let parameters = RegistrationRequirements { redirect_uri: &redirect_uri, scopes: discovery.scopes.as_ref() };
         if let Some(registration) = registration.filter(|known| known.is_usable(&parameters, now)) {
             let client = registration.client();
             return self.visit(discovery, client, redirect_uri, Some(registration));
@@ -390,7 +388,7 @@ impl OAuthFlow {
     fn visit(
         &mut self,
         discovery: Box<OAuthDiscovery>,
-        client: OAuthClient,
+        client: OAuthClientIdentity,
         redirect_uri: String,
         registration: Option<ClientRegistration>,
     ) -> OAuthFlowStep {

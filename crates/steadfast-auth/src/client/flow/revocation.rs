@@ -6,10 +6,10 @@ use http::Request;
 use url::Url;
 
 use super::OAuthFlow;
-use crate::HttpPayload;
+use crate::HttpClientBody;
 use crate::client::Error;
 use crate::client::Secret;
-use crate::client::credentials::{ClientAuthMethod, ClientCredential, OAuthClient};
+use crate::client::credentials::{ClientAuthMethod, ClientCredential, OAuthClientIdentity};
 use crate::client::registration::ClientRegistration;
 use crate::client::token::{TokenRequest, Tokens};
 
@@ -19,7 +19,11 @@ impl OAuthFlow {
     ///
     /// `registration` is the stored registration at the issuer of the tokens. The responses do not matter: the tokens are deleted
     /// here in any case.
-    pub fn revocation(&self, registration: Option<&ClientRegistration>, now: SystemTime) -> Vec<Request<HttpPayload>> {
+    pub fn revocation(
+        &self,
+        registration: Option<&ClientRegistration>,
+        now: SystemTime,
+    ) -> Vec<Request<HttpClientBody>> {
         let Some(tokens) = &self.input.tokens else { return Vec::new() };
         let endpoint = tokens.revocation_endpoint.as_deref().and_then(|text| self.url_policy.check(text).ok());
         let client = self.client_of(tokens, registration).or_else(|| public(tokens));
@@ -35,10 +39,10 @@ impl OAuthFlow {
         token: &Secret,
         kind: &'static str,
         tokens: &Tokens,
-        client: &OAuthClient,
+        client: &OAuthClientIdentity,
         endpoint: &Url,
         now: SystemTime,
-    ) -> Result<Request<HttpPayload>, Error> {
+    ) -> Result<Request<HttpClientBody>, Error> {
         let mut call = TokenRequest {
             endpoint: endpoint.clone(),
             issuer: tokens.issuer.clone(),
@@ -53,8 +57,8 @@ impl OAuthFlow {
 }
 
 /// A public client, which needs only its id.
-fn public(tokens: &Tokens) -> Option<OAuthClient> {
-    let client = || OAuthClient {
+fn public(tokens: &Tokens) -> Option<OAuthClientIdentity> {
+    let client = || OAuthClientIdentity {
         id: tokens.client_id.clone(),
         credential: ClientCredential::None,
         method: ClientAuthMethod::None,

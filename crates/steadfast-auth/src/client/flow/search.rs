@@ -7,7 +7,7 @@ use http::{Request, Response, StatusCode};
 use url::Url;
 
 use super::OAuthFlowCommand;
-use crate::HttpPayload;
+use crate::HttpClientBody;
 use crate::client::Error;
 use crate::client::url_policy::redact_url;
 
@@ -34,7 +34,10 @@ impl MetadataSearch {
     }
 
     /// After a response that was not the document: requests the target of its redirect, or the next URL.
-    pub(super) fn next_request(&mut self, response: &Response<HttpPayload>) -> Result<Option<OAuthFlowCommand>, Error> {
+    pub(super) fn next_request(
+        &mut self,
+        response: &Response<HttpClientBody>,
+    ) -> Result<Option<OAuthFlowCommand>, Error> {
         let status = response.status();
         if status.is_server_error() {
             return Err(Error::Unavailable { what: self.what, status: status.as_u16() });
@@ -56,11 +59,11 @@ impl MetadataSearch {
 }
 
 fn fetch(url: &Url) -> Result<OAuthFlowCommand, Error> {
-    let request = Request::get(url.as_str()).header(ACCEPT, "application/json").body(HttpPayload::default());
+    let request = Request::get(url.as_str()).header(ACCEPT, "application/json").body(HttpClientBody::default());
     request.map(OAuthFlowCommand::Send).map_err(|_| Error::UnsafeUrl(redact_url(url.as_str())))
 }
 
 /// The body of a response with status 200.
-pub(super) fn document(response: &Response<HttpPayload>) -> Option<&[u8]> {
+pub(super) fn document(response: &Response<HttpClientBody>) -> Option<&[u8]> {
     (response.status() == StatusCode::OK).then(|| response.body().as_bytes())
 }

@@ -20,7 +20,7 @@ const CALLBACK: &str = "http://127.0.0.1:7/callback";
 /// A flow and its servers: a response for each path, on any host.
 struct World {
     profile: OAuthClientSettings,
-    input: OAuthFlowInput,
+    input: OAuthFlowStart,
     answers: Vec<(&'static str, u16, Value)>,
     registration: Option<ClientRegistration>,
     /// The parameters of the redirect besides code and state.
@@ -33,7 +33,7 @@ struct World {
 fn world() -> World {
     World {
         profile: OAuthClientSettings::new("Test"),
-        input: OAuthFlowInput::default(),
+        input: OAuthFlowStart::default(),
         answers: vec![
             ("mcp.example.com/.well-known/oauth-protected-resource/mcp", 200, resource(SERVER)),
             ("auth.example.com/.well-known/oauth-authorization-server", 200, metadata(json!({}))),
@@ -89,13 +89,13 @@ impl World {
         OAuthFlow::new(Arc::new(self.profile.clone()), SERVER, self.input.clone(), random).unwrap()
     }
 
-    fn run(&mut self) -> Result<AuthorizationResult, Error> {
+    fn run(&mut self) -> Result<OAuthGrant, Error> {
         let mut flow = self.flow();
         let first = flow.begin();
         self.drive(flow, first)
     }
 
-    fn drive(&mut self, mut flow: OAuthFlow, mut command: OAuthFlowCommand) -> Result<AuthorizationResult, Error> {
+    fn drive(&mut self, mut flow: OAuthFlow, mut command: OAuthFlowCommand) -> Result<OAuthGrant, Error> {
         for _ in 0..20 {
             let event = match command {
                 OAuthFlowCommand::Send(request) => OAuthFlowCommandResult::Response(self.answer(&request)),
@@ -119,7 +119,7 @@ impl World {
         panic!("no end: {:?}", self.seen)
     }
 
-    fn answer(&mut self, request: &Request<HttpPayload>) -> Response<HttpPayload> {
+    fn answer(&mut self, request: &Request<HttpClientBody>) -> Response<HttpClientBody> {
         let body = String::from_utf8(request.body().as_bytes().to_vec()).unwrap();
         self.seen.push((format!("{} {}", request.method(), request.uri()), body));
         let url = request.uri().to_string();
@@ -129,7 +129,7 @@ impl World {
         if let Some(location) = body["location"].as_str() {
             response = response.header(LOCATION, location);
         }
-        response.body(HttpPayload::from(body.to_string())).unwrap()
+        response.body(HttpClientBody::from(body.to_string())).unwrap()
     }
 
     fn paths(&self) -> Vec<&str> {
@@ -320,7 +320,7 @@ fn a_step_up_asks_for_the_union_and_does_not_refresh() {
     let first = world.run().unwrap();
     assert_eq!(world.asked("scope").as_deref(), Some("basic"));
     world.input =
-        OAuthFlowInput { challenge: challenge("write"), tokens: Some(first.tokens), ..OAuthFlowInput::default() };
+        OAuthFlowStart { challenge: challenge("write"), tokens: Some(first.tokens), ..OAuthFlowStart::default() };
     let second = world.run().unwrap();
     assert_eq!(world.asked("scope").as_deref(), Some("basic write"));
     assert_eq!(second.tokens.requested, "basic write".parse().ok());
@@ -332,7 +332,7 @@ fn what_was_asked_from_another_issuer_is_not_asked_from_this_one() {
     let mut before = world.run().unwrap().tokens;
     before.issuer = String::from("https://old.example.com");
     before.requested = "old".parse().ok();
-    world.input = OAuthFlowInput { tokens: Some(before), may_refresh: true, ..OAuthFlowInput::default() };
+    world.input = OAuthFlowStart { tokens: Some(before), may_refresh: true, ..OAuthFlowStart::default() };
     world.run().unwrap();
     assert_eq!(world.asked("scope"), None);
     assert_eq!(world.token_form("grant_type").as_deref(), Some("authorization_code"), "nor is the old token shown");
@@ -345,7 +345,7 @@ fn tokens_are_refreshed_before_the_user_is_asked() {
     let first = world.run().unwrap();
     world.registration = first.registration;
     world.visited.clear();
-    world.input = OAuthFlowInput { tokens: Some(first.tokens), may_refresh: true, ..OAuthFlowInput::default() };
+    world.input = OAuthFlowStart { tokens: Some(first.tokens), may_refresh: true, ..OAuthFlowStart::default() };
     let mut answer = tokens();
     answer["refresh_token"] = Value::Null;
     answer["access_token"] = json!("second");
@@ -364,7 +364,7 @@ fn a_refresh_token_that_is_over_leads_to_the_user() {
     let first = world.run().unwrap();
     world.registration = first.registration;
     world.visited.clear();
-    world.input = OAuthFlowInput { tokens: Some(first.tokens), may_refresh: true, ..OAuthFlowInput::default() };
+    world.input = OAuthFlowStart { tokens: Some(first.tokens), may_refresh: true, ..OAuthFlowStart::default() };
     let mut world = world.set("auth.example.com/token", 400, json!({"error": "invalid_grant"}));
     assert!(matches!(world.run(), Err(Error::TokenRefused(_))));
     assert_eq!(world.visited.len(), 1);
@@ -384,7 +384,7 @@ fn an_authorization_server_that_gives_no_refresh_token_is_done_without() {
     let first = world.run().unwrap();
     assert!(!first.tokens.is_refreshable());
     world.registration = first.registration;
-    world.input = OAuthFlowInput { tokens: Some(first.tokens), may_refresh: true, ..OAuthFlowInput::default() };
+    world.input = OAuthFlowStart { tokens: Some(first.tokens), may_refresh: true, ..OAuthFlowStart::default() };
     world.run().unwrap();
     assert_eq!((world.visited.len(), world.token_form("grant_type").as_deref()), (2, Some("authorization_code")));
 }

@@ -9,10 +9,10 @@ use crate::client::Secret;
 
 /// Stores secrets in memory. Clones share their entries.
 #[derive(Clone, Default)]
-pub struct MemoryTokenStore(Arc<Mutex<MemoryStoreEntries>>);
+pub struct MemoryTokenStore(Arc<Mutex<MemoryTokenStoreEntries>>);
 
 #[derive(Default)]
-struct MemoryStoreEntries {
+struct MemoryTokenStoreEntries {
     values: HashMap<TokenStoreKey, Secret>,
     locks: HashMap<TokenStoreKey, Arc<tokio::sync::Mutex<()>>>,
 }
@@ -23,7 +23,7 @@ impl MemoryTokenStore {
         Self::default()
     }
 
-    fn with<T>(&self, action: impl FnOnce(&mut MemoryStoreEntries) -> T) -> T {
+    fn with<T>(&self, action: impl FnOnce(&mut MemoryTokenStoreEntries) -> T) -> T {
         action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -7,7 +7,7 @@ use crate::resource_server::AccessToken;
 
 /// The credentials of a request.
 #[derive(Debug)]
-pub(super) enum RequestCredentials {
+pub(super) enum InboundRequestCredentials {
     /// No `Authorization` header, or one of another scheme.
     Absent,
     /// One well-formed bearer token.
@@ -20,29 +20,29 @@ pub(super) enum RequestCredentials {
 
 /// Removes the credentials from a request. In any case no `Authorization` header is left, so no inner service can pass a token
 /// on or log it.
-pub(super) fn take(parts: &mut Parts) -> RequestCredentials {
+pub(super) fn take(parts: &mut Parts) -> InboundRequestCredentials {
     let credentials = read(parts);
     parts.headers.remove(AUTHORIZATION);
     credentials
 }
 
-fn read(parts: &Parts) -> RequestCredentials {
+fn read(parts: &Parts) -> InboundRequestCredentials {
     if has_token_in_query(parts) {
-        return RequestCredentials::Misplaced("a token must not be in the query");
+        return InboundRequestCredentials::Misplaced("a token must not be in the query");
     }
     let mut headers = parts.headers.get_all(AUTHORIZATION).iter();
-    let (Some(header), more) = (headers.next(), headers.next()) else { return RequestCredentials::Absent };
+    let (Some(header), more) = (headers.next(), headers.next()) else { return InboundRequestCredentials::Absent };
     if more.is_some() {
-        return RequestCredentials::Misplaced("more than one Authorization header");
+        return InboundRequestCredentials::Misplaced("more than one Authorization header");
     }
-    let Ok(header) = header.to_str() else { return RequestCredentials::Malformed };
+    let Ok(header) = header.to_str() else { return InboundRequestCredentials::Malformed };
     let (scheme, rest) = header.split_once(' ').unwrap_or((header, ""));
     if !scheme.eq_ignore_ascii_case("bearer") {
-        return RequestCredentials::Absent;
+        return InboundRequestCredentials::Absent;
     }
     match AccessToken::parse(rest.trim_matches(' ')) {
-        Some(token) => RequestCredentials::Bearer(token),
-        None => RequestCredentials::Malformed,
+        Some(token) => InboundRequestCredentials::Bearer(token),
+        None => InboundRequestCredentials::Malformed,
     }
 }
 
@@ -56,7 +56,7 @@ fn has_token_in_query(parts: &Parts) -> bool {
 mod tests {
     use super::*;
 
-    fn taken(uri: &str, headers: &[&str]) -> RequestCredentials {
+    fn taken(uri: &str, headers: &[&str]) -> InboundRequestCredentials {
         let mut request = http::Request::builder().uri(uri);
         for header in headers {
             request = request.header(AUTHORIZATION, *header);
@@ -71,7 +71,7 @@ mod tests {
     fn one_bearer_header_is_a_token_whatever_the_case_of_its_scheme() {
         for header in ["Bearer abc", "bearer abc", "BEARER   abc"] {
             assert!(
-                matches!(taken("/mcp", &[header]), RequestCredentials::Bearer(token) if token.expose() == "abc"),
+                matches!(taken("/mcp", &[header]), InboundRequestCredentials::Bearer(token) if token.expose() == "abc"),
                 "{header}"
             );
         }
@@ -80,29 +80,29 @@ mod tests {
     #[test]
     fn other_schemes_are_no_token() {
         for header in ["Basic YTpi", "DPoP abc", "Bearerabc", "abc"] {
-            assert!(matches!(taken("/mcp", &[header]), RequestCredentials::Absent), "{header}");
+            assert!(matches!(taken("/mcp", &[header]), InboundRequestCredentials::Absent), "{header}");
         }
-        assert!(matches!(taken("/mcp", &[]), RequestCredentials::Absent));
+        assert!(matches!(taken("/mcp", &[]), InboundRequestCredentials::Absent));
     }
 
     #[test]
     fn a_bearer_header_without_a_token_is_malformed() {
         for header in ["Bearer", "Bearer ", "Bearer a b", "Bearer a,b", "Bearer a, Bearer b"] {
-            assert!(matches!(taken("/mcp", &[header]), RequestCredentials::Malformed), "{header}");
+            assert!(matches!(taken("/mcp", &[header]), InboundRequestCredentials::Malformed), "{header}");
         }
     }
 
     #[test]
     fn two_headers_are_refused_even_when_they_agree() {
-        assert!(matches!(taken("/mcp", &["Bearer abc", "Bearer abc"]), RequestCredentials::Misplaced(_)));
-        assert!(matches!(taken("/mcp", &["Basic YTpi", "Bearer abc"]), RequestCredentials::Misplaced(_)));
+        assert!(matches!(taken("/mcp", &["Bearer abc", "Bearer abc"]), InboundRequestCredentials::Misplaced(_)));
+        assert!(matches!(taken("/mcp", &["Basic YTpi", "Bearer abc"]), InboundRequestCredentials::Misplaced(_)));
     }
 
     #[test]
     fn a_token_in_the_query_is_refused_however_it_is_spelled() {
         for uri in ["/mcp?access_token=abc", "/mcp?x=1&access%5Ftoken=abc", "/mcp?access_token"] {
-            assert!(matches!(taken(uri, &["Bearer abc"]), RequestCredentials::Misplaced(_)), "{uri}");
+            assert!(matches!(taken(uri, &["Bearer abc"]), InboundRequestCredentials::Misplaced(_)), "{uri}");
         }
-        assert!(matches!(taken("/mcp?token=abc", &["Bearer abc"]), RequestCredentials::Bearer(_)));
+        assert!(matches!(taken("/mcp?token=abc", &["Bearer abc"]), InboundRequestCredentials::Bearer(_)));
     }
 }

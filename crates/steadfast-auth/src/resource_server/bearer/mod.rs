@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use super::{Principal, ResourceMetadata, Scopes, TokenRejection, TokenVerifier};
 use challenge::RequestDenial;
-use credentials::RequestCredentials;
+use credentials::InboundRequestCredentials;
 pub use requirement::MethodScopes;
 use requirement::ScopeRequirement;
 
@@ -146,14 +146,18 @@ where
 }
 
 impl BearerLayerState {
-    async fn authorize(&self, credentials: RequestCredentials, needed: &Scopes) -> Result<Principal, RequestDenial> {
+    async fn authorize(
+        &self,
+        credentials: InboundRequestCredentials,
+        needed: &Scopes,
+    ) -> Result<Principal, RequestDenial> {
         let token = match credentials {
-            RequestCredentials::Absent => return Err(RequestDenial::NoToken),
-            RequestCredentials::Malformed => {
+            InboundRequestCredentials::Absent => return Err(RequestDenial::NoToken),
+            InboundRequestCredentials::Malformed => {
                 return Err(RequestDenial::Rejected(TokenRejection::Invalid("the token is malformed")));
             }
-            RequestCredentials::Misplaced(reason) => return Err(RequestDenial::Misplaced(reason)),
-            RequestCredentials::Bearer(token) => token,
+            InboundRequestCredentials::Misplaced(reason) => return Err(RequestDenial::Misplaced(reason)),
+            InboundRequestCredentials::Bearer(token) => token,
         };
         let principal = self.verifier.verify(&token).await.map_err(|rejection| {
             match &rejection {

@@ -9,14 +9,14 @@ use steadfast_model::Revision;
 use crate::resource_server::{InvalidScope, Scopes};
 
 type RequestScopesFn = Arc<dyn Fn(&Parts) -> Scopes + Send + Sync>;
-type BroaderScopeFn = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+type ScopeImplicationFn = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// The scopes that requests require.
 #[derive(Clone, Default)]
 pub(super) struct ScopeRequirement {
     pub(super) always: Scopes,
     pub(super) by_request: Option<RequestScopesFn>,
-    pub(super) broader: Option<BroaderScopeFn>,
+    pub(super) broader: Option<ScopeImplicationFn>,
 }
 
 impl ScopeRequirement {

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use super::keys::{KeySet, KeySource, KeysFuture, KeysUnavailable};
 use crate::http_client::endpoint;
 use crate::redact::redact_url;
-use crate::resource_server::{HttpClient, HttpPayload, InsecureEndpoint};
+use crate::resource_server::{HttpClient, HttpClientBody, InsecureEndpoint};
 
 /// Limit of the length of the document.
 const MAX_BYTES: usize = 256 * 1024;
@@ -170,7 +170,7 @@ impl JwksCache {
     }
 
     async fn fetch(&self) -> Result<KeySet, String> {
-        let mut request = Request::new(HttpPayload::default());
+        let mut request = Request::new(HttpClientBody::default());
         *request.uri_mut() = self.uri.clone();
         request.headers_mut().insert(http::header::ACCEPT, http::HeaderValue::from_static("application/json"));
         let response = self.client.send(request, MAX_BYTES).await.map_err(|error| error.to_string())?;

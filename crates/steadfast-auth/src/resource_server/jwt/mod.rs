@@ -14,7 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::claims::{ClaimRequirements, TokenExpiryClock};
+use super::claims::{ClaimRequirements, TokenVerifierClock};
 use super::{AccessToken, Principal, TokenRejection, TokenVerifier, TokenVerifierFuture};
 pub use algorithm::Algorithm;
 pub use fetched_keys::RemoteKeySet;
@@ -28,7 +28,7 @@ pub use keys::{InvalidKeySet, KeySet, KeySource, KeysFuture, KeysUnavailable};
 /// ```
 /// use steadfast_auth::resource_server::{Algorithm, RemoteKeySet, HttpClient, InsecureEndpoint, JwtVerifier};
 ///
-/// // The client is a `ReqwestClient`, or one of your own.
+/// // The client is a `OAuthReqwestClient`, or one of your own.
 /// fn verifier(client: impl HttpClient) -> Result<JwtVerifier, InsecureEndpoint> {
 ///     let keys = RemoteKeySet::new(client, "https://auth.example.com/jwks.json")?;
 ///     let verifier = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com/mcp", keys);
@@ -53,7 +53,7 @@ impl JwtVerifier {
             issuer: Some(issuer.into()),
             expiry_may_be_absent: false,
             leeway: Duration::from_secs(30),
-            clock: TokenExpiryClock::default(),
+            clock: TokenVerifierClock::default(),
         };
         Self { keys: Box::new(keys), algorithms: Algorithm::ALL.to_vec(), expectations }
     }
@@ -78,7 +78,7 @@ impl JwtVerifier {
 
     /// Sets the clock, for tests and for machines without one of their own.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.expectations.clock = TokenExpiryClock::new(now);
+        self.expectations.clock = TokenVerifierClock::new(now);
         self
     }
 

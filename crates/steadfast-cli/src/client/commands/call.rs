@@ -4,15 +4,15 @@ use clap::Args;
 use steadfast::model::Tool;
 use steadfast::{CallToolResult, Client, Error, ErrorKind, JsonObject, model::code};
 
-use crate::client::arguments::{ParsedToolArguments, ToolArgumentOptions};
+use crate::client::arguments::{CliToolArgumentOptions, ParsedToolArguments};
 use crate::client::connection::session;
 use crate::client::connection::session::CliSessionEnd;
 use crate::client::display::progress::ProgressDisplay;
-use crate::client::display::server_log::ServerLogOptions;
+use crate::client::display::server_log::ServerLogDisplayOptions;
 use crate::client::display::{content, hints};
 use crate::client::schema;
 use crate::client::schema::AdditionalArguments;
-use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, HINT_TIMEOUT, ServerCommand, exit};
+use crate::client::{CliCommandFailure, CliConnectOptions, CliExitStatus, HINT_TIMEOUT, ServerCommand, exit};
 use crate::output::eprint_line;
 
 /// Calls a tool
@@ -23,13 +23,13 @@ use crate::output::eprint_line;
 )]
 pub(crate) struct CallArgs {
     #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
+    pub(crate) connect: CliConnectOptions,
     /// The name of the tool
     tool: Option<String>,
     #[command(flatten)]
-    arguments: ToolArgumentOptions,
+    arguments: CliToolArgumentOptions,
     #[command(flatten)]
-    server_log: ServerLogOptions,
+    server_log: ServerLogDisplayOptions,
     #[command(flatten)]
     server_command: ServerCommand,
 }
@@ -40,7 +40,7 @@ pub(crate) async fn run(mut options: CallArgs) -> Result<CliExitStatus, CliComma
     let timeout = options.connect.timeout();
     let bar = ProgressDisplay::new();
     let called = session::run(&options.connect, &options.server_command, async |client| {
-        let mut tools = ToolList::default();
+        let mut tools = LazyToolList::default();
         let known = if arguments.names().next().is_some() { tools.find(client, &tool).await } else { None };
         let input_schema = known.map(|tool| &tool.input_schema);
         if let Some(input_schema) = input_schema {
@@ -118,7 +118,7 @@ fn check_names(
 
 /// The server's tools, which the command requests at most once.
 #[derive(Default)]
-struct ToolList {
+struct LazyToolList {
     tools: Vec<Tool>,
     /// The list was requested.
     requested: bool,
@@ -126,7 +126,7 @@ struct ToolList {
     complete: bool,
 }
 
-impl ToolList {
+impl LazyToolList {
     /// The tool of that name. Listing stops when it is found.
     async fn find(&mut self, client: &Client, name: &str) -> Option<&Tool> {
         if !self.requested {

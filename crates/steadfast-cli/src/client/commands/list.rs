@@ -11,7 +11,7 @@ use crate::client::connection::session;
 use crate::client::connection::session::CliSessionEnd;
 use crate::client::display::table::{TableRow, TableStyle};
 use crate::client::display::{content, hints, sanitize};
-use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, ServerCommand, exit, schema};
+use crate::client::{CliCommandFailure, CliConnectOptions, CliExitStatus, ServerCommand, exit, schema};
 use crate::output;
 
 /// Lists the tools, resources, resource templates and prompts of a server
@@ -22,7 +22,7 @@ use crate::output;
 )]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
+    pub(crate) connect: CliConnectOptions,
     /// List only these: tools, resources, templates or prompts
     what: Option<String>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) async fn run(mut options: ListArgs) -> Result<CliExitStatus, CliComma
     let what = what.map_err(|_| Error::usage("unknown list: use tools, resources, templates or prompts"))?;
     let timeout = options.connect.timeout();
     let listed = session::run(&options.connect, &options.server_command, async |client| {
-        ServerListing::fetch(client, what, timeout).await.map_err(CliCommandFailure::from)
+        ListCommandOutput::fetch(client, what, timeout).await.map_err(CliCommandFailure::from)
     });
     let listed = match listed.await? {
         CliSessionEnd::Finished(listed) => listed,
@@ -58,7 +58,7 @@ pub(crate) async fn run(mut options: ListArgs) -> Result<CliExitStatus, CliComma
 }
 
 /// What a server lists. A list that was not requested is `None`.
-struct ServerListing {
+struct ListCommandOutput {
     server: Map<String, Value>,
     title: String,
     instructions: Option<String>,
@@ -68,7 +68,7 @@ struct ServerListing {
     prompts: Option<Vec<Prompt>>,
 }
 
-impl ServerListing {
+impl ListCommandOutput {
     /// The timeout applies to each page of a list.
     async fn fetch(client: &Client, what: Option<ListKind>, timeout: Duration) -> Result<Self, Error> {
         let is_requested = |kind: ListKind| what.is_none_or(|what| what == kind);

@@ -10,10 +10,10 @@ use super::list::prompt_argument;
 use crate::client::arguments::pairs;
 use crate::client::connection::session;
 use crate::client::connection::session::CliSessionEnd;
-use crate::client::display::server_log::ServerLogOptions;
+use crate::client::display::server_log::ServerLogDisplayOptions;
 use crate::client::display::table::{TableRow, TableStyle};
 use crate::client::display::{content, hints};
-use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, HINT_TIMEOUT, ServerCommand, exit};
+use crate::client::{CliCommandFailure, CliConnectOptions, CliExitStatus, HINT_TIMEOUT, ServerCommand, exit};
 
 /// Gets a prompt with its arguments filled in
 #[derive(Args)]
@@ -23,14 +23,14 @@ use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, HINT_TIMEO
 )]
 pub(crate) struct PromptArgs {
     #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
+    pub(crate) connect: CliConnectOptions,
     /// The name of the prompt
     prompt: Option<String>,
     /// Set an argument. May be repeated
     #[arg(long = "arg", value_name = "NAME=VALUE")]
     arguments: Vec<String>,
     #[command(flatten)]
-    server_log: ServerLogOptions,
+    server_log: ServerLogDisplayOptions,
     #[command(flatten)]
     server_command: ServerCommand,
 }

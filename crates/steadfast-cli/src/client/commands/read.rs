@@ -5,9 +5,9 @@ use steadfast::ErrorKind;
 
 use crate::client::connection::session;
 use crate::client::connection::session::CliSessionEnd;
-use crate::client::display::server_log::ServerLogOptions;
+use crate::client::display::server_log::ServerLogDisplayOptions;
 use crate::client::display::{content, hints};
-use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, HINT_TIMEOUT, ServerCommand, exit};
+use crate::client::{CliCommandFailure, CliConnectOptions, CliExitStatus, HINT_TIMEOUT, ServerCommand, exit};
 
 /// Reads a resource
 #[derive(Args)]
@@ -17,11 +17,11 @@ use crate::client::{CliCommandFailure, CliExitStatus, ConnectOptions, HINT_TIMEO
 )]
 pub(crate) struct ReadArgs {
     #[command(flatten)]
-    pub(crate) connect: ConnectOptions,
+    pub(crate) connect: CliConnectOptions,
     /// The URI of the resource
     uri: Option<String>,
     #[command(flatten)]
-    server_log: ServerLogOptions,
+    server_log: ServerLogDisplayOptions,
     #[command(flatten)]
     server_command: ServerCommand,
 }

@@ -4,19 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, Method, StatusCode};
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize};
+use steadfast::transport::http::{Authorize, RequestAuthorization, RequestAuthorizationFuture};
 use steadfast_auth::client::Authorizer;
 
 /// Signs requests if there is an authorizer, and records the status of the last response.
 #[derive(Clone, Default)]
 pub(crate) struct CliAuthorizer {
     authorizer: Option<Authorizer>,
-    last_response: Arc<LastPostStatus>,
+    last_response: Arc<CliLastPostStatus>,
 }
 
 /// What the status of the last response to a POST meant.
 #[derive(Default)]
-struct LastPostStatus {
+struct CliLastPostStatus {
     unauthorized: AtomicBool,
     no_endpoint: AtomicBool,
 }
@@ -37,21 +37,21 @@ impl CliAuthorizer {
 }
 
 impl Authorize for CliAuthorizer {
-    fn attempt(&self, method: &Method, url: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, method: &Method, url: &str) -> Box<dyn RequestAuthorization> {
         let attempt = self.authorizer.as_ref().map(|authorizer| Authorize::attempt(authorizer, method, url));
         // Servers may refuse the GET of an event stream: its status says nothing about requests.
         let last_response = if method == Method::POST { Arc::clone(&self.last_response) } else { Arc::default() };
-        Box::new(LastResponseRecorder { attempt, last_response })
+        Box::new(CliRequestAuthorization { attempt, last_response })
     }
 }
 
-struct LastResponseRecorder {
-    attempt: Option<Box<dyn AuthorizationAttempt>>,
-    last_response: Arc<LastPostStatus>,
+struct CliRequestAuthorization {
+    attempt: Option<Box<dyn RequestAuthorization>>,
+    last_response: Arc<CliLastPostStatus>,
 }
 
-impl AuthorizationAttempt for LastResponseRecorder {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for CliRequestAuthorization {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async move {
             let Some(attempt) = &mut self.attempt else { return Ok(()) };
             let signed = attempt.sign(headers).await;
@@ -62,7 +62,7 @@ impl AuthorizationAttempt for LastResponseRecorder {
         })
     }
 
-    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> AuthorizationAttemptFuture<'a, bool> {
+    fn answered<'a>(&'a mut self, status: StatusCode, headers: &'a HeaderMap) -> RequestAuthorizationFuture<'a, bool> {
         Box::pin(async move {
             let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
             let no_endpoint = matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use steadfast::{Error, Outcome};
-use steadfast_auth::ReqwestClient;
+use steadfast_auth::OAuthReqwestClient;
 use steadfast_auth::client::{
     Authorizer, AuthorizerBuilder, BoxFuture, ClientCredential, Error as AuthError, FileTokenStore, Grant,
     LoopbackUserAgent, OAuthClientSettings, PreRegisteredClient, Secret, TokenStore as _, TokenStoreKey, Url,
@@ -107,7 +107,10 @@ impl LoginFlags {
     }
 
     /// The authorizer for the server; none without login options and without stored tokens. Only `--login` asks the user.
-    pub(crate) async fn authorizer(&self, url: &str) -> Result<(Option<Authorizer>, Option<LoginWatch>), Error> {
+    pub(crate) async fn authorizer(
+        &self,
+        url: &str,
+    ) -> Result<(Option<Authorizer>, Option<LoginStateReceiver>), Error> {
         if !self.is_configured() && !self.tokens.has_tokens(url).await {
             return Ok((None, None));
         }
@@ -117,7 +120,7 @@ impl LoginFlags {
         }
         let (logging_in, watch) = watch::channel(false);
         let agent = TerminalUserAgent { listener: self.listener()?, logging_in: Arc::new(logging_in) };
-        Ok((Some(builder.user_agent(agent).build()), Some(LoginWatch(watch))))
+        Ok((Some(builder.user_agent(agent).build()), Some(LoginStateReceiver(watch))))
     }
 
     fn profile(&self) -> Result<OAuthClientSettings, Error> {
@@ -160,7 +163,7 @@ impl LoginFlags {
 }
 
 pub(crate) fn builder(url: &str, profile: OAuthClientSettings) -> Result<AuthorizerBuilder, Error> {
-    let http = ReqwestClient::new().map_err(|error| local_error(error.to_string()))?;
+    let http = OAuthReqwestClient::new().map_err(|error| local_error(error.to_string()))?;
     Authorizer::builder(url, profile, http).map_err(usage_error)
 }
 
@@ -174,9 +177,9 @@ fn usage_error(error: AuthError) -> Error {
 }
 
 /// Tells whether the user is logging in.
-pub(crate) struct LoginWatch(watch::Receiver<bool>);
+pub(crate) struct LoginStateReceiver(watch::Receiver<bool>);
 
-impl LoginWatch {
+impl LoginStateReceiver {
     /// Completes when the timeout has passed. Each login of the user restarts it.
     pub(crate) async fn timeout_outside_login(mut self, timeout: std::time::Duration) {
         loop {
@@ -203,7 +206,7 @@ struct TerminalUserAgent {
 impl UserAgent for TerminalUserAgent {
     fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn UserLogin>, AuthError>> {
         Box::pin(async move {
-            let question = BrowserQuestion::default();
+            let question = OpenBrowserQuestion::default();
             let shown = question.clone();
             let listener = self.listener.clone().opener(move |url| {
                 shown.show(url);
@@ -220,7 +223,7 @@ impl UserAgent for TerminalUserAgent {
 /// A login whose loopback listener is bound.
 struct PreparedLogin {
     visit: Box<dyn UserLogin>,
-    question: BrowserQuestion,
+    question: OpenBrowserQuestion,
     logging_in: Arc<watch::Sender<bool>>,
 }
 
@@ -243,7 +246,7 @@ impl UserLogin for PreparedLogin {
 
 /// The user is logging in as long as this lives.
 struct LoginGuard {
-    question: BrowserQuestion,
+    question: OpenBrowserQuestion,
     logging_in: Arc<watch::Sender<bool>>,
 }
 
@@ -256,9 +259,9 @@ impl Drop for LoginGuard {
 
 /// The question whether to open a browser. The user may open the URL without answering, so nothing waits for the answer.
 #[derive(Clone, Default)]
-struct BrowserQuestion(Arc<Mutex<Option<AbortHandle>>>);
+struct OpenBrowserQuestion(Arc<Mutex<Option<AbortHandle>>>);
 
-impl BrowserQuestion {
+impl OpenBrowserQuestion {
     /// Shows the whole URL. A browser is opened only if the user agrees.
     fn show(&self, url: &Url) {
         let shown = sanitize::text(url.as_str()).into_owned();
@@ -299,7 +302,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_timeout_does_not_run_while_the_user_logs_in() {
         let (logging_in, watch) = watch::channel(false);
-        let mut over = tokio::spawn(LoginWatch(watch).timeout_outside_login(Duration::from_secs(10)));
+        let mut over = tokio::spawn(LoginStateReceiver(watch).timeout_outside_login(Duration::from_secs(10)));
         tokio::time::sleep(Duration::from_secs(9)).await;
         logging_in.send_replace(true);
         assert!(tokio::time::timeout(Duration::from_secs(3600), &mut over).await.is_err());
@@ -312,7 +315,7 @@ mod tests {
     async fn without_a_login_the_timeout_is_as_long_as_given() {
         let (logging_in, watch) = watch::channel(false);
         drop(logging_in);
-        let over = LoginWatch(watch).timeout_outside_login(Duration::from_secs(10));
+        let over = LoginStateReceiver(watch).timeout_outside_login(Duration::from_secs(10));
         assert!(tokio::time::timeout(Duration::from_secs(11), over).await.is_ok());
     }
 }

@@ -7,7 +7,7 @@ use steadfast::{Client, Error, ErrorKind, Outcome, model::code};
 use super::authorization::CliAuthorizer;
 use super::process::ServerProcess;
 use super::signals::{InterruptSignal, InterruptSignals};
-use super::target::{ConnectOptions, PreparedConnection, ServerCommand};
+use super::target::{CliConnectOptions, CliConnectionSetup, ServerCommand};
 use crate::client::CliCommandFailure;
 use crate::client::display::hints;
 use crate::output::eprint_line;
@@ -26,12 +26,12 @@ pub(crate) enum CliSessionEnd<T> {
 
 /// Connects, runs `work` with the client, and closes the connection.
 pub(crate) async fn run<T>(
-    connect: &ConnectOptions,
+    connect: &CliConnectOptions,
     server_command: &ServerCommand,
     work: impl AsyncFnOnce(&Client) -> Result<T, CliCommandFailure>,
 ) -> Result<CliSessionEnd<T>, CliCommandFailure> {
     let mut interrupts = InterruptSignals::new().map_err(|error| Error::transport(Outcome::NotSent, error))?;
-    let PreparedConnection { connecting, authorization, login, process } = connect.prepare(server_command).await?;
+    let CliConnectionSetup { connecting, authorization, login, process } = connect.prepare(server_command).await?;
     let opening = async {
         let Some(login) = login else { return connecting.await };
         tokio::select! {
@@ -81,7 +81,7 @@ pub(crate) async fn run<T>(
 }
 
 /// A hint for a connection that could not be opened.
-fn connect_hint(error: &Error, connect: &ConnectOptions, authorization: &CliAuthorizer) -> Option<String> {
+fn connect_hint(error: &Error, connect: &CliConnectOptions, authorization: &CliAuthorizer) -> Option<String> {
     match (error.kind(), connect.url()) {
         (ErrorKind::TimedOut, _) => {
             Some("the handshake timed out: is it an MCP server? --verbose shows its standard error".to_owned())

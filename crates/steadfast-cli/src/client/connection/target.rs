@@ -10,7 +10,7 @@ use steadfast::transport::http::HttpTarget;
 use steadfast::{Client, Error, Implementation, Revision};
 
 use super::authorization::CliAuthorizer;
-use super::login::{LoginFlags, LoginWatch};
+use super::login::{LoginFlags, LoginStateReceiver};
 use super::process::ServerProcess;
 use crate::client::display::terminal;
 use crate::client::elicitation;
@@ -21,7 +21,7 @@ const MAX_CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The options of every command that connects to a server.
 #[derive(Args)]
-pub(crate) struct ConnectOptions {
+pub(crate) struct CliConnectOptions {
     /// The server: a URL, or a command in quotes. Omit it if the command follows `--`
     target: Option<String>,
     /// Add a header to every HTTP request. May be repeated
@@ -63,15 +63,15 @@ fn revision(name: &str) -> Result<Revision, String> {
 }
 
 /// A connection that is ready to be opened.
-pub(crate) struct PreparedConnection {
+pub(crate) struct CliConnectionSetup {
     pub(crate) connecting: ConnectBuilder,
     pub(crate) authorization: CliAuthorizer,
     /// Set if the user may have to log in while connecting.
-    pub(crate) login: Option<LoginWatch>,
+    pub(crate) login: Option<LoginStateReceiver>,
     pub(crate) process: ServerProcess,
 }
 
-impl ConnectOptions {
+impl CliConnectOptions {
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose
     }
@@ -117,14 +117,14 @@ impl ConnectOptions {
     }
 
     /// Prepares the connection. At a terminal, the user is asked to answer elicitation requests of the server.
-    pub(crate) async fn prepare(&self, server_command: &ServerCommand) -> Result<PreparedConnection, Error> {
+    pub(crate) async fn prepare(&self, server_command: &ServerCommand) -> Result<CliConnectionSetup, Error> {
         match (&self.target, &server_command.command[..]) {
             (Some(url), []) if is_url(url) => {
                 let (authorizer, login) = self.login.authorizer(url).await?;
                 let authorization = CliAuthorizer::new(authorizer);
                 let target = self.with_headers(url)?.authorize(authorization.clone());
                 let connecting = self.configure(Client::connect(target));
-                Ok(PreparedConnection { connecting, authorization, login, process: ServerProcess::default() })
+                Ok(CliConnectionSetup { connecting, authorization, login, process: ServerProcess::default() })
             }
             (Some(line), []) => {
                 let words = shell_words::split(line).map_err(|error| Error::usage(error.to_string()))?;
@@ -145,7 +145,7 @@ impl ConnectOptions {
         }
     }
 
-    fn prepare_process(&self, words: &[String]) -> Result<PreparedConnection, Error> {
+    fn prepare_process(&self, words: &[String]) -> Result<CliConnectionSetup, Error> {
         if self.login.is_configured() {
             return Err(Error::usage("login options apply only to a server at a URL, not to a command"));
         }
@@ -159,7 +159,7 @@ impl ConnectOptions {
         // A command may have to download its package first (`npx`, `uvx`).
         let opening = self.timeout().clamp(MIN_CONNECT_TIMEOUT, MAX_CONNECT_TIMEOUT);
         let connecting = self.configure(connecting).opening_timeout(opening);
-        Ok(PreparedConnection { connecting, authorization: CliAuthorizer::default(), login: None, process })
+        Ok(CliConnectionSetup { connecting, authorization: CliAuthorizer::default(), login: None, process })
     }
 
     fn configure(&self, connecting: ConnectBuilder) -> ConnectBuilder {

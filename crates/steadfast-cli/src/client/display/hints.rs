@@ -110,7 +110,7 @@ pub(crate) fn origin(url: &str) -> String {
 }
 
 /// An argument of a tool, as a nested row of its table.
-pub(crate) fn parameter_row(parameter: &schema::SchemaParameter<'_>) -> TableRow {
+pub(crate) fn parameter_row(parameter: &schema::ToolArgumentSchema<'_>) -> TableRow {
     TableRow { name: sanitize::line(parameter.name), about: sanitize::paragraph(&parameter.describe()), nested: true }
 }
 

@@ -21,27 +21,27 @@ const DRAIN_LIMIT: usize = 1_024;
 
 /// The option for the server's log messages.
 #[derive(Args)]
-pub(crate) struct ServerLogOptions {
+pub(crate) struct ServerLogDisplayOptions {
     /// Show log messages of the server from this level up, on standard error [default: warning]
     #[arg(long, value_name = "LEVEL", value_parser = level())]
-    log_level: Option<LogThreshold>,
+    log_level: Option<ServerLogThreshold>,
 }
 
 #[derive(Clone, Copy)]
-enum LogThreshold {
+enum ServerLogThreshold {
     From(LoggingLevel),
     Off,
 }
 
-fn level() -> impl TypedValueParser<Value = LogThreshold> {
+fn level() -> impl TypedValueParser<Value = ServerLogThreshold> {
     let names = LoggingLevel::ALL.iter().map(|level| level.as_str());
     PossibleValuesParser::new(names.chain([OFF])).map(|name| {
         let level = LoggingLevel::ALL.iter().copied().find(|level| level.as_str() == name);
-        level.map_or(LogThreshold::Off, LogThreshold::From)
+        level.map_or(ServerLogThreshold::Off, ServerLogThreshold::From)
     })
 }
 
-impl ServerLogOptions {
+impl ServerLogDisplayOptions {
     /// Runs `work` and shows log messages meanwhile. The work starts once the log level is set.
     pub(crate) async fn show_during<T>(&self, client: &Client, work: impl IntoFuture<Output = T>) -> T {
         let Some(mut logs) = self.subscribe(client).await else { return work.await };
@@ -72,8 +72,8 @@ impl ServerLogOptions {
     /// Sets the log level. `None` if the server has no log messages, which is reported only if `--log-level` is given.
     async fn subscribe(&self, client: &Client) -> Option<LogStream> {
         let level = match self.log_level {
-            Some(LogThreshold::Off) => return None,
-            Some(LogThreshold::From(level)) => level,
+            Some(ServerLogThreshold::Off) => return None,
+            Some(ServerLogThreshold::From(level)) => level,
             None => DEFAULT_LEVEL,
         };
         let mut logs = client.logs(level);

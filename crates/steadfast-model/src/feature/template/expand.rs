@@ -22,7 +22,7 @@ pub(crate) fn expand(parts: &[UriTemplatePart], values: &JsonObject) -> String {
         match part {
             UriTemplatePart::Literal(text) => out.push_str(text),
             UriTemplatePart::Expression(operator, variables) => {
-                TemplateExpressionWriter { operator: *operator, begun: false, out: &mut out }
+                UriTemplateExpressionWriter { operator: *operator, begun: false, out: &mut out }
                     .write_all(variables, values);
             }
         }
@@ -30,13 +30,13 @@ pub(crate) fn expand(parts: &[UriTemplatePart], values: &JsonObject) -> String {
     out
 }
 
-struct TemplateExpressionWriter<'a> {
+struct UriTemplateExpressionWriter<'a> {
     operator: UriTemplateOperator,
     begun: bool,
     out: &'a mut String,
 }
 
-impl TemplateExpressionWriter<'_> {
+impl UriTemplateExpressionWriter<'_> {
     fn write_all(&mut self, variables: &[UriTemplateVariable], values: &JsonObject) {
         for variable in variables {
             if let Some(value) = values.get(&variable.name) {

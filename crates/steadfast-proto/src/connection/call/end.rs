@@ -3,11 +3,11 @@
 
 use steadfast_model::{CancelledParams, ErrorObject, Method, ProgressParams, RequestId};
 
-use super::{CallSendState, OutboundCall, OutboundCalls};
+use super::{CallSendState, OutboundCallEntry, OutboundCalls};
 use crate::Moment;
 use crate::connection::outbox::TransmitKind;
 use crate::connection::timer::TimerPurpose;
-use crate::connection::{CallEnd, CallKey, Connection, ConnectionEvent, ProtocolWarning, RequestKey};
+use crate::connection::{CallEnd, CallKey, Connection, ConnectionEvent, InboundRequestKey, ProtocolWarning};
 use crate::coverage::Input;
 use crate::encode;
 use crate::envelope::{Params, ResultOrError};
@@ -53,7 +53,7 @@ impl Connection {
     }
 
     /// Cancels the calls of the handler of a request.
-    pub(in crate::connection) fn cancel_calls_of(&mut self, parent: RequestKey) {
+    pub(in crate::connection) fn cancel_calls_of(&mut self, parent: InboundRequestKey) {
         let all = (parent, CallKey::new(0))..=(parent, CallKey::new(u64::MAX));
         let calls: Vec<CallKey> = self.outbound.children.range(all).map(|(_, call)| *call).collect();
         for call in calls {
@@ -85,7 +85,7 @@ impl Connection {
     }
 
     /// Removes a call from the table: the only place where a call ends.
-    pub(super) fn end_call(&mut self, key: CallKey) -> Option<OutboundCall> {
+    pub(super) fn end_call(&mut self, key: CallKey) -> Option<OutboundCallEntry> {
         let waiting = self.outbound.calls.remove(&key)?;
         self.outbound.exempt = self.outbound.exempt.saturating_sub(usize::from(waiting.exempt_from_limit));
         if !waiting.exempt_from_limit
@@ -115,7 +115,7 @@ impl Connection {
         call: CallKey,
         reason: Option<&str>,
         outcome: fn(bool) -> CallEnd,
-    ) -> Option<OutboundCall> {
+    ) -> Option<OutboundCallEntry> {
         let waiting = self.end_call(call)?;
         let sent = self.withdraw_or_cancel(call, &waiting, reason);
         self.events.push_back(ConnectionEvent::CallEnded { call, outcome: outcome(sent) });
@@ -123,7 +123,7 @@ impl Connection {
     }
 
     /// Withdraws the frame of a call if it is still queued. Returns whether the call was sent.
-    fn withdraw(&mut self, waiting: &OutboundCall) -> bool {
+    fn withdraw(&mut self, waiting: &OutboundCallEntry) -> bool {
         match waiting.state {
             CallSendState::Held(_) => false,
             // The writer may have written its first byte without having reported it yet, unless writing has failed.
@@ -133,7 +133,7 @@ impl Connection {
     }
 
     /// Withdraws a call, or sends a cancellation to the peer. Returns whether it was sent.
-    fn withdraw_or_cancel(&mut self, call: CallKey, waiting: &OutboundCall, reason: Option<&str>) -> bool {
+    fn withdraw_or_cancel(&mut self, call: CallKey, waiting: &OutboundCallEntry, reason: Option<&str>) -> bool {
         let sent = self.withdraw(waiting);
         if (sent || crate::mutant!(CancelTheUnsent)) && waiting.cancellable && !self.stage.is_closed() {
             let mut params = CancelledParams::new(waiting.id.clone());

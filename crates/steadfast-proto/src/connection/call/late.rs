@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steadfast_model::RequestId;
 
-use super::OutboundCall;
+use super::OutboundCallEntry;
 use crate::Moment;
 use crate::connection::timer::TimerPurpose;
 use crate::connection::{CallKey, Connection, ConnectionEvent};
@@ -54,7 +54,7 @@ impl Connection {
     }
 
     /// Registers a cancelled call whose late result is still expected.
-    pub(in crate::connection) fn expect_late_answer(&mut self, now: Moment, key: CallKey, waiting: &OutboundCall) {
+    pub(in crate::connection) fn expect_late_answer(&mut self, now: Moment, key: CallKey, waiting: &OutboundCallEntry) {
         if self.stage.is_closed() || crate::mutant!(IgnoreLateTasks) {
             return;
         }

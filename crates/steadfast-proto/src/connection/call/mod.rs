@@ -21,9 +21,9 @@ use std::time::Duration;
 use steadfast_model::{Capability, Method, ProgressToken, RequestId, Revision};
 
 use super::Connection;
-use super::handshake::SelfDescription;
-use super::key::{CallKey, RequestKey};
-use super::outbox::{FrameTicket, TransmitKind};
+use super::handshake::ClientOrServerDescription;
+use super::key::{CallKey, InboundRequestKey};
+use super::outbox::{OutboxFrameKey, TransmitKind};
 use super::timer::TimerPurpose;
 use crate::Moment;
 use crate::coverage::{self, Input};
@@ -38,7 +38,7 @@ pub struct Call {
     /// The parameters of the call: the text of a JSON object.
     pub params: Option<Box<str>>,
     /// The request whose handler sends the call; when that request is cancelled, so is the call.
-    pub parent: Option<RequestKey>,
+    pub parent: Option<InboundRequestKey>,
     /// How long to wait for the response or for progress.
     pub timeout: Option<Duration>,
     /// How long to wait for the response, whatever progress is reported.
@@ -88,12 +88,12 @@ pub enum NotSentReason {
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::connection) struct OutboundCalls {
-    calls: BTreeMap<CallKey, OutboundCall>,
+    calls: BTreeMap<CallKey, OutboundCallEntry>,
     /// By request id.
     ids: BTreeMap<RequestId, CallKey>,
     tokens: BTreeMap<RequestId, CallKey>,
     /// The calls of each handler.
-    children: BTreeSet<(RequestKey, CallKey)>,
+    children: BTreeSet<(InboundRequestKey, CallKey)>,
     /// How many of `calls` are of each method that ends a task or subscription: each of these methods has its own limit.
     teardowns: BTreeMap<Method, usize>,
     /// How many of `calls` are exempt from the limit.
@@ -111,17 +111,17 @@ impl OutboundCalls {
         self.next_id
     }
 
-    pub(in crate::connection) fn iter(&self) -> impl Iterator<Item = (CallKey, &OutboundCall)> {
+    pub(in crate::connection) fn iter(&self) -> impl Iterator<Item = (CallKey, &OutboundCallEntry)> {
         self.calls.iter().map(|(key, waiting)| (*key, waiting))
     }
 }
 
 /// A call that waits for its response.
 #[derive(Debug, Clone)]
-pub(in crate::connection) struct OutboundCall {
+pub(in crate::connection) struct OutboundCallEntry {
     pub(in crate::connection) id: RequestId,
     pub(in crate::connection) method: Method,
-    pub(in crate::connection) parent: Option<RequestKey>,
+    pub(in crate::connection) parent: Option<InboundRequestKey>,
     pub(in crate::connection) cancellable: bool,
     expects_late_response: bool,
     pub(in crate::connection) exempt_from_limit: bool,
@@ -131,7 +131,7 @@ pub(in crate::connection) struct OutboundCall {
     total: Option<Moment>,
 }
 
-impl OutboundCall {
+impl OutboundCallEntry {
     /// How long the call waits for a response or for progress before it times out.
     pub(in crate::connection) fn timeout_length(&self) -> Option<Duration> {
         self.timeout.map(|(length, _)| length)
@@ -141,7 +141,7 @@ impl OutboundCall {
 #[derive(Debug, Clone)]
 pub(in crate::connection) enum CallSendState {
     Held(Vec<u8>),
-    Queued(FrameTicket),
+    Queued(OutboxFrameKey),
     Sent,
 }
 
@@ -160,7 +160,7 @@ impl Connection {
         let Some(peer) = &self.peer else {
             // A client may call before any handshake: this is how it discovers the revisions of the server.
             let is_stateless = || Revision::stateless().iter().any(|revision| call.method.from_client_in(*revision));
-            let is_opening_call = matches!(*self.hello, SelfDescription::Client(_)) && is_stateless();
+            let is_opening_call = matches!(*self.hello, ClientOrServerDescription::Client(_)) && is_stateless();
             return if is_opening_call { Ok(()) } else { Err(NotSentReason::NotInRevision) };
         };
         let revision =
@@ -170,8 +170,8 @@ impl Connection {
         }
         let needed = call.method.capability().filter(|capability| capability.exists_in(revision));
         let declared = |capability| match &*self.hello {
-            SelfDescription::Server(_) => peer.client_capabilities.has(capability),
-            SelfDescription::Client(_) => peer.server_capabilities.has(capability),
+            ClientOrServerDescription::Server(_) => peer.client_capabilities.has(capability),
+            ClientOrServerDescription::Client(_) => peer.server_capabilities.has(capability),
         };
         match needed {
             Some(capability) if !declared(capability) => Err(NotSentReason::MissingCapability(capability)),
@@ -208,8 +208,9 @@ impl Connection {
         }
         let id = RequestId::from(self.outbound.next_id);
         let body = encode::request(&id, call.method.name(), call.params.as_deref());
-        let ready =
-            self.initialized || matches!(*self.hello, SelfDescription::Client(_)) || call.method == Method::Ping;
+        let ready = self.initialized
+            || matches!(*self.hello, ClientOrServerDescription::Client(_))
+            || call.method == Method::Ping;
         let state = if ready {
             let kind = TransmitKind::Request { call: key, id: id.clone(), method: call.method };
             CallSendState::Queued(self.outbox.push(kind, body, call.parent))
@@ -237,7 +238,7 @@ impl Connection {
             *self.outbound.teardowns.entry(method).or_default() += 1;
         }
         self.outbound.exempt += usize::from(exempt_from_limit);
-        let waiting = OutboundCall {
+        let waiting = OutboundCallEntry {
             id,
             method,
             parent,

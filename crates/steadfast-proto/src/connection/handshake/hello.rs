@@ -7,7 +7,7 @@ use steadfast_model::{
 
 /// How this side describes itself to the peer.
 #[derive(Debug, Clone)]
-pub enum SelfDescription {
+pub enum ClientOrServerDescription {
     /// This side is a server.
     Server(ServerDescription),
     /// This side is a client.
@@ -64,19 +64,19 @@ impl ClientDescription {
     }
 }
 
-impl From<ServerDescription> for SelfDescription {
+impl From<ServerDescription> for ClientOrServerDescription {
     fn from(hello: ServerDescription) -> Self {
         Self::Server(hello)
     }
 }
 
-impl From<ClientDescription> for SelfDescription {
+impl From<ClientDescription> for ClientOrServerDescription {
     fn from(hello: ClientDescription) -> Self {
         Self::Client(hello)
     }
 }
 
-impl SelfDescription {
+impl ClientOrServerDescription {
     /// The method of that name: of the specification, or one that this side has a handler for.
     pub(in crate::connection) fn find_method(&self, name: &str) -> Option<Method> {
         let vendor_methods = match self {

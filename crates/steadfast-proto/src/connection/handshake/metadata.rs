@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use steadfast_model::{ErrorObject, LoggingLevel, Method, ProgressToken, RequestId, Revision, meta};
 
-use super::SelfDescription;
+use super::ClientOrServerDescription;
 use crate::connection::{Connection, PeerInfo};
 use crate::envelope::Params;
 use crate::json;
@@ -25,7 +25,7 @@ pub(in crate::connection) struct RequestMetadata {
 /// A client as a stateless request described it, with the text of the description: if the next request has the same text, it
 /// is not decoded again.
 #[derive(Debug, Clone)]
-pub(in crate::connection) struct StatelessClient {
+pub(in crate::connection) struct StatelessClientDescription {
     info: Option<Box<str>>,
     capabilities: Box<str>,
     pub(in crate::connection) peer: Arc<PeerInfo>,
@@ -33,7 +33,7 @@ pub(in crate::connection) struct StatelessClient {
 
 /// The members of `_meta` that the protocol defines, as JSON text.
 #[derive(Default)]
-struct MetaText<'a> {
+struct RawMetaMembers<'a> {
     version: Option<&'a str>,
     info: Option<&'a str>,
     capabilities: Option<&'a str>,
@@ -41,7 +41,7 @@ struct MetaText<'a> {
     progress_token: Option<&'a str>,
 }
 
-impl<'a> MetaText<'a> {
+impl<'a> RawMetaMembers<'a> {
     fn of(params: &Params<'a>) -> Self {
         let mut found = Self::default();
         let Some(text) = params.get("_meta") else { return found };
@@ -67,7 +67,7 @@ impl Connection {
         method: &str,
         params: &Params<'_>,
     ) -> Result<RequestMetadata, ErrorObject> {
-        let meta = MetaText::of(params);
+        let meta = RawMetaMembers::of(params);
         let progress_token = meta.progress_token.and_then(RequestId::parse).map(ProgressToken);
         let Some(version) = meta.version else {
             return Ok(RequestMetadata { peer: self.stateful_peer(method)?, progress_token, log_level: None });
@@ -87,7 +87,7 @@ impl Connection {
             return Ok(Arc::clone(peer));
         }
         let is_opening_call = method == Method::Initialize.name() || method == Method::Ping.name();
-        if is_opening_call || matches!(*self.hello, SelfDescription::Client(_)) {
+        if is_opening_call || matches!(*self.hello, ClientOrServerDescription::Client(_)) {
             return Ok(Arc::new(PeerInfo::new(Revision::LATEST_STATEFUL)));
         }
         Err(ErrorObject::invalid_params(format!(
@@ -99,7 +99,7 @@ impl Connection {
         )))
     }
 
-    fn stateless_peer(&mut self, version: &str, meta: &MetaText<'_>) -> Result<Arc<PeerInfo>, ErrorObject> {
+    fn stateless_peer(&mut self, version: &str, meta: &RawMetaMembers<'_>) -> Result<Arc<PeerInfo>, ErrorObject> {
         let Ok(version) = serde_json::from_str::<String>(version) else {
             return Err(ErrorObject::invalid_params(format!(
                 "_meta[\"{}\"] must be a string",
@@ -135,7 +135,7 @@ impl Connection {
             })?;
         }
         let peer = Arc::new(peer);
-        self.stateless_client = Some(StatelessClient {
+        self.stateless_client = Some(StatelessClientDescription {
             info: meta.info.map(Into::into),
             capabilities: capabilities.into(),
             peer: Arc::clone(&peer),

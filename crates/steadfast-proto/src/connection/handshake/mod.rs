@@ -14,8 +14,8 @@ use steadfast_model::{
     DiscoverResult, ErrorObject, InitializeParams, InitializeResult, Method, RequestId, Revision, SetLevelParams,
 };
 
-pub use hello::{ClientDescription, SelfDescription, ServerDescription};
-pub(in crate::connection) use metadata::{RequestMetadata, StatelessClient};
+pub use hello::{ClientDescription, ClientOrServerDescription, ServerDescription};
+pub(in crate::connection) use metadata::{RequestMetadata, StatelessClientDescription};
 
 use super::event::{ConnectionEvent, PeerInfo};
 use super::{Call, CallKey, Connection, ConnectionStage, NotSentReason};
@@ -35,7 +35,7 @@ impl Connection {
         mut request: Call,
         offered: Revision,
     ) -> Result<(), NotSentReason> {
-        let SelfDescription::Client(hello) = &*self.hello else { return Err(NotSentReason::NotInRevision) };
+        let ClientOrServerDescription::Client(hello) = &*self.hello else { return Err(NotSentReason::NotInRevision) };
         let params = InitializeParams::new(offered.as_str(), hello.capabilities.clone(), hello.info.clone());
         request.method = Method::Initialize;
         // These types have string keys and finite numbers, so they can be encoded.
@@ -74,7 +74,7 @@ impl Connection {
 
     /// Whether this side never sends responses: in stateless revisions servers send no requests, and clients no responses.
     pub(in crate::connection) fn never_responds(&self) -> bool {
-        matches!(*self.hello, SelfDescription::Client(_))
+        matches!(*self.hello, ClientOrServerDescription::Client(_))
             && self.peer.as_ref().is_some_and(|peer| peer.revision.is_stateless())
     }
 
@@ -129,7 +129,7 @@ impl Connection {
 
     fn accept_initialize(&mut self, id: &RequestId, params: &Params<'_>) -> EncodedResponse {
         let hello = Arc::clone(&self.hello);
-        let SelfDescription::Server(hello) = &*hello else {
+        let ClientOrServerDescription::Server(hello) = &*hello else {
             return EncodedResponse::error(id, &ErrorObject::method_not_found(Method::Initialize.name()));
         };
         if self.peer.is_some() {
@@ -161,7 +161,7 @@ impl Connection {
     }
 
     fn discover(&self, id: &RequestId, context: &RequestMetadata) -> EncodedResponse {
-        let SelfDescription::Server(hello) = &*self.hello else {
+        let ClientOrServerDescription::Server(hello) = &*self.hello else {
             return EncodedResponse::error(id, &ErrorObject::method_not_found(Method::Discover.name()));
         };
         let mut result = DiscoverResult::new(Revision::stateless(), hello.capabilities.clone());
@@ -192,7 +192,7 @@ impl Connection {
 
     /// Opens the connection with the result of `initialize`.
     pub(in crate::connection) fn accept_initialize_result(&mut self, result: &str) -> Result<(), String> {
-        let SelfDescription::Client(client) = &*self.hello else {
+        let ClientOrServerDescription::Client(client) = &*self.hello else {
             return Err("a server does not send initialize".to_owned());
         };
         let result =

@@ -6,18 +6,18 @@ use steadfast_model::Method;
 
 use crate::Moment;
 use crate::connection::Connection;
-use crate::connection::key::RequestKey;
+use crate::connection::key::InboundRequestKey;
 use crate::encode;
-use crate::envelope::{self, Batch, MalformedMessage, MalformedMessageKind, Message};
+use crate::envelope::{self, Batch, MalformedMessage, MalformedMessageReason, Message};
 use crate::salvage::SalvagedFields;
 
 /// Identifies one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::connection) struct BatchKey(u64);
+pub(in crate::connection) struct JsonRpcBatchKey(u64);
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::connection) struct OpenBatchTable {
-    open: BTreeMap<BatchKey, OpenBatch>,
+    open: BTreeMap<JsonRpcBatchKey, OpenBatch>,
     next: u64,
     bytes: usize,
 }
@@ -34,7 +34,7 @@ impl OpenBatchTable {
         self.bytes
     }
 
-    pub(in crate::connection) fn add(&mut self, key: BatchKey, body: Vec<u8>) {
+    pub(in crate::connection) fn add(&mut self, key: JsonRpcBatchKey, body: Vec<u8>) {
         if let Some(open) = self.open.get_mut(&key) {
             self.bytes += body.len();
             open.answers.push(body);
@@ -42,14 +42,14 @@ impl OpenBatchTable {
     }
 
     /// One more request has to end.
-    pub(in crate::connection) fn enter(&mut self, key: BatchKey) {
+    pub(in crate::connection) fn enter(&mut self, key: JsonRpcBatchKey) {
         if let Some(open) = self.open.get_mut(&key) {
             open.waiting += 1;
         }
     }
 
     /// Records that a request of the batch has ended. After the last one, returns the array of responses, if there are any.
-    pub(in crate::connection) fn leave(&mut self, key: BatchKey) -> Option<Vec<u8>> {
+    pub(in crate::connection) fn leave(&mut self, key: JsonRpcBatchKey) -> Option<Vec<u8>> {
         let open = self.open.get_mut(&key)?;
         open.waiting = open.waiting.saturating_sub(1);
         if open.waiting > 0 {
@@ -65,7 +65,7 @@ impl OpenBatchTable {
         self.bytes = 0;
     }
 
-    pub(in crate::connection) fn iter(&self) -> impl Iterator<Item = (BatchKey, &OpenBatch)> {
+    pub(in crate::connection) fn iter(&self) -> impl Iterator<Item = (JsonRpcBatchKey, &OpenBatch)> {
         self.open.iter().map(|(key, open)| (*key, open))
     }
 }
@@ -73,11 +73,13 @@ impl OpenBatchTable {
 impl Connection {
     pub(in crate::connection) fn receive_batch(&mut self, now: Moment, batch: Batch<'_>) {
         if let Err(why) = self.check_batch(batch) {
-            let refusal =
-                MalformedMessage { kind: MalformedMessageKind::NotAMessage(why), salvaged: SalvagedFields::default() };
+            let refusal = MalformedMessage {
+                kind: MalformedMessageReason::NotAMessage(why),
+                salvaged: SalvagedFields::default(),
+            };
             return self.refuse(refusal, None);
         }
-        let key = BatchKey(self.batches.next);
+        let key = JsonRpcBatchKey(self.batches.next);
         self.batches.next += 1;
         self.batches.open.insert(key, OpenBatch { waiting: 1, answers: Vec::new() });
         batch.each(|member| match envelope::read_text(member, self.limits.depth) {
@@ -88,7 +90,11 @@ impl Connection {
     }
 
     /// A request of a batch has ended, or the batch has been read.
-    pub(in crate::connection) fn leave_batch(&mut self, batch: Option<BatchKey>, member: Option<RequestKey>) {
+    pub(in crate::connection) fn leave_batch(
+        &mut self,
+        batch: Option<JsonRpcBatchKey>,
+        member: Option<InboundRequestKey>,
+    ) {
         if let Some(body) = batch.and_then(|batch| self.batches.leave(batch)) {
             self.queue_response(body, None, member);
         }

@@ -5,7 +5,7 @@ use steadfast_model::{CancelledParams, Method, RequestId};
 
 use crate::connection::Connection;
 use crate::connection::event::{CancelReason, ProtocolWarning};
-use crate::connection::handshake::SelfDescription;
+use crate::connection::handshake::ClientOrServerDescription;
 use crate::coverage::{self, Effect};
 use crate::envelope::Params;
 
@@ -19,7 +19,7 @@ impl Connection {
             self.warn(ProtocolWarning::Cancelled { id: id.clone(), reason: excerpt(&reason).into_owned() });
         }
         // In stateless revisions a server ends a subscription in this way; in others it cancels a request of its own.
-        let names_a_call = matches!(*self.hello, SelfDescription::Client(_)) && self.is_stateless();
+        let names_a_call = matches!(*self.hello, ClientOrServerDescription::Client(_)) && self.is_stateless();
         if names_a_call {
             return self.end_listen_call(&id);
         }

@@ -5,16 +5,16 @@ use steadfast_model::{ErrorObject, RequestId};
 
 use super::InboundRequest;
 use crate::Moment;
-use crate::connection::handshake::SelfDescription;
+use crate::connection::handshake::ClientOrServerDescription;
 use crate::connection::timer::TimerPurpose;
-use crate::connection::{CancelReason, Connection, ConnectionEvent, ProtocolWarning, RequestKey};
+use crate::connection::{CancelReason, Connection, ConnectionEvent, InboundRequestKey, ProtocolWarning};
 use crate::coverage::{self, Effect, Input};
 use crate::encode::EncodedResponse;
 
 /// Commands.
 impl Connection {
     /// Sends the response to a request. If the request has ended, the response is dropped and counted; this is not an error (L4).
-    pub fn respond(&mut self, now: Moment, key: RequestKey, answer: EncodedResponse) {
+    pub fn respond(&mut self, now: Moment, key: InboundRequestKey, answer: EncodedResponse) {
         self.count_input(Input::Respond);
         if !self.is_open(key) {
             #[cfg(mutants)]
@@ -35,7 +35,7 @@ impl Connection {
 
 impl Connection {
     /// Removes a request from the table: the only place where a request ends.
-    pub(super) fn take_out(&mut self, key: RequestKey) -> Option<(RequestId, Box<InboundRequest>)> {
+    pub(super) fn take_out(&mut self, key: InboundRequestKey) -> Option<(RequestId, Box<InboundRequest>)> {
         let id = self.executions.get(&key)?.id.clone();
         let inbound = self.inbound.remove(&id)?;
         if inbound.key != key {
@@ -53,7 +53,7 @@ impl Connection {
     }
 
     /// Ends a request with a response.
-    pub(in crate::connection) fn end_answered(&mut self, key: RequestKey, answer: EncodedResponse) {
+    pub(in crate::connection) fn end_answered(&mut self, key: InboundRequestKey, answer: EncodedResponse) {
         let Some((id, inbound)) = self.take_out(key) else { return };
         coverage::effect(Effect::RequestAnswered);
         self.statistics.answered += 1;
@@ -67,14 +67,14 @@ impl Connection {
             ));
             body = EncodedResponse::error(&id, &error).into_bytes();
         }
-        if !(crate::mutant!(SwallowAnswers) && matches!(*self.hello, SelfDescription::Client(_))) {
+        if !(crate::mutant!(SwallowAnswers) && matches!(*self.hello, ClientOrServerDescription::Client(_))) {
             self.queue_response(body, inbound.batch, Some(key));
         }
         self.leave_batch(inbound.batch, Some(key));
     }
 
     /// The handler's deadline has passed.
-    pub(in crate::connection) fn end_timed_out(&mut self, key: RequestKey) {
+    pub(in crate::connection) fn end_timed_out(&mut self, key: InboundRequestKey) {
         if crate::mutant!(ForgetDeadlines) {
             return;
         }
@@ -83,7 +83,7 @@ impl Connection {
     }
 
     /// Ends an execution; if its request is still open, it is answered with an error (L2).
-    pub(in crate::connection) fn end_execution(&mut self, _now: Moment, key: RequestKey) {
+    pub(in crate::connection) fn end_execution(&mut self, _now: Moment, key: InboundRequestKey) {
         if !crate::mutant!(ForgetTheUnanswered) {
             let error = ErrorObject::internal("the handler ended without a result");
             self.end_with_error(key, &error, None);
@@ -96,7 +96,7 @@ impl Connection {
         }
     }
 
-    fn end_with_error(&mut self, key: RequestKey, error: &ErrorObject, stop: Option<CancelReason>) {
+    fn end_with_error(&mut self, key: InboundRequestKey, error: &ErrorObject, stop: Option<CancelReason>) {
         let Some(id) = self.executions.get(&key).map(|execution| execution.id.clone()) else { return };
         if !self.is_open(key) {
             return;
@@ -111,7 +111,7 @@ impl Connection {
     }
 
     /// Stops an execution, and cancels its calls to the peer.
-    pub(in crate::connection) fn stop(&mut self, key: RequestKey, reason: CancelReason) {
+    pub(in crate::connection) fn stop(&mut self, key: InboundRequestKey, reason: CancelReason) {
         if let Some(execution) = self.executions.get_mut(&key) {
             execution.stop_requested = true;
         }
@@ -122,7 +122,7 @@ impl Connection {
     /// Answers every open request with an error, and stops every execution that was not stopped before, including those that
     /// have answered and still run.
     pub(in crate::connection) fn fail_open_requests(&mut self, reason: CancelReason) {
-        let keys: Vec<RequestKey> = self.executions.keys().copied().collect();
+        let keys: Vec<InboundRequestKey> = self.executions.keys().copied().collect();
         for key in keys {
             let error = ErrorObject::internal(match reason {
                 CancelReason::Shutdown => "shut down before the handler finished",

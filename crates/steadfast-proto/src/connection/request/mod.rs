@@ -17,7 +17,7 @@ mod end;
 mod progress;
 mod subscription;
 
-pub(in crate::connection) use batch::{BatchKey, OpenBatchTable};
+pub(in crate::connection) use batch::{JsonRpcBatchKey, OpenBatchTable};
 pub use progress::ProgressReport;
 
 use std::collections::BTreeMap;
@@ -28,39 +28,39 @@ use steadfast_model::{ErrorObject, Method, ProgressToken, RequestId};
 
 use super::event::{ConnectionEvent, PeerInfo, ProtocolWarning, Request};
 use super::handshake::RequestMetadata;
-use super::key::RequestKey;
-use super::outbox::FrameTicket;
+use super::key::InboundRequestKey;
+use super::outbox::OutboxFrameKey;
 use super::timer::TimerPurpose;
 use super::{CloseCause, Connection, ConnectionStage};
 use crate::Moment;
 use crate::coverage::{self, Effect};
 use crate::encode::EncodedResponse;
 use crate::envelope::Params;
-use progress::ProgressState;
+use progress::OutboundProgressState;
 
 /// A request that is running.
 #[derive(Debug, Clone)]
 pub(in crate::connection) struct InboundRequest {
-    pub(in crate::connection) key: RequestKey,
+    pub(in crate::connection) key: InboundRequestKey,
     pub(in crate::connection) method: Method,
     pub(in crate::connection) peer: Arc<PeerInfo>,
-    pub(in crate::connection) batch: Option<BatchKey>,
+    pub(in crate::connection) batch: Option<JsonRpcBatchKey>,
     pub(in crate::connection) deadline: Option<Moment>,
     pub(in crate::connection) progress_token: Option<ProgressToken>,
-    pub(in crate::connection) progress: ProgressState,
+    pub(in crate::connection) progress: OutboundProgressState,
     /// The minimum log level that the request asked for (stateless revisions).
     pub(in crate::connection) log_level: Option<steadfast_model::LoggingLevel>,
     /// The log messages and vendor notifications of this request that may still be in the outbox.
-    pub(in crate::connection) logs: Vec<FrameTicket>,
+    pub(in crate::connection) logs: Vec<OutboxFrameKey>,
     /// Other notifications of the request that may still be in the outbox: each is queued only once.
-    pub(in crate::connection) queued_notifications: BTreeMap<(Method, Box<str>), FrameTicket>,
+    pub(in crate::connection) queued_notifications: BTreeMap<(Method, Box<str>), OutboxFrameKey>,
     /// It is a subscription whose acknowledgement was queued.
     pub(in crate::connection) acknowledged: bool,
 }
 
 impl InboundRequest {
     /// The notifications of this request that may still be in the outbox.
-    pub(in crate::connection) fn tickets(&self) -> impl Iterator<Item = FrameTicket> {
+    pub(in crate::connection) fn tickets(&self) -> impl Iterator<Item = OutboxFrameKey> {
         self.logs.iter().copied().chain(self.progress.queued()).chain(self.queued_notifications.values().copied())
     }
 }
@@ -68,12 +68,12 @@ impl InboundRequest {
 /// Commands.
 impl Connection {
     /// The key of the open request with this id.
-    pub fn key_of(&self, id: &RequestId) -> Option<RequestKey> {
+    pub fn key_of(&self, id: &RequestId) -> Option<InboundRequestKey> {
         self.inbound.get(id).map(|inbound| inbound.key)
     }
 
     /// Whether a request is still open.
-    pub fn is_open(&self, key: RequestKey) -> bool {
+    pub fn is_open(&self, key: InboundRequestKey) -> bool {
         self.running(key).is_some()
     }
 }
@@ -85,7 +85,7 @@ impl Connection {
         id: RequestId,
         method: &str,
         params: &Params<'_>,
-        batch: Option<BatchKey>,
+        batch: Option<JsonRpcBatchKey>,
     ) {
         if self.ignores_requests() {
             self.statistics.refused += 1;
@@ -129,7 +129,7 @@ impl Connection {
         &mut self,
         id: RequestId,
         error: ErrorObject,
-        batch: Option<BatchKey>,
+        batch: Option<JsonRpcBatchKey>,
     ) {
         coverage::effect(Effect::RefusedWithoutId);
         let error = error.with_data(serde_json::json!({ "id": id }));
@@ -177,9 +177,9 @@ impl Connection {
         method: Method,
         params: &Params<'_>,
         context: RequestMetadata,
-        batch: Option<BatchKey>,
+        batch: Option<JsonRpcBatchKey>,
     ) {
-        let key = RequestKey(self.next_key);
+        let key = InboundRequestKey(self.next_key);
         self.next_key += 1;
         // Subscriptions and `tasks/result` have no deadline.
         let lasts = matches!(method, Method::Listen | Method::GetTaskPayload);
@@ -204,7 +204,7 @@ impl Connection {
                 batch,
                 deadline,
                 progress_token: context.progress_token.clone(),
-                progress: ProgressState::default(),
+                progress: OutboundProgressState::default(),
                 log_level: context.log_level,
                 logs: Vec::new(),
                 queued_notifications: BTreeMap::new(),
@@ -223,12 +223,12 @@ impl Connection {
     }
 
     /// The entry of an open request.
-    pub(in crate::connection) fn running(&self, key: RequestKey) -> Option<&InboundRequest> {
+    pub(in crate::connection) fn running(&self, key: InboundRequestKey) -> Option<&InboundRequest> {
         let execution = self.executions.get(&key)?;
         self.inbound.get(&execution.id).map(Box::as_ref).filter(|inbound| inbound.key == key)
     }
 
-    pub(in crate::connection) fn running_mut(&mut self, key: RequestKey) -> Option<&mut InboundRequest> {
+    pub(in crate::connection) fn running_mut(&mut self, key: InboundRequestKey) -> Option<&mut InboundRequest> {
         let execution = self.executions.get(&key)?;
         self.inbound.get_mut(&execution.id).map(Box::as_mut).filter(|inbound| inbound.key == key)
     }

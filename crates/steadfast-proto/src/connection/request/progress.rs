@@ -8,8 +8,8 @@ use serde_json::Value;
 use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, ProgressParams};
 
 use crate::connection::Connection;
-use crate::connection::key::RequestKey;
-use crate::connection::outbox::{FrameTicket, TransmitKind};
+use crate::connection::key::InboundRequestKey;
+use crate::connection::outbox::{OutboxFrameKey, TransmitKind};
 use crate::connection::timer::TimerPurpose;
 use crate::coverage::Input;
 use crate::{Moment, encode};
@@ -49,23 +49,23 @@ impl ProgressReport {
 
 /// The progress of one request.
 #[derive(Debug, Clone, Default)]
-pub(in crate::connection) struct ProgressState {
+pub(in crate::connection) struct OutboundProgressState {
     /// The largest value so far.
     pub(in crate::connection) value: Option<f64>,
     /// When the last notification was queued.
     last: Option<Moment>,
     /// Its ticket in the outbox.
-    ticket: Option<FrameTicket>,
+    ticket: Option<OutboxFrameKey>,
     /// A newer report, and until when it is held back.
     held: Option<(Moment, Box<ProgressReport>)>,
 }
 
-impl ProgressState {
+impl OutboundProgressState {
     pub(in crate::connection) fn held_until(&self) -> Option<Moment> {
         self.held.as_ref().map(|(when, _)| *when)
     }
 
-    pub(in crate::connection) fn queued(&self) -> Option<FrameTicket> {
+    pub(in crate::connection) fn queued(&self) -> Option<OutboxFrameKey> {
         self.ticket
     }
 
@@ -77,7 +77,7 @@ impl ProgressState {
 /// Commands.
 impl Connection {
     /// Reports progress on an open request that asked for it. Otherwise nothing happens.
-    pub fn progress(&mut self, now: Moment, key: RequestKey, progress: ProgressReport) {
+    pub fn progress(&mut self, now: Moment, key: InboundRequestKey, progress: ProgressReport) {
         self.count_input(Input::Progress);
         let interval = self.limits.progress_interval;
         let Some(inbound) = self.running_mut(key) else { return };
@@ -106,7 +106,7 @@ impl Connection {
     }
 
     /// Sends a log message of an open request, if the peer wants messages of this level.
-    pub fn log(&mut self, key: RequestKey, level: LoggingLevel, logger: Option<String>, data: Value) {
+    pub fn log(&mut self, key: InboundRequestKey, level: LoggingLevel, logger: Option<String>, data: Value) {
         self.count_input(Input::Log);
         let connection_level = self.log_level;
         let most = self.limits.queued_logs;
@@ -138,7 +138,7 @@ impl Connection {
 
 impl Connection {
     /// Sends progress that was held back.
-    pub(in crate::connection) fn release_progress(&mut self, now: Moment, key: RequestKey) {
+    pub(in crate::connection) fn release_progress(&mut self, now: Moment, key: InboundRequestKey) {
         let Some(inbound) = self.running_mut(key) else { return };
         if let Some((_, progress)) = inbound.progress.held.take() {
             self.queue_progress(now, key, *progress);
@@ -146,14 +146,14 @@ impl Connection {
     }
 
     /// Sends progress that was held back, before the response.
-    pub(in crate::connection) fn flush_progress(&mut self, now: Moment, key: RequestKey) {
+    pub(in crate::connection) fn flush_progress(&mut self, now: Moment, key: InboundRequestKey) {
         let Some(inbound) = self.running_mut(key) else { return };
         let Some((when, progress)) = inbound.progress.held.take() else { return };
         self.timers.clear(when, TimerPurpose::Progress(key));
         self.queue_progress(now, key, *progress);
     }
 
-    fn queue_progress(&mut self, now: Moment, key: RequestKey, progress: ProgressReport) {
+    fn queue_progress(&mut self, now: Moment, key: InboundRequestKey, progress: ProgressReport) {
         let Some(inbound) = self.running(key) else { return };
         let Some(token) = inbound.progress_token.clone() else { return };
         let (queued, revision) = (inbound.progress.ticket, inbound.peer.revision);

@@ -9,8 +9,8 @@ use steadfast_model::wire::{self, PerMessageMembers};
 use steadfast_model::{CancelledParams, ErrorObject, ListenResult, Method, meta};
 
 use crate::connection::event::CancelReason;
-use crate::connection::handshake::SelfDescription;
-use crate::connection::key::RequestKey;
+use crate::connection::handshake::ClientOrServerDescription;
+use crate::connection::key::InboundRequestKey;
 use crate::connection::outbox::TransmitKind;
 use crate::connection::{CloseCause, Connection};
 use crate::coverage::Input;
@@ -21,13 +21,13 @@ impl Connection {
     /// Sends a notification that belongs to an open request of the peer; `params` is the text of a JSON object. If the same
     /// notification is already queued, it is not queued again. Returns whether it will be sent: not if the request has ended,
     /// its revision has no such notification, or the limit of queued notifications is reached.
-    pub fn notify_about(&mut self, key: RequestKey, method: Method, params: &str) -> bool {
+    pub fn notify_about(&mut self, key: InboundRequestKey, method: Method, params: &str) -> bool {
         self.notify_newest(key, method, params, params)
     }
 
     /// Sends a notification that replaces a queued one about the same subject, so that the newest is sent and the queue stays
     /// bounded. Returns the same as [`Connection::notify_about`].
-    pub fn notify_newest(&mut self, key: RequestKey, method: Method, subject: &str, params: &str) -> bool {
+    pub fn notify_newest(&mut self, key: InboundRequestKey, method: Method, subject: &str, params: &str) -> bool {
         self.count_input(Input::NotifyAbout);
         let most = self.limits.subscribed;
         let (outbox, executions, inbound) = (&mut self.outbox, &self.executions, &mut self.inbound);
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    fn end_inbound_subscription(&mut self, key: RequestKey) {
+    fn end_inbound_subscription(&mut self, key: InboundRequestKey) {
         let Some(id) = self.executions.get(&key).map(|execution| execution.id.clone()) else { return };
         let Some(inbound) = self.running(key) else { return };
         let acknowledged = inbound.acknowledged || crate::mutant!(EndUnacknowledged);
@@ -118,8 +118,8 @@ impl Connection {
         }
         let revision = inbound.peer.revision;
         let common_members = match &*self.hello {
-            SelfDescription::Server(hello) => hello.common_members().clone(),
-            SelfDescription::Client(_) => PerMessageMembers::none(),
+            ClientOrServerDescription::Server(hello) => hello.common_members().clone(),
+            ClientOrServerDescription::Client(_) => PerMessageMembers::none(),
         };
         let common_members = common_members.with_meta(meta::key::SUBSCRIPTION_ID, &id);
         let result = ListenResult::default();

@@ -7,16 +7,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest as _, Sha256};
 
 /// A process-wide unique id for one client with its current credentials. The id changes when the credentials do.
-pub(crate) struct CredentialTracker(Mutex<CredentialTrackerState>);
+pub(crate) struct CacheCredentialTracker(Mutex<CacheCredentialTrackerState>);
 
-struct CredentialTrackerState {
+struct CacheCredentialTrackerState {
     id: u64,
     /// The credentials of the last request.
-    credentials: CredentialFingerprint,
+    credentials: CacheCredentialFingerprint,
 }
 
 #[derive(PartialEq)]
-enum CredentialFingerprint {
+enum CacheCredentialFingerprint {
     /// No request was sent yet.
     Unknown,
     Absent,
@@ -24,9 +24,12 @@ enum CredentialFingerprint {
     Digest([u8; 32]),
 }
 
-impl CredentialTracker {
+impl CacheCredentialTracker {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(CredentialTrackerState { id: next_id(), credentials: CredentialFingerprint::Unknown }))
+        Self(Mutex::new(CacheCredentialTrackerState {
+            id: next_id(),
+            credentials: CacheCredentialFingerprint::Unknown,
+        }))
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -39,22 +42,22 @@ impl CredentialTracker {
         let mut parts = credentials.peekable();
         let credentials = if parts.peek().is_none() {
             // Most requests have no credentials, and need no digest.
-            CredentialFingerprint::Absent
+            CacheCredentialFingerprint::Absent
         } else {
             let mut digest = Sha256::new();
             for part in parts {
                 digest.update(part.len().to_le_bytes());
                 digest.update(part);
             }
-            CredentialFingerprint::Digest(digest.finalize().into())
+            CacheCredentialFingerprint::Digest(digest.finalize().into())
         };
         let mut state = self.lock();
-        let changed = state.credentials != CredentialFingerprint::Unknown && state.credentials != credentials;
+        let changed = state.credentials != CacheCredentialFingerprint::Unknown && state.credentials != credentials;
         state.credentials = credentials;
         changed.then(|| std::mem::replace(&mut state.id, next_id()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, CredentialTrackerState> {
+    fn lock(&self) -> MutexGuard<'_, CacheCredentialTrackerState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -68,13 +71,13 @@ fn next_id() -> u64 {
 mod tests {
     use super::*;
 
-    fn update(scope: &CredentialTracker, credentials: &[&str]) -> Option<u64> {
+    fn update(scope: &CacheCredentialTracker, credentials: &[&str]) -> Option<u64> {
         scope.update(credentials.iter().map(|part| part.as_bytes()))
     }
 
     #[test]
     fn other_credentials_are_another_reader() {
-        let scope = CredentialTracker::new();
+        let scope = CacheCredentialTracker::new();
         let first = scope.id();
         assert_eq!(update(&scope, &["Bearer a"]), None);
         assert_eq!(update(&scope, &["Bearer a"]), None);
@@ -86,6 +89,6 @@ mod tests {
 
     #[test]
     fn no_two_clients_have_the_same_scope_id() {
-        assert_ne!(CredentialTracker::new().id(), CredentialTracker::new().id());
+        assert_ne!(CacheCredentialTracker::new().id(), CacheCredentialTracker::new().id());
     }
 }

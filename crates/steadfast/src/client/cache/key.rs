@@ -2,12 +2,12 @@
 
 use steadfast_model::request::Request;
 use steadfast_model::wire::{self, PerMessageMembers, RequestSubject};
-use steadfast_model::{Method, ResourceParams, Revision, SubscriptionFilter, SubscriptionParams};
+use steadfast_model::{Method, ResourceUriParams, Revision, SubscriptionFilter, SubscriptionParams};
 use steadfast_proto::envelope::OwnedParams;
 
 /// A request whose response may be cached.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CacheKey {
+pub(crate) struct ResponseCacheKey {
     pub(crate) method: Method,
     /// The parameters of the caller, without the metadata that the client adds to every request. An empty cursor and no
     /// cursor are different requests.
@@ -18,7 +18,7 @@ pub(crate) struct CacheKey {
     has_cursor: bool,
 }
 
-impl CacheKey {
+impl ResponseCacheKey {
     /// `None` if the response must not be cached: the method is not cacheable in this revision, or the request answers
     /// the server's input requests.
     pub(crate) fn of<R: Request>(revision: Revision, params: &R::Params) -> Option<Self> {
@@ -66,7 +66,7 @@ impl CacheInvalidation {
             Method::ToolListChanged => Some(Self::Tools),
             Method::PromptListChanged => Some(Self::Prompts),
             Method::ResourceListChanged => Some(Self::Resources),
-            Method::ResourceUpdated => Some(match serde_json::from_str::<ResourceParams>(params.text()) {
+            Method::ResourceUpdated => Some(match serde_json::from_str::<ResourceUriParams>(params.text()) {
                 Ok(params) => Self::Resource(params.uri),
                 Err(_) => Self::EveryResource,
             }),
@@ -88,7 +88,7 @@ impl CacheInvalidation {
     }
 
     /// Whether the response to this request is stale. A changed resource may be a part of the one that was read.
-    pub(crate) fn affects(&self, request: &CacheKey) -> bool {
+    pub(crate) fn affects(&self, request: &ResponseCacheKey) -> bool {
         match (self, request.method) {
             (Self::Tools, Method::ListTools)
             | (Self::Prompts, Method::ListPrompts)
@@ -121,12 +121,12 @@ mod tests {
 
     use super::*;
 
-    fn page(params: &PaginatedParams) -> CacheKey {
-        CacheKey::of::<ListTools>(Revision::V2026_07_28, params).unwrap()
+    fn page(params: &PaginatedParams) -> ResponseCacheKey {
+        ResponseCacheKey::of::<ListTools>(Revision::V2026_07_28, params).unwrap()
     }
 
-    fn read(uri: &str) -> CacheKey {
-        CacheKey::of::<ReadResource>(Revision::V2026_07_28, &ReadResourceParams::new(uri)).unwrap()
+    fn read(uri: &str) -> ResponseCacheKey {
+        ResponseCacheKey::of::<ReadResource>(Revision::V2026_07_28, &ReadResourceParams::new(uri)).unwrap()
     }
 
     #[test]
@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn what_is_not_cacheable_or_a_retry_is_not_kept() {
         let newest = Revision::V2026_07_28;
-        assert!(CacheKey::of::<CallTool>(newest, &CallToolParams::new("t")).is_none());
-        assert!(CacheKey::of::<ListTools>(Revision::V2025_11_25, &PaginatedParams::new()).is_none());
+        assert!(ResponseCacheKey::of::<CallTool>(newest, &CallToolParams::new("t")).is_none());
+        assert!(ResponseCacheKey::of::<ListTools>(Revision::V2025_11_25, &PaginatedParams::new()).is_none());
         let retried = ReadResourceParams::new("a:1").with_request_state("s");
-        assert!(CacheKey::of::<ReadResource>(newest, &retried).is_none());
+        assert!(ResponseCacheKey::of::<ReadResource>(newest, &retried).is_none());
     }
 
     #[test]

@@ -33,13 +33,13 @@ pub(super) use tools::RevisionAndTransport;
 use super::notifications::logs::ClientLogStreams;
 use key::CacheInvalidation;
 use tools::ClientToolCache;
-use view::CacheView;
+use view::ResponseCacheView;
 
 /// What one client remembers between requests: cached responses, the listed tools, and its log streams. See the
 /// [module](self).
 pub(crate) struct ClientCache {
     /// `None` if the client does not cache responses.
-    responses: Option<CacheView>,
+    responses: Option<ResponseCacheView>,
     tools: ClientToolCache,
     pub(super) logs: ClientLogStreams,
 }
@@ -48,7 +48,7 @@ impl ClientCache {
     /// `checks_output`: results of tools are checked against their output schemas. `reconnects`: the client replaces a lost
     /// connection.
     pub(super) fn new(cache: Option<ResponseCache>, checks_output: bool, reconnects: bool) -> Arc<Self> {
-        let responses = cache.map(CacheView::new);
+        let responses = cache.map(ResponseCacheView::new);
         Arc::new(Self {
             responses,
             tools: ClientToolCache::new(checks_output),

@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::validation::{SchemaValidator, limits};
 
 /// The output schema of a tool, compiled when the tool is first called.
-pub(crate) struct OutputSchema {
+pub(crate) struct CachedOutputSchema {
     /// `None` if the schema exceeds the limit.
     text: Option<Box<str>>,
     /// The validator, or why the schema cannot be compiled.
     compiled: OnceLock<Result<SchemaValidator, Box<str>>>,
 }
 
-impl OutputSchema {
+impl CachedOutputSchema {
     pub(crate) fn new(schema: &JsonObject) -> Self {
         let text = serde_json::to_string(schema).ok().filter(|text| text.len() <= limits::BYTES);
         Self { text: text.map(String::into_boxed_str), compiled: OnceLock::new() }
@@ -57,7 +57,7 @@ impl OutputSchema {
 }
 
 /// Two output schemas are equal if their JSON texts are.
-impl PartialEq for OutputSchema {
+impl PartialEq for CachedOutputSchema {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }

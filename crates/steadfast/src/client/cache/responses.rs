@@ -14,7 +14,7 @@ use std::time::Duration;
 use steadfast_model::{CacheHints, CacheScope, Method};
 use steadfast_proto::{Moment, mutant};
 
-use super::key::CacheKey;
+use super::key::ResponseCacheKey;
 use super::lru::LruMap;
 
 /// The default limits.
@@ -47,19 +47,19 @@ const DEFAULT_BYTES: usize = 16 << 20;
 #[derive(Clone)]
 #[must_use = "a cache does nothing until a client uses it"]
 pub struct ResponseCache {
-    state: Arc<Mutex<CacheState>>,
+    state: Arc<Mutex<ResponseCacheState>>,
 }
 
-struct CacheState {
+struct ResponseCacheState {
     entries: LruMap<ScopedCacheKey, CachedResponse>,
     /// The requests in flight whose responses may be stored.
-    fetches: BTreeMap<u64, Arc<CacheKey>>,
+    fetches: BTreeMap<u64, Arc<ResponseCacheKey>>,
     last_fetch: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ScopedCacheKey {
-    request: Arc<CacheKey>,
+    request: Arc<ResponseCacheKey>,
     /// The credential scope of a private response; `None` for a public one.
     scope_id: Option<u64>,
 }
@@ -75,7 +75,7 @@ impl ResponseCache {
     /// An empty cache.
     pub fn new() -> Self {
         let entries = LruMap::new(DEFAULT_ENTRIES, DEFAULT_BYTES);
-        Self { state: Arc::new(Mutex::new(CacheState { entries, fetches: BTreeMap::new(), last_fetch: 0 })) }
+        Self { state: Arc::new(Mutex::new(ResponseCacheState { entries, fetches: BTreeMap::new(), last_fetch: 0 })) }
     }
 
     /// The most responses; 1,024 by default. A clone is the same cache, so this applies to all clients that share it.
@@ -114,14 +114,14 @@ impl ResponseCache {
         self.invalidate(|_| true);
     }
 
-    fn lock(&self) -> MutexGuard<'_, CacheState> {
+    fn lock(&self) -> MutexGuard<'_, ResponseCacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ResponseCache {
     /// The private response of this scope, or the public one, if it is fresh.
-    pub(crate) fn find(&self, request: &Arc<CacheKey>, scope_id: u64, now: Moment) -> Option<Arc<str>> {
+    pub(crate) fn find(&self, request: &Arc<ResponseCacheKey>, scope_id: u64, now: Moment) -> Option<Arc<str>> {
         let mut state = self.lock();
         for scope_id in [Some(scope_id), None] {
             let key = ScopedCacheKey { request: Arc::clone(request), scope_id };
@@ -135,7 +135,7 @@ impl ResponseCache {
     }
 
     /// Registers a request that the client sends now, whose response may be stored in the cache.
-    pub(crate) fn begin_fetch(&self, request: Arc<CacheKey>, scope_id: u64, now: Moment) -> PendingCacheFill {
+    pub(crate) fn begin_fetch(&self, request: Arc<ResponseCacheKey>, scope_id: u64, now: Moment) -> PendingCacheFill {
         let mut state = self.lock();
         state.last_fetch += 1;
         let number = state.last_fetch;
@@ -145,7 +145,7 @@ impl ResponseCache {
 
     /// Removes stale responses, and does not store those of stale requests in flight. Returns how many responses it
     /// removed.
-    pub(crate) fn invalidate(&self, is_stale: impl Fn(&CacheKey) -> bool) -> usize {
+    pub(crate) fn invalidate(&self, is_stale: impl Fn(&ResponseCacheKey) -> bool) -> usize {
         let mut state = self.lock();
         state.fetches.retain(|_, request| !is_stale(request));
         state.entries.retain(|key| !is_stale(&key.request))
@@ -166,13 +166,13 @@ impl ResponseCache {
 pub(crate) struct PendingCacheFill {
     cache: ResponseCache,
     number: u64,
-    request: Arc<CacheKey>,
+    request: Arc<ResponseCacheKey>,
     scope_id: u64,
     sent_at: Moment,
 }
 
 impl PendingCacheFill {
-    pub(crate) fn request(&self) -> &CacheKey {
+    pub(crate) fn request(&self) -> &ResponseCacheKey {
         &self.request
     }
 
@@ -234,8 +234,8 @@ mod tests {
     const PUBLIC: CacheHints = CacheHints::new(1_000, CacheScope::Public);
     const PRIVATE: CacheHints = CacheHints::new(1_000, CacheScope::Private);
 
-    fn read(uri: &str) -> Arc<CacheKey> {
-        Arc::new(CacheKey::of::<ReadResource>(Revision::LATEST, &ReadResourceParams::new(uri)).unwrap())
+    fn read(uri: &str) -> Arc<ResponseCacheKey> {
+        Arc::new(ResponseCacheKey::of::<ReadResource>(Revision::LATEST, &ReadResourceParams::new(uri)).unwrap())
     }
 
     fn at(milliseconds: u64) -> Moment {

@@ -8,7 +8,7 @@ use steadfast_model::wire::{self, RequestSubject, ToolsInResult};
 use steadfast_proto::Moment;
 
 use super::ClientCache;
-use super::key::CacheKey;
+use super::key::ResponseCacheKey;
 use super::responses::PendingCacheFill;
 use super::tools::{OutputCheck, RevisionAndTransport};
 use crate::error::Error;
@@ -33,7 +33,7 @@ impl CacheTicket {
         now: Moment,
     ) -> Option<(Self, Arc<str>)> {
         let responses = cache.responses.as_ref()?;
-        let request = CacheKey::of::<R>(revision, params)?;
+        let request = ResponseCacheKey::of::<R>(revision, params)?;
         let generation = cache.tools.generation();
         let text = responses.find(request, now)?;
         Some((Self { cache: Arc::clone(cache), fetch: None, generation, output_check: None }, text))
@@ -53,7 +53,7 @@ impl CacheTicket {
             _ => None,
         };
         let fetch = cache.responses.as_ref().and_then(|responses| {
-            let request = CacheKey::of::<R>(wire.revision, params)?;
+            let request = ResponseCacheKey::of::<R>(wire.revision, params)?;
             Some(responses.begin_fetch(request, now))
         });
         Ok(Self { cache: Arc::clone(cache), fetch, generation, output_check })

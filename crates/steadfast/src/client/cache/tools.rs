@@ -11,7 +11,7 @@ use steadfast_model::{CallToolResult, Revision, TaskSupport, Tool, ToolAnnotatio
 use steadfast_proto::http::params::MirroredParams;
 
 use super::lru::LruMap;
-use super::output_schema::OutputSchema;
+use super::output_schema::CachedOutputSchema;
 use crate::error::Error;
 
 /// The limits of the cache. Tools that are not in it can be called, without their headers and unchecked.
@@ -40,7 +40,7 @@ pub(crate) struct CachedTool {
     idempotent: bool,
     /// Whether the tool runs as an experimental task (2025-11-25).
     task_support: TaskSupport,
-    output_schema: Option<OutputSchema>,
+    output_schema: Option<CachedOutputSchema>,
 }
 
 /// The revision and the transport of a connection: they decide how a tool call is encoded and its result checked.
@@ -141,13 +141,13 @@ impl CachedTool {
             mirrored: MirroredParams::of_schema(&tool.input_schema).map_err(|why| excerpt(&why.to_string()).into()),
             idempotent: tool.annotations.as_ref().is_some_and(has_idempotent_hint),
             task_support: tool.execution.as_ref().and_then(|execution| execution.task_support).unwrap_or_default(),
-            output_schema: tool.output_schema.as_ref().map(OutputSchema::new),
+            output_schema: tool.output_schema.as_ref().map(CachedOutputSchema::new),
         }
     }
 
     fn bytes(&self) -> usize {
         let mirrored = self.mirrored.as_ref().map_or_else(|why| why.len(), MirroredParams::bytes);
-        size_of::<Self>() + mirrored + self.output_schema.as_ref().map_or(0, OutputSchema::bytes)
+        size_of::<Self>() + mirrored + self.output_schema.as_ref().map_or(0, CachedOutputSchema::bytes)
     }
 
     /// Whether the tool has the read-only or the idempotent hint.

@@ -7,26 +7,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use steadfast_model::{CacheHints, CacheScope, Method};
 use steadfast_proto::Moment;
 
-use super::credentials::CredentialTracker;
-use super::key::{CacheInvalidation, CacheKey};
+use super::credentials::CacheCredentialTracker;
+use super::key::{CacheInvalidation, ResponseCacheKey};
 use super::responses::{PendingCacheFill, ResponseCache};
 
 /// See the [module](self).
-pub(crate) struct CacheView {
+pub(crate) struct ResponseCacheView {
     cache: ResponseCache,
-    scope: CredentialTracker,
+    scope: CacheCredentialTracker,
     /// The lists of which the server marked a page as private: then the client caches the whole list as private.
     private_lists: Mutex<BTreeSet<Method>>,
     closed: AtomicBool,
 }
 
-impl CacheView {
+impl ResponseCacheView {
     pub(crate) fn new(cache: ResponseCache) -> Self {
-        Self { cache, scope: CredentialTracker::new(), private_lists: Mutex::default(), closed: AtomicBool::new(false) }
+        Self {
+            cache,
+            scope: CacheCredentialTracker::new(),
+            private_lists: Mutex::default(),
+            closed: AtomicBool::new(false),
+        }
     }
 
     /// The cached response, if it is fresh. A closed client finds nothing; other clients that share the cache still do.
-    pub(crate) fn find(&self, request: CacheKey, now: Moment) -> Option<Arc<str>> {
+    pub(crate) fn find(&self, request: ResponseCacheKey, now: Moment) -> Option<Arc<str>> {
         if self.closed.load(Ordering::SeqCst) {
             return None;
         }
@@ -34,7 +39,7 @@ impl CacheView {
     }
 
     /// Registers a request that is sent now, and whose response may be cached.
-    pub(crate) fn begin_fetch(&self, request: CacheKey, now: Moment) -> PendingCacheFill {
+    pub(crate) fn begin_fetch(&self, request: ResponseCacheKey, now: Moment) -> PendingCacheFill {
         self.cache.begin_fetch(Arc::new(request), self.scope.id(), now)
     }
 
@@ -76,7 +81,7 @@ impl CacheView {
     }
 
     /// All pages of a list have one scope. If a server sends both, the list is private.
-    fn effective_scope(&self, request: &CacheKey, scope: CacheScope) -> CacheScope {
+    fn effective_scope(&self, request: &ResponseCacheKey, scope: CacheScope) -> CacheScope {
         let mut private = self.private_lists.lock().unwrap_or_else(PoisonError::into_inner);
         match (scope, request.has_cursor()) {
             (CacheScope::Public, true) if private.contains(&request.method) => CacheScope::Private,
@@ -97,7 +102,7 @@ impl CacheView {
 }
 
 /// Removes the private responses of the client.
-impl Drop for CacheView {
+impl Drop for ResponseCacheView {
     fn drop(&mut self) {
         self.cache.remove_private(self.scope.id());
     }

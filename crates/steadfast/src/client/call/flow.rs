@@ -28,9 +28,9 @@ use crate::client::tasks;
 use crate::client::tasks::TaskProtocol;
 use crate::client::tasks::cancel::supports_task_cancel;
 use crate::error::{Error, Outcome};
-use crate::runtime::connection::call_result::{CallLoss, LossScope, complete, text_of};
+use crate::runtime::connection::call_result::{CallLoss, CallLossScope, complete, text_of};
 use crate::runtime::timeout::{timeout_at, unless_stopped};
-use crate::runtime::{CallOptions, Runtime};
+use crate::runtime::{OutboundCallOptions, Runtime};
 
 /// The data of one call that outlive each of its requests.
 pub(crate) struct CallFlow<R: Request> {
@@ -43,7 +43,7 @@ pub(crate) struct CallFlow<R: Request> {
     params: R::Params,
     settings: CallSettings,
     progress_token: Option<ProgressToken>,
-    limits: WaitInterrupts,
+    limits: CallWaitInterrupts,
     rounds: CallRounds,
     header_lookup: HeaderMismatchRetry,
     attempts: CallRetries,
@@ -95,7 +95,7 @@ impl<R: Request> CallFlow<R> {
         Self {
             live: inner.connection.live(),
             attempts: CallRetries::new(inner.connection.policy().max_attempts(), idempotent),
-            limits: WaitInterrupts {
+            limits: CallWaitInterrupts {
                 canceller: Canceller::new(),
                 deadline,
                 connection: Arc::clone(&inner.connection),
@@ -141,14 +141,14 @@ impl<R: Request> CallFlow<R> {
             ticket.forbid_storing();
         }
         self.cache_ticket = Some(ticket);
-        let options = CallOptions {
+        let options = OutboundCallOptions {
             timeout: self.settings.timeout,
             total_timeout: self.limits.deadline.map(|deadline| deadline.since(self.sent_at)),
             progress: self.progress_token.clone().zip(self.settings.on_progress.take()),
             expects_late_response: self.task_kind.is_some() && supports_task_cancel(&self.live.peer),
             // In 2025-11-25 a request that becomes a task is cancelled with `tasks/cancel`.
             uncancellable: self.task_kind == Some(TaskProtocol::Experimental),
-            ..CallOptions::default()
+            ..OutboundCallOptions::default()
         };
         let request = self
             .live
@@ -196,7 +196,7 @@ impl<R: Request> CallFlow<R> {
             {
                 CallControlFlow::Continue(CallStep::ListTools)
             }
-            Err(error) if loss.is_some_and(|loss| loss.kind == LossScope::Connection) => {
+            Err(error) if loss.is_some_and(|loss| loss.kind == CallLossScope::Connection) => {
                 CallControlFlow::Continue(CallStep::AwaitExitReason(error))
             }
             Err(error) => CallControlFlow::End(Err(self.with_known_outcome(error))),
@@ -290,7 +290,7 @@ impl<R: Request> CallFlow<R> {
 }
 
 /// What ends a client's call while no request is in flight: cancellation, the total timeout, or closing the client.
-struct WaitInterrupts {
+struct CallWaitInterrupts {
     canceller: Canceller,
     /// When the total timeout of the call is over.
     deadline: Option<Moment>,
@@ -298,7 +298,7 @@ struct WaitInterrupts {
     runtime: Arc<dyn Runtime>,
 }
 
-impl WaitInterrupts {
+impl CallWaitInterrupts {
     /// The output of `work`. If the call is cancelled, times out or its client is closed first: an error with
     /// `outcome`, which is what is known of the call meanwhile.
     async fn wait_for<T>(&self, work: impl Future<Output = T>, outcome: Outcome) -> Result<T, Error> {

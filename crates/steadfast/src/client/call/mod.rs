@@ -1,7 +1,7 @@
 //! One call of a client: its settings before it starts, and its states until it ends.
 //!
-//! [`Call`] is a builder. [`Call::start`] returns a [`PendingResult`], which holds the state of the call from then on
-//! in one enum, `pending::StartedCallState`. Polling the `PendingResult` is the only thing that changes the state:
+//! [`Call`] is a builder. [`Call::start`] returns a [`CallResultFuture`], which holds the state of the call from then on
+//! in one enum, `pending::StartedCallState`. Polling the `CallResultFuture` is the only thing that changes the state:
 //!
 //! ```text
 //!                       the request cannot be sent
@@ -41,7 +41,7 @@
 //!   client can cancel all tasks when it is closed.
 //! - [`Canceller`](canceller::Canceller): whether the call was cancelled, and which request to cancel.
 //!
-//! Dropping a `PendingResult` cancels the call in every state: the request that is in flight, or the task that is followed.
+//! Dropping a `CallResultFuture` cancels the call in every state: the request that is in flight, or the task that is followed.
 
 pub(crate) mod canceller;
 pub(crate) mod flow;
@@ -61,7 +61,7 @@ use crate::error::Error;
 use crate::runtime::OnProgress;
 use flow::CallFlow;
 use outcome::CallOutcome;
-use pending::PendingResult;
+use pending::CallResultFuture;
 
 /// The default of [`Call::timeout`]: tools run for minutes.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -143,13 +143,13 @@ impl<R: Request> Call<R> {
     }
 
     /// Sends the request. Dropping the returned future cancels the call.
-    pub fn start(mut self) -> PendingResult<R> {
+    pub fn start(mut self) -> CallResultFuture<R> {
         let params = match std::mem::replace(&mut self.params, Err(Error::usage("the call was already started"))) {
             Ok(params) => params,
-            Err(error) => return PendingResult::failed(error),
+            Err(error) => return CallResultFuture::failed(error),
         };
         let token = self.settings.on_progress.is_some().then(|| self.client.inner.next_token());
-        PendingResult::start(Box::new(CallFlow::new(self, params, token)))
+        CallResultFuture::start(Box::new(CallFlow::new(self, params, token)))
     }
 
     /// Sends the request and waits for the end of the call, as a [`CallOutcome`]: an enum that has to be matched.
@@ -160,9 +160,9 @@ impl<R: Request> Call<R> {
 
 impl<R: Request> IntoFuture for Call<R> {
     type Output = Result<R::Result, Error>;
-    type IntoFuture = PendingResult<R>;
+    type IntoFuture = CallResultFuture<R>;
 
-    fn into_future(self) -> PendingResult<R> {
+    fn into_future(self) -> CallResultFuture<R> {
         self.start()
     }
 }

@@ -14,14 +14,14 @@ use super::outcome::CallOutcome;
 use crate::client::Client;
 use crate::client::tasks::TaskProtocol;
 use crate::client::tasks::cancel;
-use crate::client::tasks::registry::{FollowedTaskCancellationGuard, FollowedTaskRegistration};
+use crate::client::tasks::registry::{FollowedTaskRegistration, TaskCancellationCountGuard};
 use crate::error::Error;
 use crate::runtime::connection::call_result::text_of;
 use crate::runtime::{OnProgress, PendingCall};
 
 /// A started call that waits for its result. What it needs beyond the first request is done while it is polled.
 #[must_use = "dropping this cancels the call"]
-pub struct PendingResult<R: Request> {
+pub struct CallResultFuture<R: Request> {
     state: StartedCallState<R>,
     canceller: Canceller,
 }
@@ -45,7 +45,7 @@ type CallStepFuture<R> = Pin<Box<dyn Future<Output = (Result<CallStepResult<R>, 
 /// How a call ended, and what is needed to repeat it; `None` if it cannot be repeated.
 pub(crate) type EndedCall<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
 
-impl<R: Request> PendingResult<R> {
+impl<R: Request> CallResultFuture<R> {
     /// Takes the response from the cache, or sends the first request.
     pub(crate) fn start(mut flow: Box<CallFlow<R>>) -> Self {
         let canceller = flow.canceller();
@@ -153,9 +153,9 @@ pub(crate) fn outcome_of<R: Request>((result, flow): EndedCall<R>) -> CallOutcom
 }
 
 // No field is structurally pinned.
-impl<R: Request> Unpin for PendingResult<R> {}
+impl<R: Request> Unpin for CallResultFuture<R> {}
 
-impl<R: Request> Future for PendingResult<R> {
+impl<R: Request> Future for CallResultFuture<R> {
     type Output = Result<R::Result, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -163,9 +163,9 @@ impl<R: Request> Future for PendingResult<R> {
     }
 }
 
-impl<R: Request> std::fmt::Debug for PendingResult<R> {
+impl<R: Request> std::fmt::Debug for CallResultFuture<R> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("PendingResult").field("method", &R::METHOD).finish_non_exhaustive()
+        formatter.debug_struct("CallResultFuture").field("method", &R::METHOD).finish_non_exhaustive()
     }
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct SentCallRequest<R: Request> {
     task: Option<(TaskProtocol, FollowedTaskRegistration)>,
     /// Held from when the response was taken until this is dropped. In between, a task in the response is in no
     /// registry, and a client that is being closed waits for this.
-    unread_task: Option<FollowedTaskCancellationGuard>,
+    unread_task: Option<TaskCancellationCountGuard>,
     request_type: PhantomData<fn() -> R>,
 }
 

@@ -9,7 +9,7 @@ use steadfast_proto::mutant;
 
 use crate::client::Client;
 use crate::error::{Error, Outcome};
-use crate::runtime::connection::call_result::{CallLoss, LossScope};
+use crate::runtime::connection::call_result::{CallLoss, CallLossScope};
 
 /// The retries of one call.
 pub(crate) struct CallRetries {
@@ -31,7 +31,7 @@ impl CallRetries {
     /// Whether the client sends a call again that was lost in this way. If so, one of the call's retries is used up.
     pub(crate) fn allow_retry(&mut self, loss: CallLoss) -> bool {
         self.maybe_sent |= loss.sent;
-        let second_session = loss.kind == LossScope::Session && std::mem::replace(&mut self.session_lost, true);
+        let second_session = loss.kind == CallLossScope::Session && std::mem::replace(&mut self.session_lost, true);
         let allowed =
             self.retries_left > 0 && (self.idempotent || !loss.sent || mutant!(RepeatHarmful)) && !second_session;
         if allowed {
@@ -77,7 +77,7 @@ pub(crate) async fn list_tools(client: Client) {
 mod tests {
     use super::*;
 
-    const CONNECTION_LOST: CallLoss = CallLoss { sent: false, kind: LossScope::Connection };
+    const CONNECTION_LOST: CallLoss = CallLoss { sent: false, kind: CallLossScope::Connection };
 
     #[test]
     fn the_last_retry_is_not_the_first_one() {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_lost_session_is_replaced_once() {
-        let lost = CallLoss { sent: false, kind: LossScope::Session };
+        let lost = CallLoss { sent: false, kind: CallLossScope::Session };
         let mut attempts = CallRetries::new(5, false);
         assert!(attempts.allow_retry(lost) && !attempts.allow_retry(lost));
     }

@@ -15,21 +15,21 @@ use steadfast_model::{
 use steadfast_proto::connection::Limits;
 use tokio::sync::watch;
 
-use super::opening::{ConnectionOpener, NegotiationMode};
-use super::reconnect::Reconnect;
+use super::opening::{ClientConnectionOpener, NegotiationMode};
+use super::reconnect::ReconnectPolicy;
 use super::reconnecting::ReconnectingConnection;
 use super::target::{ConnectTarget, TransportConnector};
 use crate::client::cache::{ClientCache, ResponseCache};
-use crate::client::dispatch::{ClientCloseInterceptor, ClientRequestPipeline};
+use crate::client::dispatch::{ClientCloseCheckInterceptor, ClientRequestPipeline};
 use crate::client::handlers::capabilities::capabilities_to_declare;
 use crate::client::handlers::server_request::ServerToClientRequest;
 use crate::client::handlers::{ClientContext, ClientHandlers};
-use crate::client::notifications::logs::LogLevelInterceptor;
+use crate::client::notifications::logs::ClientLogLevelInterceptor;
 use crate::client::tasks::registry::FollowedTaskRegistry;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
-use crate::runtime::connection::notification_handlers::NotificationContext;
-use crate::runtime::handler::async_handler::MessageHandler;
+use crate::runtime::connection::notification_handlers::VendorNotificationContext;
+use crate::runtime::handler::async_handler::AsyncHandlerFn;
 use crate::runtime::{Runtime, TokioRuntime};
 
 /// The default of [`ConnectBuilder::opening_timeout`].
@@ -49,7 +49,7 @@ pub struct ConnectBuilder {
     opening_timeout: Duration,
     ping_interval: Option<Duration>,
     /// `None` for the default of the target.
-    reconnect: Option<Reconnect>,
+    reconnect: Option<ReconnectPolicy>,
     trust_annotations: bool,
     tasks: bool,
     runtime: Option<Arc<dyn Runtime>>,
@@ -116,7 +116,7 @@ impl ConnectBuilder {
     /// Adds a handler for sampling, and declares the capability.
     pub fn on_sample(
         self,
-        handler: impl MessageHandler<CreateMessageParams, ClientContext, Result<CreateMessageResult, Error>>,
+        handler: impl AsyncHandlerFn<CreateMessageParams, ClientContext, Result<CreateMessageResult, Error>>,
     ) -> Self {
         self.on::<request::CreateMessage>(handler)
     }
@@ -137,14 +137,14 @@ impl ConnectBuilder {
     /// ```
     pub fn on_elicit(
         self,
-        handler: impl MessageHandler<ElicitParams, ClientContext, Result<ElicitResult, Error>>,
+        handler: impl AsyncHandlerFn<ElicitParams, ClientContext, Result<ElicitResult, Error>>,
     ) -> Self {
         self.on::<request::Elicit>(handler)
     }
 
     fn on<R: ServerToClientRequest>(
         mut self,
-        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl AsyncHandlerFn<R::Params, ClientContext, Result<R::Result, Error>>,
     ) -> Self {
         self.implied = R::declare(self.implied);
         self.handlers.add::<R>(move |params, ctx| {
@@ -181,7 +181,7 @@ impl ConnectBuilder {
     /// ```
     pub fn on_request<R: Request>(
         mut self,
-        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl AsyncHandlerFn<R::Params, ClientContext, Result<R::Result, Error>>,
     ) -> Self {
         const {
             assert!(
@@ -197,7 +197,7 @@ impl ConnectBuilder {
     /// order of the notifications; if too many wait, the oldest are dropped.
     pub fn on_notification<N: Notification>(
         mut self,
-        handler: impl MessageHandler<N::Params, NotificationContext, ()>,
+        handler: impl AsyncHandlerFn<N::Params, VendorNotificationContext, ()>,
     ) -> Self {
         const {
             assert!(
@@ -242,7 +242,7 @@ impl ConnectBuilder {
     }
 
     /// How the client reconnects when its connection is lost. HTTP clients reconnect by default; other clients do not.
-    pub fn reconnect(mut self, policy: Reconnect) -> Self {
+    pub fn reconnect(mut self, policy: ReconnectPolicy) -> Self {
         self.reconnect = Some(policy);
         self
     }
@@ -301,19 +301,20 @@ impl ConnectBuilder {
             None => Arc::new(TokioRuntime::current().map_err(|error| Error::transport(Outcome::NotSent, error))?),
         };
         let over_http = self.connector.is_http();
-        let policy =
-            self.reconnect.unwrap_or_else(|| if over_http { Reconnect::default() } else { Reconnect::never() });
+        let policy = self
+            .reconnect
+            .unwrap_or_else(|| if over_http { ReconnectPolicy::default() } else { ReconnectPolicy::never() });
         let reconnects = policy.max_attempts() > 0 && self.connector.can_reopen();
         let cache = ClientCache::new(self.cache, self.checks_output, reconnects);
         let closing = watch::Sender::new(false);
         let dispatch = ClientRequestPipeline {
             common_members: PerMessageMembers::of_client(&self.info, &capabilities),
             layers: vec![
-                Arc::new(ClientCloseInterceptor(closing.subscribe())),
-                Arc::new(LogLevelInterceptor(Arc::clone(&cache))),
+                Arc::new(ClientCloseCheckInterceptor(closing.subscribe())),
+                Arc::new(ClientLogLevelInterceptor(Arc::clone(&cache))),
             ],
         };
-        let opener = ConnectionOpener {
+        let opener = ClientConnectionOpener {
             cache,
             dispatch: Arc::new(dispatch),
             connector: self.connector,

@@ -10,10 +10,10 @@ use steadfast_proto::connection::PeerInfo;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::opening::{ConnectionOpener, NegotiationResult};
+use super::opening::{ClientConnectionOpener, NegotiationResult};
 use super::target::OpenTransport;
 use crate::client::cache::ClientCache;
-use crate::client::dispatch::{ClientRequestPipeline, ClientRequestSender};
+use crate::client::dispatch::{ClientOutboundRequestSender, ClientRequestPipeline};
 use crate::client::handlers::ClientInboundDispatcher;
 use crate::client::notifications::changes::ClientChangeListeners;
 use crate::runtime::connection::notification_handlers::VendorNotificationQueue;
@@ -30,7 +30,7 @@ const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) struct ClientConnection {
     driven: ClientDriverHandle,
     /// Sends requests over it.
-    pub(crate) sender: ClientRequestSender,
+    pub(crate) sender: ClientOutboundRequestSender,
     pub(crate) peer: Arc<PeerInfo>,
     pub(crate) instructions: Option<String>,
     pub(crate) opened_at: Moment,
@@ -44,7 +44,7 @@ impl ClientConnection {
         opened_at: Moment,
     ) -> Self {
         let NegotiationResult { peer, instructions } = negotiation;
-        let sender = ClientRequestSender::new(dispatch, &driven.mailbox, peer.revision);
+        let sender = ClientOutboundRequestSender::new(dispatch, &driven.mailbox, peer.revision);
         Self { driven, sender, peer: Arc::new(peer), instructions, opened_at }
     }
 }
@@ -72,7 +72,7 @@ impl ClientDriverHandle {
     /// Spawns the driver: on `io_handle`, or on the workers if there is none.
     #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP can fail here"))]
     pub(crate) fn spawn(
-        opener: &ConnectionOpener,
+        opener: &ClientConnectionOpener,
         transport: OpenTransport,
         io_handle: Option<&Handle>,
     ) -> io::Result<Self> {
@@ -87,8 +87,11 @@ impl ClientDriverHandle {
             notification_queue: VendorNotificationQueue::default(),
         };
         let (sender, closed) = watch::channel(false);
-        let signal =
-            ClosedSignal { closed: sender, change_listeners: change_listeners.clone(), cache: Arc::clone(&cache) };
+        let signal = ConnectionCloseNotifier {
+            closed: sender,
+            change_listeners: change_listeners.clone(),
+            cache: Arc::clone(&cache),
+        };
         let (hello, limits, runtime) = (opener.hello(), opener.limits.clone(), Arc::clone(&opener.runtime));
         let (mailbox, refuses_calls, receives_notifications, exit_reason, task): (_, _, _, _, RuntimeTask) =
             match transport {
@@ -187,19 +190,19 @@ pub(crate) async fn wait_until_notifications_arrive(mut receives_notifications: 
 }
 
 /// Runs the driver until the connection is closed.
-async fn drive(driver: impl Future, signal: ClosedSignal) {
+async fn drive(driver: impl Future, signal: ConnectionCloseNotifier) {
     driver.await;
     drop(signal);
 }
 
 /// Dropped when the connection is closed or its driver is dropped: notifies everything that has to know.
-struct ClosedSignal {
+struct ConnectionCloseNotifier {
     closed: watch::Sender<bool>,
     change_listeners: ClientChangeListeners,
     cache: Arc<ClientCache>,
 }
 
-impl Drop for ClosedSignal {
+impl Drop for ConnectionCloseNotifier {
     fn drop(&mut self) {
         // An error means that there are no receivers.
         let _ = self.closed.send(true);

@@ -12,20 +12,20 @@ use steadfast_model::{
     ClientCapabilities, DiscoverResult, EmptyParams, ErrorObject, Implementation, InitializeResult, Revision, code,
 };
 use steadfast_proto::Moment;
-use steadfast_proto::connection::{CallEnd, ClientDescription, Limits, PeerInfo, SelfDescription};
+use steadfast_proto::connection::{CallEnd, ClientDescription, ClientOrServerDescription, Limits, PeerInfo};
 use tokio::sync::watch;
 
 use super::live::{ClientConnection, ClientDriverHandle, wait_until_closed};
 use super::target::TransportConnector;
 use crate::client::cache::ClientCache;
-use crate::client::dispatch::{ClientRequestPipeline, ClientRequestSender};
+use crate::client::dispatch::{ClientOutboundRequestSender, ClientRequestPipeline};
 use crate::client::handlers::ClientHandlers;
 use crate::client::tasks::registry::FollowedTaskRegistry;
 use crate::error::{Error, ErrorKind, HTTP_STATUS, Outcome};
 use crate::runtime::connection::call_result::result_of;
 use crate::runtime::connection::heartbeat;
 use crate::runtime::timeout::{timeout_at, unless_stopped};
-use crate::runtime::{CallOptions, DriverCommand, DriverMailbox, PendingCall, Runtime, io_handle};
+use crate::runtime::{DriverCommand, DriverMailbox, OutboundCallOptions, PendingCall, Runtime, io_handle};
 
 /// The revisions that a client tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -41,7 +41,7 @@ pub enum NegotiationMode {
 }
 
 /// Opens the connections of one client.
-pub(crate) struct ConnectionOpener {
+pub(crate) struct ClientConnectionOpener {
     pub(crate) connector: TransportConnector,
     pub(crate) info: Implementation,
     pub(crate) capabilities: ClientCapabilities,
@@ -60,7 +60,7 @@ pub(crate) struct ConnectionOpener {
     pub(crate) use_io_thread: bool,
 }
 
-impl ConnectionOpener {
+impl ClientConnectionOpener {
     /// The deadline of a connection that is opened now.
     pub(crate) fn deadline(&self) -> Moment {
         self.runtime.now() + self.timeout
@@ -123,10 +123,10 @@ impl ConnectionOpener {
     }
 
     /// The identity of the client, for the handshake.
-    pub(crate) fn hello(&self) -> SelfDescription {
+    pub(crate) fn hello(&self) -> ClientOrServerDescription {
         let mut hello = ClientDescription::new(self.info.clone(), self.capabilities.clone());
         hello.vendor_methods = self.handlers.vendor_methods().collect();
-        SelfDescription::Client(hello)
+        ClientOrServerDescription::Client(hello)
     }
 
     /// Tries the last revision of the server, then what the client's [`NegotiationMode`] says.
@@ -197,7 +197,7 @@ impl ConnectionOpener {
         revision: Revision,
         deadline: Moment,
     ) -> Result<DiscoveryOutcome, Error> {
-        let sender = ClientRequestSender::new(&self.dispatch, mailbox, revision);
+        let sender = ClientOutboundRequestSender::new(&self.dispatch, mailbox, revision);
         let end = sender.send::<request::Discover>(&EmptyParams::default(), self.options(deadline))?.await;
         let result: DiscoverResult = result_of::<request::Discover>(end)?;
         let revision = match result.known_versions().max() {
@@ -246,9 +246,14 @@ impl ConnectionOpener {
         }
     }
 
-    fn options(&self, deadline: Moment) -> CallOptions {
+    fn options(&self, deadline: Moment) -> OutboundCallOptions {
         let left = deadline.since(self.runtime.now());
-        CallOptions { timeout: Some(left), uncancellable: true, exempt_from_limit: true, ..CallOptions::default() }
+        OutboundCallOptions {
+            timeout: Some(left),
+            uncancellable: true,
+            exempt_from_limit: true,
+            ..OutboundCallOptions::default()
+        }
     }
 
     /// The deadline of the first request to a server, which may not respond to it: half of the remaining time is left for a

@@ -7,10 +7,10 @@ use steadfast_proto::Moment;
 use crate::runtime::Runtime;
 use crate::runtime::timeout::{exponential_backoff, with_jitter};
 
-/// The upper limit of [`Reconnect::attempts`].
+/// The upper limit of [`ReconnectPolicy::attempts`].
 const MAX_ATTEMPTS: u32 = 100;
 
-/// The upper limit of [`Reconnect::longest_pause`].
+/// The upper limit of [`ReconnectPolicy::longest_pause`].
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// The uptime after which the backoff resets.
@@ -29,30 +29,30 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_secs(10);
 ///
 /// ```
 /// use std::time::Duration;
-/// use steadfast::client::Reconnect;
+/// use steadfast::client::ReconnectPolicy;
 /// use steadfast::prelude::*;
 /// use steadfast::transport::child::Command;
 ///
 /// // Restart the process if it exits.
 /// let connecting = Client::connect(Command::new("my-server"))
-///     .reconnect(Reconnect::default().attempts(3).longest_pause(Duration::from_secs(2)));
+///     .reconnect(ReconnectPolicy::default().attempts(3).longest_pause(Duration::from_secs(2)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a policy does nothing until it is passed to `ConnectBuilder::reconnect`"]
-pub struct Reconnect {
+pub struct ReconnectPolicy {
     attempts: u32,
     first_pause: Duration,
     longest_pause: Duration,
 }
 
-impl Default for Reconnect {
+impl Default for ReconnectPolicy {
     /// Five attempts, the first without a pause, with pauses from 200 milliseconds to 10 seconds in between.
     fn default() -> Self {
         Self { attempts: 5, first_pause: Duration::from_millis(200), longest_pause: Duration::from_secs(10) }
     }
 }
 
-impl Reconnect {
+impl ReconnectPolicy {
     /// Never reconnects, and never sends a call twice.
     pub fn never() -> Self {
         Self { attempts: 0, ..Self::default() }
@@ -84,12 +84,12 @@ impl Reconnect {
 
 /// The failed attempts in a row.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FailureStreak {
+pub(crate) struct ReconnectFailureStreak {
     failures: u32,
     last_failure: Option<Moment>,
 }
 
-impl FailureStreak {
+impl ReconnectFailureStreak {
     /// Records the loss of a connection: a failure if its uptime was short, the end of the streak otherwise.
     pub(crate) fn record_loss(&mut self, now: Moment, uptime: Duration) {
         if uptime >= STABLE_UPTIME {
@@ -106,18 +106,18 @@ impl FailureStreak {
     }
 
     /// How many attempts may be made now: at least one, if the policy allows any.
-    pub(crate) fn remaining_attempts(&self, policy: &Reconnect) -> u32 {
+    pub(crate) fn remaining_attempts(&self, policy: &ReconnectPolicy) -> u32 {
         let left = policy.attempts.saturating_sub(self.failures);
         if policy.attempts > 0 { left.max(1) } else { 0 }
     }
 
     /// Whether all attempts have failed.
-    pub(crate) fn is_exhausted(&self, policy: &Reconnect) -> bool {
+    pub(crate) fn is_exhausted(&self, policy: &ReconnectPolicy) -> bool {
         self.failures >= policy.attempts
     }
 
     /// When the next attempt may be made.
-    pub(crate) fn next_attempt_at(&self, policy: &Reconnect, runtime: &dyn Runtime) -> Moment {
+    pub(crate) fn next_attempt_at(&self, policy: &ReconnectPolicy, runtime: &dyn Runtime) -> Moment {
         let now = runtime.now();
         match (self.failures.checked_sub(1), self.last_failure) {
             (None, _) => now,
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest() {
-        let policy = Reconnect::default().attempts(50).longest_pause(Duration::from_secs(1));
-        let mut streak = FailureStreak::default();
+        let policy = ReconnectPolicy::default().attempts(50).longest_pause(Duration::from_secs(1));
+        let mut streak = ReconnectFailureStreak::default();
         assert_eq!(streak.next_attempt_at(&policy, &frozen_at(0)), at(0));
         for longest in [200, 400, 800, 1_000, 1_000] {
             streak.record_failure(at(0));
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn after_all_attempts_there_is_one_more_ten_seconds_later() {
-        let policy = Reconnect::default();
-        let mut streak = FailureStreak::default();
+        let policy = ReconnectPolicy::default();
+        let mut streak = ReconnectFailureStreak::default();
         for failures in 0..5 {
             assert_eq!(streak.remaining_attempts(&policy), 5 - failures);
             streak.record_failure(at(1_000));
@@ -169,17 +169,17 @@ mod tests {
 
     #[test]
     fn a_short_uptime_is_a_failure_and_a_long_one_resets_the_backoff() {
-        let mut streak = FailureStreak::default();
+        let mut streak = ReconnectFailureStreak::default();
         streak.record_loss(at(0), Duration::from_secs(9));
-        assert_eq!(streak.remaining_attempts(&Reconnect::default()), 4);
+        assert_eq!(streak.remaining_attempts(&ReconnectPolicy::default()), 4);
         streak.record_loss(at(0), Duration::from_secs(10));
-        assert_eq!(streak.remaining_attempts(&Reconnect::default()), 5);
+        assert_eq!(streak.remaining_attempts(&ReconnectPolicy::default()), 5);
     }
 
     #[test]
     fn never_has_no_attempts_and_upper_limits_apply() {
-        assert_eq!(FailureStreak::default().remaining_attempts(&Reconnect::never()), 0);
-        assert_eq!(Reconnect::default().attempts(u32::MAX).max_attempts(), MAX_ATTEMPTS);
-        assert_eq!(Reconnect::default().longest_pause(Duration::MAX).longest_pause, LONGEST_PAUSE);
+        assert_eq!(ReconnectFailureStreak::default().remaining_attempts(&ReconnectPolicy::never()), 0);
+        assert_eq!(ReconnectPolicy::default().attempts(u32::MAX).max_attempts(), MAX_ATTEMPTS);
+        assert_eq!(ReconnectPolicy::default().longest_pause(Duration::MAX).longest_pause, LONGEST_PAUSE);
     }
 }

@@ -18,10 +18,10 @@ use steadfast_proto::{Moment, mutant};
 use tokio::sync::watch;
 
 use super::live::{ClientConnection, wait_until_closed};
-use super::opening::{ConnectionOpener, is_permanent};
-use super::reconnect::{FailureStreak, Reconnect, STABLE_UPTIME};
+use super::opening::{ClientConnectionOpener, is_permanent};
+use super::reconnect::{ReconnectFailureStreak, ReconnectPolicy, STABLE_UPTIME};
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::runtime::connection::call_result::{CallLoss, LossScope, text_of};
+use crate::runtime::connection::call_result::{CallLoss, CallLossScope, text_of};
 use crate::runtime::timeout::sleep_until;
 
 /// A request that fails later than this is not sent again at once.
@@ -29,8 +29,8 @@ const QUICK_FAILURE: Duration = Duration::from_secs(1);
 
 /// See the [module](self).
 pub(crate) struct ReconnectingConnection {
-    pub(crate) opener: ConnectionOpener,
-    policy: Reconnect,
+    pub(crate) opener: ClientConnectionOpener,
+    policy: ReconnectPolicy,
     state: Mutex<ReconnectingConnectionState>,
     /// True from when the close begins.
     closing: watch::Sender<bool>,
@@ -43,7 +43,7 @@ struct ReconnectingConnectionState {
     working_since: Option<Moment>,
     /// Set while a [`ReconnectTask`] runs.
     reconnecting: Option<Arc<ReconnectResultSender>>,
-    streak: FailureStreak,
+    streak: ReconnectFailureStreak,
     closed: bool,
     /// The connections that were not closed when this was last looked through.
     open_connections: Vec<watch::Receiver<bool>>,
@@ -58,25 +58,25 @@ type ReconnectResultSender = watch::Sender<Option<ReconnectResult>>;
 pub(crate) struct CallLossReport {
     pub(crate) live: Arc<ClientConnection>,
     pub(crate) call_sent_at: Moment,
-    pub(crate) kind: LossScope,
+    pub(crate) kind: CallLossScope,
     /// The call was lost for the first time, before it was sent, and may be lost again.
     pub(crate) resend_at_once: bool,
 }
 
 impl ReconnectingConnection {
     pub(crate) fn new(
-        opener: ConnectionOpener,
+        opener: ClientConnectionOpener,
         live: ClientConnection,
-        policy: Reconnect,
+        policy: ReconnectPolicy,
         closing: watch::Sender<bool>,
     ) -> Arc<Self> {
-        let policy = if opener.connector.can_reopen() { policy } else { Reconnect::never() };
+        let policy = if opener.connector.can_reopen() { policy } else { ReconnectPolicy::never() };
         let state = ReconnectingConnectionState {
             working_since: Some(live.opened_at),
             open_connections: vec![live.closed()],
             live: Arc::new(live),
             reconnecting: None,
-            streak: FailureStreak::default(),
+            streak: ReconnectFailureStreak::default(),
             closed: false,
         };
         Arc::new(Self { opener, policy, state: Mutex::new(state), closing })
@@ -87,7 +87,7 @@ impl ReconnectingConnection {
         Arc::clone(&self.lock().live)
     }
 
-    pub(crate) fn policy(&self) -> &Reconnect {
+    pub(crate) fn policy(&self) -> &ReconnectPolicy {
         &self.policy
     }
 
@@ -120,11 +120,11 @@ impl ReconnectingConnection {
         }
         // Another call may have reconnected, or found the connection to work, since this one was sent.
         let works_again =
-            lost.kind == LossScope::Call && state.working_since.is_some_and(|since| since > lost.call_sent_at);
+            lost.kind == CallLossScope::Call && state.working_since.is_some_and(|since| since > lost.call_sent_at);
         // Without a pause and without a probe: servers close idle connections, and restart. Not if the connection was lost just
         // before, nor if it took long to fail.
         let stable = state.working_since.is_some_and(|since| now.since(since) >= STABLE_UPTIME);
-        let at_once = lost.kind == LossScope::Call
+        let at_once = lost.kind == CallLossScope::Call
             && lost.resend_at_once
             && stable
             && now.since(lost.call_sent_at) < QUICK_FAILURE;
@@ -280,9 +280,9 @@ impl ReconnectTask {
             self.connection.wait_for_open_connections().await;
         }
         let deadline = opener.deadline();
-        if self.lost.kind == LossScope::Call && opener.connector.is_http() {
+        if self.lost.kind == CallLossScope::Call && opener.connector.is_http() {
             let end = opener.probe(lost, deadline).await;
-            let connection_lost = CallLoss::from_end(&end).is_some_and(|loss| loss.kind != LossScope::Call);
+            let connection_lost = CallLoss::from_end(&end).is_some_and(|loss| loss.kind != CallLossScope::Call);
             match text_of(end, "ping") {
                 _ if connection_lost => {}
                 // Any response shows that the connection works, even an error.

@@ -22,18 +22,18 @@ const MEMORY_BUFFER: usize = 256 * 1024;
 /// What a client can connect to.
 ///
 /// Servers in this process, commands, URLs and functions that open a transport can be opened again when the connection is
-/// lost (see [`Reconnect`](crate::client::Reconnect)). A transport can be used only once.
+/// lost (see [`ReconnectPolicy`](crate::client::ReconnectPolicy)). A transport can be used only once.
 ///
 /// ```
 /// # async fn example() -> Result<(), steadfast::Error> {
 /// use steadfast::Client;
-/// use steadfast::client::Reconnect;
+/// use steadfast::client::ReconnectPolicy;
 /// use steadfast::transport::stream::StreamTransport;
 /// use tokio::net::TcpStream;
 ///
 /// // A function can be called again for each new connection.
 /// let client = Client::connect(|| async { TcpStream::connect("127.0.0.1:9000").await.map(StreamTransport::from) })
-///     .reconnect(Reconnect::default())
+///     .reconnect(ReconnectPolicy::default())
 ///     .await?;
 /// # Ok(()) }
 /// ```

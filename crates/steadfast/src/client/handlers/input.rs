@@ -16,15 +16,15 @@ const MAX_REQUESTS: usize = 64;
 
 /// Input requests whose handlers run, all at the same time: a future of their responses. If one handler fails, this
 /// ends with that error and the others are dropped.
-pub(crate) struct InputHandlersFuture(Vec<PendingInputResponse>);
+pub(crate) struct InputHandlersFuture(Vec<InputHandlerRun>);
 
-struct PendingInputResponse {
+struct InputHandlerRun {
     key: String,
     method: Method,
-    state: InputResponseState,
+    state: InputHandlerState,
 }
 
-enum InputResponseState {
+enum InputHandlerState {
     Running(ClientHandlerFuture),
     Done(Value),
 }
@@ -38,7 +38,7 @@ impl InputHandlersFuture {
             return Err(Error::unanswerable(message));
         }
         let entries =
-            requests.into_iter().map(|(key, request)| PendingInputResponse::start(handlers, key, &request, revision));
+            requests.into_iter().map(|(key, request)| InputHandlerRun::start(handlers, key, &request, revision));
         entries.collect::<Result<_, _>>().map(Self)
     }
 
@@ -53,7 +53,7 @@ impl Future for InputHandlersFuture {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut pending = false;
         for entry in &mut self.0 {
-            let InputResponseState::Running(future) = &mut entry.state else { continue };
+            let InputHandlerState::Running(future) = &mut entry.state else { continue };
             let encoded = match poll_catching_panics(future.as_mut(), cx) {
                 Ok(Poll::Pending) => {
                     pending = true;
@@ -63,7 +63,7 @@ impl Future for InputHandlersFuture {
                 Err(_) => Err(Error::internal("the handler of the input request panicked")),
             };
             match entry.decode(encoded) {
-                Ok(value) => entry.state = InputResponseState::Done(value),
+                Ok(value) => entry.state = InputHandlerState::Done(value),
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
@@ -72,7 +72,7 @@ impl Future for InputHandlersFuture {
         }
         let mut responses = InputResponses::new();
         for entry in self.0.drain(..) {
-            if let InputResponseState::Done(value) = entry.state {
+            if let InputHandlerState::Done(value) = entry.state {
                 responses.0.insert(entry.key, value);
             }
         }
@@ -80,7 +80,7 @@ impl Future for InputHandlersFuture {
     }
 }
 
-impl PendingInputResponse {
+impl InputHandlerRun {
     fn start(
         handlers: &ClientHandlers,
         key: String,
@@ -95,7 +95,7 @@ impl PendingInputResponse {
             let message = format!("the client has no handler for the input request `{key}` ({method})");
             return Err(Error::unanswered(message));
         };
-        Ok(Self { key, method, state: InputResponseState::Running(future) })
+        Ok(Self { key, method, state: InputHandlerState::Running(future) })
     }
 
     fn decode(&self, encoded: EncodedResult) -> Result<Value, Error> {

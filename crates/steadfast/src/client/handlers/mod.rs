@@ -17,13 +17,13 @@ use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
 
 use super::cache::ClientCache;
-use super::dispatch::{ClientRequestPipeline, ClientRequestSender};
+use super::dispatch::{ClientOutboundRequestSender, ClientRequestPipeline};
 use super::notifications::changes::ClientChangeListeners;
 use super::tasks::cancel;
 use super::tasks::registry::FollowedTaskRegistry;
 use crate::error::Error;
 use crate::runtime::connection::notification_handlers::{VendorNotificationHandlers, VendorNotificationQueue};
-use crate::runtime::handler::async_handler::MessageHandler;
+use crate::runtime::handler::async_handler::AsyncHandlerFn;
 use crate::runtime::handler::prepared::{EncodedResult, response_of};
 use crate::runtime::{
     DriverMailbox, HandlerExecution, HandlerJob, HandlerOutputEncoder, InboundDispatchResult, InboundDispatcher,
@@ -89,7 +89,7 @@ impl ClientHandlers {
     /// is not a result but a member of a request.
     pub(crate) fn add<R: Request<Result: Encode>>(
         &mut self,
-        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl AsyncHandlerFn<R::Params, ClientContext, Result<R::Result, Error>>,
     ) {
         self.add_encoded::<R>(handler, wire::write);
     }
@@ -97,7 +97,7 @@ impl ClientHandlers {
     /// Adds the client's handler of a vendor's request (a method that is not in the specification).
     pub(crate) fn add_vendor<R: Request>(
         &mut self,
-        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl AsyncHandlerFn<R::Params, ClientContext, Result<R::Result, Error>>,
     ) {
         self.add_encoded::<R>(handler, |revision, result, out| {
             wire::request_result::<R>(revision, result, &PerMessageMembers::none(), out)
@@ -106,7 +106,7 @@ impl ClientHandlers {
 
     fn add_encoded<R: Request>(
         &mut self,
-        handler: impl MessageHandler<R::Params, ClientContext, Result<R::Result, Error>>,
+        handler: impl AsyncHandlerFn<R::Params, ClientContext, Result<R::Result, Error>>,
         encode: EncodeResultFn<R::Result>,
     ) {
         let handler = Arc::new(handler);
@@ -202,7 +202,7 @@ impl InboundDispatcher for ClientInboundDispatcher {
         mailbox: &Arc<DriverMailbox>,
         runtime: &Arc<dyn Runtime>,
     ) {
-        let sender = ClientRequestSender::new(&self.dispatch, mailbox, peer.revision);
+        let sender = ClientOutboundRequestSender::new(&self.dispatch, mailbox, peer.revision);
         cancel::cancel_late(result, peer, sender, runtime, &self.task_registry);
     }
 

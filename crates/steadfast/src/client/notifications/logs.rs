@@ -16,12 +16,12 @@ use steadfast_proto::envelope::OwnedParams;
 
 use crate::client::Client;
 use crate::client::cache::ClientCache;
-use crate::client::call::pending::PendingResult;
+use crate::client::call::pending::CallResultFuture;
 use crate::client::connection::live::ClientConnection;
-use crate::client::connection::opening::ConnectionOpener;
-use crate::client::dispatch::{ClientRequestInfo, ClientRequestInterceptor, ClientRequestOrigin};
+use crate::client::connection::opening::ClientConnectionOpener;
+use crate::client::dispatch::{ClientOutgoingRequestInfo, ClientRequestInterceptor, ClientRequestOrigin};
 use crate::error::Error;
-use crate::runtime::{CallOptions, LossyChannel};
+use crate::runtime::{LossyChannel, OutboundCallOptions};
 
 /// If more messages than this are unread, or more bytes of them, the oldest are dropped.
 const MAX_UNREAD: usize = 1_024;
@@ -83,7 +83,7 @@ pub struct LogStream {
     client: Client,
     listener: Arc<ClientLogStreamEntry>,
     /// The `logging/setLevel` that is in flight.
-    set_level: Option<PendingResult<request::SetLevel>>,
+    set_level: Option<CallResultFuture<request::SetLevel>>,
     /// The error that the stream ends with.
     error: Option<Error>,
     ended: bool,
@@ -189,9 +189,9 @@ impl ClientLogStreams {
 
     /// Sets the log level again after a reconnect (up to 2025-11-25). A failure is ignored: the streams then receive
     /// what the server sends by default.
-    pub(crate) fn restore(&self, live: &ClientConnection, opener: &ConnectionOpener) {
+    pub(crate) fn restore(&self, live: &ClientConnection, opener: &ClientConnectionOpener) {
         let Some(level) = self.lowest_level().filter(|_| !live.peer.revision.is_stateless()) else { return };
-        let options = CallOptions { timeout: Some(opener.timeout), ..CallOptions::default() };
+        let options = OutboundCallOptions { timeout: Some(opener.timeout), ..OutboundCallOptions::default() };
         let Ok(call) = live.sender.send::<request::SetLevel>(&SetLevelParams::new(level), options) else { return };
         opener.runtime.spawn(Box::pin(async move { drop(call.await) }));
     }
@@ -239,10 +239,14 @@ impl ClientLogStreamTable {
 }
 
 /// Adds the level of the listeners to each call (since 2026-07-28).
-pub(crate) struct LogLevelInterceptor(pub(crate) Arc<ClientCache>);
+pub(crate) struct ClientLogLevelInterceptor(pub(crate) Arc<ClientCache>);
 
-impl ClientRequestInterceptor for LogLevelInterceptor {
-    fn on_request(&self, request: &ClientRequestInfo, members: &mut Cow<'_, PerMessageMembers>) -> Result<(), Error> {
+impl ClientRequestInterceptor for ClientLogLevelInterceptor {
+    fn on_request(
+        &self,
+        request: &ClientOutgoingRequestInfo,
+        members: &mut Cow<'_, PerMessageMembers>,
+    ) -> Result<(), Error> {
         if request.origin == ClientRequestOrigin::Call
             && request.revision.is_stateless()
             && let Some(level) = self.0.logs.lowest_level()

@@ -10,13 +10,13 @@ use steadfast_model::{TaskParams, request};
 use steadfast_proto::connection::PeerInfo;
 use steadfast_proto::mutant;
 
-use super::registry::{FollowedTaskCancellationGuard, FollowedTaskRegistry};
+use super::registry::{FollowedTaskRegistry, TaskCancellationCountGuard};
 use super::{TaskProtocol, has_result_request};
 use crate::client::Client;
 use crate::client::connection::reconnecting::ConnectionShutdownGuard;
-use crate::client::dispatch::ClientRequestSender;
+use crate::client::dispatch::ClientOutboundRequestSender;
 use crate::runtime::timeout::timeout_at;
-use crate::runtime::{CallOptions, Runtime};
+use crate::runtime::{OutboundCallOptions, Runtime};
 
 /// How long the client tries to cancel one task.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Cancels a task, over the current connection of the client.
-pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: FollowedTaskCancellationGuard) {
+pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: TaskCancellationCountGuard) {
     if !supports_task_cancel(&client.inner.connection.live().peer) {
         return;
     }
@@ -39,7 +39,7 @@ pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: FollowedTaskC
 pub(crate) fn cancel_late(
     response: String,
     peer: &Arc<PeerInfo>,
-    sender: ClientRequestSender,
+    sender: ClientOutboundRequestSender,
     runtime: &Arc<dyn Runtime>,
     registry: &Arc<FollowedTaskRegistry>,
 ) {
@@ -84,8 +84,8 @@ pub(crate) fn cancel_all(client: &Client, last_connection: ConnectionShutdownGua
 }
 
 /// Sends `tasks/cancel`; the returned future waits for the response. Does nothing if the task id cannot be encoded.
-fn send_cancel(sender: &ClientRequestSender, task_id: &str) -> impl Future<Output = ()> + Send + use<> {
-    let options = CallOptions { timeout: Some(CANCEL_TIMEOUT), ..CallOptions::default() };
+fn send_cancel(sender: &ClientOutboundRequestSender, task_id: &str) -> impl Future<Output = ()> + Send + use<> {
+    let options = OutboundCallOptions { timeout: Some(CANCEL_TIMEOUT), ..OutboundCallOptions::default() };
     let request = sender.send::<request::CancelTask>(&TaskParams::new(task_id), options);
     async move {
         if let Ok(request) = request {
@@ -98,7 +98,7 @@ fn send_cancel(sender: &ClientRequestSender, task_id: &str) -> impl Future<Outpu
 /// The connection refuses calls past that limit, so a cancellation that is sent at once would be lost.
 fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
-    cancellation: FollowedTaskCancellationGuard,
+    cancellation: TaskCancellationCountGuard,
     send: impl FnOnce() -> F + Send + 'static,
 ) {
     let sent = match cancellation.try_permit() {

@@ -11,15 +11,15 @@ use crate::runtime::CallSlot;
 
 /// The tasks of one client.
 pub(crate) struct FollowedTaskRegistry {
-    state: Mutex<FollowedTaskState>,
-    /// How many [`FollowedTaskCancellationGuard`]s there are.
+    state: Mutex<FollowedTaskRegistryState>,
+    /// How many [`TaskCancellationCountGuard`]s there are.
     cancellations: watch::Sender<usize>,
     /// One permit for each `tasks/cancel` request that may be in flight.
     permits: Arc<Semaphore>,
 }
 
 #[derive(Default)]
-struct FollowedTaskState {
+struct FollowedTaskRegistryState {
     last_number: u64,
     entries: BTreeMap<u64, FollowedTaskEntry>,
     /// The ids of tasks that [`FollowedTaskRegistry::claim_all`] has returned: their followers must not cancel them as well.
@@ -52,7 +52,7 @@ pub(crate) struct FollowedTaskRegistration {
 }
 
 /// A cancellation that is not finished. Dropping this ends the count for it.
-pub(crate) struct FollowedTaskCancellationGuard(Arc<FollowedTaskRegistry>);
+pub(crate) struct TaskCancellationCountGuard(Arc<FollowedTaskRegistry>);
 
 impl FollowedTaskRegistry {
     /// `max_cancellations`: how many `tasks/cancel` requests may be in flight at once.
@@ -78,7 +78,7 @@ impl FollowedTaskRegistry {
 
     fn register(
         self: &Arc<Self>,
-        state: &mut FollowedTaskState,
+        state: &mut FollowedTaskRegistryState,
         work: Option<FollowedTaskEntry>,
     ) -> FollowedTaskRegistration {
         state.last_number = state.last_number.wrapping_add(1);
@@ -90,9 +90,9 @@ impl FollowedTaskRegistry {
     }
 
     /// Removes and returns all tasks. The caller cancels them, in place of those that follow them.
-    pub(crate) fn claim_all(self: &Arc<Self>) -> Vec<(String, FollowedTaskCancellationGuard)> {
+    pub(crate) fn claim_all(self: &Arc<Self>) -> Vec<(String, TaskCancellationCountGuard)> {
         let mut state = self.lock();
-        let FollowedTaskState { entries, claimed, .. } = &mut *state;
+        let FollowedTaskRegistryState { entries, claimed, .. } = &mut *state;
         let mut tasks = Vec::new();
         entries.retain(|_, work| match work.task_id() {
             Some(id) => {
@@ -106,9 +106,9 @@ impl FollowedTaskRegistry {
     }
 
     /// Counts a cancellation that is about to be sent, until the returned value is dropped.
-    pub(crate) fn begin_cancellation(self: &Arc<Self>) -> FollowedTaskCancellationGuard {
+    pub(crate) fn begin_cancellation(self: &Arc<Self>) -> TaskCancellationCountGuard {
         self.cancellations.send_modify(|count| *count += 1);
-        FollowedTaskCancellationGuard(Arc::clone(self))
+        TaskCancellationCountGuard(Arc::clone(self))
     }
 
     /// Whether a cancellation is not finished.
@@ -122,7 +122,7 @@ impl FollowedTaskRegistry {
         let _ = self.cancellations.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, FollowedTaskState> {
+    fn lock(&self) -> MutexGuard<'_, FollowedTaskRegistryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -131,13 +131,13 @@ impl FollowedTaskRegistration {
     /// Removes the entry. `None` if it was claimed, and the task is cancelled by the close of the client. Otherwise the
     /// task counts as being cancelled from the same instant, until the returned value is dropped: the caller decides
     /// whether the cancellation is needed.
-    pub(crate) fn remove(&self) -> Option<FollowedTaskCancellationGuard> {
+    pub(crate) fn remove(&self) -> Option<TaskCancellationCountGuard> {
         let mut state = self.registry.lock();
         state.entries.remove(&self.number).map(|_| self.registry.begin_cancellation())
     }
 }
 
-impl FollowedTaskCancellationGuard {
+impl TaskCancellationCountGuard {
     /// A permit to send the cancellation, if one is free.
     pub(crate) fn try_permit(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.permits).try_acquire_owned().ok()
@@ -150,7 +150,7 @@ impl FollowedTaskCancellationGuard {
     }
 }
 
-impl Drop for FollowedTaskCancellationGuard {
+impl Drop for TaskCancellationCountGuard {
     fn drop(&mut self) {
         self.0.cancellations.send_modify(|count| *count = count.saturating_sub(1));
     }

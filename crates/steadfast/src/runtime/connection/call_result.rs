@@ -74,12 +74,12 @@ pub(crate) fn text_of(end: CallEnd, method: &str) -> Result<Box<str>, Error> {
 pub(crate) struct CallLoss {
     /// Whether the server may have received the request.
     pub(crate) sent: bool,
-    pub(crate) kind: LossScope,
+    pub(crate) kind: CallLossScope,
 }
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LossScope {
+pub(crate) enum CallLossScope {
     /// The HTTP request or stream of this one call failed. Other calls of the connection may still work.
     Call,
     /// The connection.
@@ -92,10 +92,10 @@ impl CallLoss {
     /// `Some` if the transport failed; `None` if one of the two sides ended the call.
     pub(crate) fn from_end(end: &CallEnd) -> Option<Self> {
         match end {
-            CallEnd::Closed { sent } => Some(Self { sent: *sent, kind: LossScope::Connection }),
-            CallEnd::Lost { sent, .. } => Some(Self { sent: *sent, kind: LossScope::Call }),
-            CallEnd::SessionLost => Some(Self { sent: false, kind: LossScope::Session }),
-            CallEnd::NotSent(NotSentReason::Closed) => Some(Self { sent: false, kind: LossScope::Connection }),
+            CallEnd::Closed { sent } => Some(Self { sent: *sent, kind: CallLossScope::Connection }),
+            CallEnd::Lost { sent, .. } => Some(Self { sent: *sent, kind: CallLossScope::Call }),
+            CallEnd::SessionLost => Some(Self { sent: false, kind: CallLossScope::Session }),
+            CallEnd::NotSent(NotSentReason::Closed) => Some(Self { sent: false, kind: CallLossScope::Connection }),
             _ => None,
         }
     }

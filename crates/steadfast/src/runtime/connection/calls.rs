@@ -6,13 +6,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use steadfast_model::{Method, ProgressParams, ProgressToken, Revision};
-use steadfast_proto::connection::{Call, CallEnd, CallKey, NotSentReason, RequestKey};
+use steadfast_proto::connection::{Call, CallEnd, CallKey, InboundRequestKey, NotSentReason};
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::mutant;
 
 use super::mailbox::{DriverCommand, DriverMailbox};
 use crate::runtime::bounded_queue::LossyQueue;
-use crate::runtime::threads::driver_migration::RuntimeCallCounter;
+use crate::runtime::threads::driver_migration::WorkerCallCounter;
 
 /// Callback for the progress of a call.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
@@ -116,9 +116,9 @@ impl CallSlot {
 
 /// The options of a call.
 #[derive(Default)]
-pub(crate) struct CallOptions {
+pub(crate) struct OutboundCallOptions {
     /// The request whose handler makes the call.
-    pub(crate) parent: Option<RequestKey>,
+    pub(crate) parent: Option<InboundRequestKey>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) total_timeout: Option<Duration>,
     pub(crate) progress: Option<(ProgressToken, OnProgress)>,
@@ -148,7 +148,7 @@ impl PendingCall {
         mailbox: &Arc<DriverMailbox>,
         method: Method,
         params: Option<Box<str>>,
-        options: CallOptions,
+        options: OutboundCallOptions,
     ) -> Self {
         Self::post(mailbox, options, |key, mut call, slot| {
             (call.method, call.params) = (method, params);
@@ -157,13 +157,13 @@ impl PendingCall {
     }
 
     /// Starts the `initialize` call, with which connections of older revisions begin.
-    pub(crate) fn initialize(mailbox: &Arc<DriverMailbox>, offered: Revision, options: CallOptions) -> Self {
+    pub(crate) fn initialize(mailbox: &Arc<DriverMailbox>, offered: Revision, options: OutboundCallOptions) -> Self {
         Self::post(mailbox, options, |key, call, slot| DriverCommand::Initialize { key, call, offered, slot })
     }
 
     fn post(
         mailbox: &Arc<DriverMailbox>,
-        options: CallOptions,
+        options: OutboundCallOptions,
         command: impl FnOnce(CallKey, Call, Arc<CallSlot>) -> DriverCommand,
     ) -> Self {
         let mut call = Call::new(Method::Ping, None);
@@ -179,7 +179,7 @@ impl PendingCall {
         call.progress_token = token;
         let slot = Arc::new(CallSlot { state: Mutex::default(), expects_late_response: options.expects_late_response });
         let key = mailbox.next_call_key();
-        mailbox.callers().into_iter().for_each(RuntimeCallCounter::note);
+        mailbox.callers().into_iter().for_each(WorkerCallCounter::note);
         if mailbox.post(command(key, call, Arc::clone(&slot))).is_err() {
             slot.end(CallEnd::NotSent(NotSentReason::Closed));
         }
@@ -304,7 +304,10 @@ mod tests {
                 slot.end(CallEnd::NotSent(NotSentReason::Closed));
             }
         });
-        let options = CallOptions { progress: Some((ProgressToken::from(1), on_progress)), ..CallOptions::default() };
+        let options = OutboundCallOptions {
+            progress: Some((ProgressToken::from(1), on_progress)),
+            ..OutboundCallOptions::default()
+        };
         let mailbox = DriverMailbox::new(&Limits::default());
         let call = PendingCall::new(&mailbox, Method::CallTool, None, options);
         *slot.lock().unwrap() = Some(Arc::clone(&call.slot));

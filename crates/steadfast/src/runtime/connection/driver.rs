@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_proto::connection::{CallKey, Connection, Limits, SelfDescription};
+use steadfast_proto::connection::{CallKey, ClientOrServerDescription, Connection, Limits};
 use steadfast_proto::frame::line::{InputLine, LineDecoder};
 use steadfast_proto::mutant;
 use tokio::sync::watch;
 
-use super::engine::{ConnectionEnd, ConnectionEngine, InboundDispatcher};
+use super::engine::{ConnectionCloseReport, ConnectionEngine, InboundDispatcher};
 use super::mailbox::DriverMailbox;
 use crate::runtime::Runtime;
 use crate::runtime::threads::driver_migration::MigratableDriver;
@@ -91,7 +91,7 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
     pub(crate) fn new(
         transport: T,
         service: impl FnOnce(&Arc<DriverMailbox>) -> S,
-        hello: SelfDescription,
+        hello: ClientOrServerDescription,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
@@ -244,7 +244,7 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
 
     /// Closes the writing side, so that the peer reads the last bytes and then the end of the stream, and waits for what the
     /// transport has started.
-    fn close(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
+    fn close(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionCloseReport> {
         let Some(ended) = self.engine.ended() else { return Poll::Pending };
         // If closing the transport times out, dropping it closes it.
         self.closed |= self.transport.poll_close(cx).is_ready() || self.engine.timer.poll(cx).is_ready();
@@ -324,9 +324,9 @@ impl OutputBuffer {
 impl<T, S> Unpin for ConnectionDriver<T, S> {}
 
 impl<T: Transport, S: InboundDispatcher> Future for ConnectionDriver<T, S> {
-    type Output = ConnectionEnd;
+    type Output = ConnectionCloseReport;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionCloseReport> {
         let driver = &mut *self;
         if driver.closing {
             return driver.close(cx);

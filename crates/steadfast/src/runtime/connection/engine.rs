@@ -12,8 +12,8 @@ use std::task::Context;
 use steadfast_model::Method;
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{
-    CallEnd, CallKey, CloseCause, Connection, ConnectionEvent, Limits, NotSentReason, PeerInfo, Request, RequestKey,
-    SelfDescription,
+    CallEnd, CallKey, ClientOrServerDescription, CloseCause, Connection, ConnectionEvent, InboundRequestKey, Limits,
+    NotSentReason, PeerInfo, Request,
 };
 use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::envelope::OwnedParams;
@@ -78,7 +78,7 @@ pub(crate) enum InboundDispatchResult {
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ConnectionEnd {
+pub struct ConnectionCloseReport {
     /// Why the connection closed.
     pub cause: CloseCause,
     /// How many handlers had not ended at the drain deadline, because they block a thread or a worker.
@@ -92,13 +92,13 @@ pub(crate) struct ConnectionEngine<S> {
     pub(crate) mailbox: Arc<DriverMailbox>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) timer: Box<dyn Timer>,
-    executions: BTreeMap<RequestKey, Arc<HandlerExecution>>,
+    executions: BTreeMap<InboundRequestKey, Arc<HandlerExecution>>,
     calls: BTreeMap<CallKey, Arc<CallSlot>>,
     commands: Vec<DriverCommand>,
     log: RateLimitedLog,
-    ended: Option<ConnectionEnd>,
+    ended: Option<ConnectionCloseReport>,
     /// Requests whose handlers allowed the client to disconnect, since they were last taken; `None` if nobody tracks them.
-    released_streams: Option<Vec<RequestKey>>,
+    released_streams: Option<Vec<InboundRequestKey>>,
     /// Calls that have ended since the owner of the engine last took them; set if the owner tracks them.
     ended_calls: Option<Vec<CallKey>>,
     /// Becomes true when the connection accepts no more calls; set once there is a receiver.
@@ -109,7 +109,7 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
     /// An engine. `service` is called with its mailbox.
     pub(crate) fn new(
         service: impl FnOnce(&Arc<DriverMailbox>) -> S,
-        hello: impl Into<Arc<SelfDescription>>,
+        hello: impl Into<Arc<ClientOrServerDescription>>,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
@@ -145,7 +145,7 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
 
     /// Takes the requests that have let their client disconnect since the last call of this.
     #[cfg(feature = "http")]
-    pub(crate) fn take_released_streams(&mut self) -> Vec<RequestKey> {
+    pub(crate) fn take_released_streams(&mut self) -> Vec<InboundRequestKey> {
         self.released_streams.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -162,7 +162,7 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
     }
 
     /// How the connection ended, once it has.
-    pub(crate) fn ended(&self) -> Option<ConnectionEnd> {
+    pub(crate) fn ended(&self) -> Option<ConnectionCloseReport> {
         self.ended
     }
 
@@ -258,7 +258,7 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
                 }
                 ConnectionEvent::Closed(cause) => {
                     let abandoned = self.connection.statistics().abandoned;
-                    self.ended = Some(ConnectionEnd { cause, abandoned });
+                    self.ended = Some(ConnectionCloseReport { cause, abandoned });
                     self.service.on_closed();
                 }
             }
@@ -332,14 +332,14 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
         }
     }
 
-    fn end_execution(&mut self, now: Moment, key: RequestKey) {
+    fn end_execution(&mut self, now: Moment, key: InboundRequestKey) {
         self.connection.handle_execution_ended(now, key);
         if let Some(execution) = self.executions.remove(&key) {
             execution.close();
         }
     }
 
-    fn send_progress(&mut self, now: Moment, key: RequestKey) {
+    fn send_progress(&mut self, now: Moment, key: InboundRequestKey) {
         if let Some(progress) = self.executions.get(&key).and_then(|execution| execution.take_progress()) {
             self.connection.progress(now, key, progress);
         }

@@ -100,7 +100,7 @@ impl<S: InboundDispatcher, G: RequestExchangeGuard> RequestExchange<S, G> {
         engine.process_events();
         if engine.ended().is_none() {
             let runtime = std::sync::Arc::clone(&engine.runtime);
-            runtime.spawn(Box::pin(DrainingExchange { engine, guard }));
+            runtime.spawn(Box::pin(HandlerDrainTask { engine, guard }));
         }
     }
 }
@@ -111,22 +111,22 @@ impl<S: InboundDispatcher, G: RequestExchangeGuard> Drop for RequestExchange<S, 
             && let Some((engine, guard)) = self.engine.take()
         {
             let runtime = std::sync::Arc::clone(&engine.runtime);
-            return runtime.spawn(Box::pin(DrainingExchange { engine, guard }));
+            return runtime.spawn(Box::pin(HandlerDrainTask { engine, guard }));
         }
         self.finish();
     }
 }
 
 /// Runs what is left of an exchange after its end: shields, cleanups, handlers that have not stopped yet.
-struct DrainingExchange<S, G> {
+struct HandlerDrainTask<S, G> {
     engine: ConnectionEngine<S>,
     guard: G,
 }
 
 // Nothing in it is pinned in place.
-impl<S, G> Unpin for DrainingExchange<S, G> {}
+impl<S, G> Unpin for HandlerDrainTask<S, G> {}
 
-impl<S: InboundDispatcher, G: RequestExchangeGuard> Future for DrainingExchange<S, G> {
+impl<S: InboundDispatcher, G: RequestExchangeGuard> Future for HandlerDrainTask<S, G> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use steadfast_model::Method;
 use steadfast_proto::connection::{CallEnd, NotSentReason};
 
-use crate::runtime::{CallOptions, DriverMailbox, PendingCall, Runtime};
+use crate::runtime::{DriverMailbox, OutboundCallOptions, PendingCall, Runtime};
 
 /// Sends a ping at every interval, and completes when a ping timed out: it had no response when the next was due, or could not
 /// even be written because the peer does not read. Peers whose revision has no ping, and peers that have not initialized the
@@ -19,7 +19,8 @@ pub(crate) async fn ping_timeout(mailbox: Arc<DriverMailbox>, runtime: Arc<dyn R
     loop {
         timer.reset(Some(runtime.now() + interval));
         std::future::poll_fn(|cx| timer.poll(cx)).await;
-        let options = CallOptions { timeout: Some(interval), exempt_from_limit: true, ..CallOptions::default() };
+        let options =
+            OutboundCallOptions { timeout: Some(interval), exempt_from_limit: true, ..OutboundCallOptions::default() };
         match PendingCall::new(&mailbox, Method::Ping, None, options).await {
             CallEnd::TimedOut { .. } => break,
             CallEnd::Closed { .. } | CallEnd::NotSent(NotSentReason::Closed) => {

@@ -6,26 +6,26 @@ use std::task::{Context, Waker};
 
 use serde_json::Value;
 use steadfast_model::{LoggingLevel, Principal, Revision, VendorMethod};
-use steadfast_proto::connection::{Call, CallKey, Limits, PeerInfo, RequestKey};
+use steadfast_proto::connection::{Call, CallKey, InboundRequestKey, Limits, PeerInfo};
 use steadfast_proto::encode::EncodedResponse;
 
 use super::calls::CallSlot;
 use super::notifications::OutboundNotifications;
 use crate::runtime::handler::output_budget::OutputBudget;
-use crate::runtime::threads::driver_migration::RuntimeCallCounter;
+use crate::runtime::threads::driver_migration::WorkerCallCounter;
 
 /// A command for the driver.
 pub(crate) enum DriverCommand {
     /// Send the response of a handler, whose execution goes on (a shield, a cleanup).
-    Respond { key: RequestKey, response: EncodedResponse },
+    Respond { key: InboundRequestKey, response: EncodedResponse },
     /// Send the response of a handler, whose execution has ended.
-    RespondAndEnd { key: RequestKey, response: EncodedResponse },
+    RespondAndEnd { key: InboundRequestKey, response: EncodedResponse },
     /// An execution has ended.
-    EndExecution { key: RequestKey },
+    EndExecution { key: InboundRequestKey },
     /// Send the newest progress of a handler's execution, which is stored in the execution.
-    SendProgress { key: RequestKey },
+    SendProgress { key: InboundRequestKey },
     /// Send a log message to the client.
-    Log { key: RequestKey, level: LoggingLevel, logger: Option<String>, data: Value },
+    Log { key: InboundRequestKey, level: LoggingLevel, logger: Option<String>, data: Value },
     /// Send a request to the peer. The slot receives its end.
     Call { key: CallKey, call: Call, slot: Arc<CallSlot> },
     /// Send `initialize` to the server. The slot receives its end.
@@ -37,9 +37,9 @@ pub(crate) enum DriverCommand {
     /// Send all these notifications.
     Notify(Arc<OutboundNotifications>),
     /// Send a notification of a vendor: of a request of the peer, or of none.
-    NotifyVendor { request: Option<RequestKey>, method: VendorMethod, params: Box<str> },
+    NotifyVendor { request: Option<InboundRequestKey>, method: VendorMethod, params: Box<str> },
     /// Close the HTTP stream of a request whose handler has released it: the client reconnects and resumes the stream later.
-    ReleaseStream { key: RequestKey },
+    ReleaseStream { key: InboundRequestKey },
     /// Shut the connection down, with the drain window or, if `at_once`, without it.
     ShutDown { at_once: bool },
 }
@@ -58,10 +58,10 @@ pub(crate) struct DriverMailbox {
     /// Buffers of large responses that were written, for reuse.
     spare_buffers: Mutex<Vec<Vec<u8>>>,
     /// Counts calls, to decide on which thread the driver runs.
-    callers: OnceLock<RuntimeCallCounter>,
+    callers: OnceLock<WorkerCallCounter>,
     /// Wakes the driver in one batch with other tasks, if it runs on an HTTP thread.
     #[cfg(feature = "http")]
-    wake_batcher: Option<Arc<crate::runtime::threads::http_threads::WakeBatcher>>,
+    wake_batcher: Option<Arc<crate::runtime::threads::http_threads::ThreadWakeBatcher>>,
 }
 
 /// Buffers with these capacities are reused. Smaller ones are not worth it, larger ones take too much memory.
@@ -168,13 +168,13 @@ impl DriverMailbox {
     }
 
     /// Counts calls from now on.
-    pub(crate) fn count_callers(&self, callers: RuntimeCallCounter) {
+    pub(crate) fn count_callers(&self, callers: WorkerCallCounter) {
         // A mailbox has one driver.
         let _ = self.callers.set(callers);
     }
 
     /// The count of calls, if they are counted.
-    pub(crate) fn callers(&self) -> Option<&RuntimeCallCounter> {
+    pub(crate) fn callers(&self) -> Option<&WorkerCallCounter> {
         self.callers.get()
     }
 

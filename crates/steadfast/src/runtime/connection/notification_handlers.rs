@@ -17,7 +17,7 @@ use steadfast_proto::envelope::OwnedParams;
 use super::mailbox::DriverMailbox;
 use crate::runtime::Runtime;
 use crate::runtime::bounded_queue::LossyChannel;
-use crate::runtime::handler::async_handler::MessageHandler;
+use crate::runtime::handler::async_handler::AsyncHandlerFn;
 use crate::runtime::threads::workers::poll_as_handler;
 
 /// How many notifications of one connection wait for their handlers.
@@ -28,12 +28,12 @@ const MAX_WAITING_BYTES: usize = 4 << 20;
 
 /// What the handler of a notification of a vendor can know about it: the side that sent it.
 #[derive(Clone, Debug)]
-pub struct NotificationContext {
+pub struct VendorNotificationContext {
     peer: Option<Arc<PeerInfo>>,
     principal: Option<Principal>,
 }
 
-impl NotificationContext {
+impl VendorNotificationContext {
     /// The name and version of the peer, if it has sent them.
     pub fn info(&self) -> Option<&Implementation> {
         self.peer.as_ref().and_then(|peer| peer.info.as_ref())
@@ -60,15 +60,15 @@ pub(crate) struct PeerNotification<'a> {
 }
 
 impl PeerNotification<'_> {
-    fn context(&self) -> NotificationContext {
-        NotificationContext { peer: self.peer.cloned(), principal: self.mailbox.principal() }
+    fn context(&self) -> VendorNotificationContext {
+        VendorNotificationContext { peer: self.peer.cloned(), principal: self.mailbox.principal() }
     }
 }
 
-type RunningHandler = Pin<Box<dyn Future<Output = ()> + Send>>;
+type NotificationHandlerFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 type VendorNotificationHandler =
-    Arc<dyn Fn(&str, NotificationContext) -> Result<RunningHandler, serde_json::Error> + Send + Sync>;
+    Arc<dyn Fn(&str, VendorNotificationContext) -> Result<NotificationHandlerFuture, serde_json::Error> + Send + Sync>;
 
 /// The handlers of a server or client, by method.
 #[derive(Clone, Default)]
@@ -77,7 +77,10 @@ pub(crate) struct VendorNotificationHandlers {
 }
 
 impl VendorNotificationHandlers {
-    pub(crate) fn add<N: Notification>(&mut self, handler: impl MessageHandler<N::Params, NotificationContext, ()>) {
+    pub(crate) fn add<N: Notification>(
+        &mut self,
+        handler: impl AsyncHandlerFn<N::Params, VendorNotificationContext, ()>,
+    ) {
         let Method::Vendor(method) = N::METHOD else { return };
         let handler: VendorNotificationHandler =
             Arc::new(move |params, ctx| Ok(Box::pin(handler(serde_json::from_str(params)?, ctx))));
@@ -90,7 +93,7 @@ impl VendorNotificationHandlers {
 
     /// Handles one notification. The handler runs as handlers of requests do: its panics are caught, and if it blocks its worker,
     /// another one takes over timers and I/O.
-    async fn handle(&self, runtime: &dyn Runtime, method: VendorMethod, params: &str, ctx: NotificationContext) {
+    async fn handle(&self, runtime: &dyn Runtime, method: VendorMethod, params: &str, ctx: VendorNotificationContext) {
         let Some(handler) = self.by_method.get(&method) else { return };
         let handled = poll_as_handler(runtime, async {
             match handler(params, ctx) {
@@ -113,7 +116,7 @@ impl std::fmt::Debug for VendorNotificationHandlers {
     }
 }
 
-type VendorNotificationChannel = LossyChannel<(VendorMethod, OwnedParams, NotificationContext)>;
+type VendorNotificationChannel = LossyChannel<(VendorMethod, OwnedParams, VendorNotificationContext)>;
 
 /// The notifications of one connection that wait for their handlers. Dropping it ends the task that runs them.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use steadfast_model::Method;
-use steadfast_proto::connection::{Connection, RequestKey};
+use steadfast_proto::connection::{Connection, InboundRequestKey};
 
 use super::mailbox::{DriverCommand, DriverMailbox};
 
@@ -12,7 +12,7 @@ use super::mailbox::{DriverCommand, DriverMailbox};
 pub(crate) struct OutboundNotifications {
     mailbox: Weak<DriverMailbox>,
     /// The request on whose stream they are sent, if there is one.
-    request: Option<RequestKey>,
+    request: Option<InboundRequestKey>,
     state: Mutex<OutboundNotificationsState>,
 }
 
@@ -23,20 +23,20 @@ struct OutboundNotificationsState {
     /// The parameters of the acknowledgement.
     acknowledgement: Option<Box<str>>,
     /// The parameters by key. `None` if the key contains them.
-    pending: BTreeMap<NotificationKey, Option<Box<str>>>,
+    pending: BTreeMap<OutboundNotificationKey, Option<Box<str>>>,
 }
 
 /// The method, and the subject or else the parameters. A notification replaces a queued one with an equal key.
-type NotificationKey = (Method, Option<Box<str>>);
+type OutboundNotificationKey = (Method, Option<Box<str>>);
 
 impl OutboundNotifications {
     /// The queue of notifications for a connection or, with `request`, for the stream of that request.
-    pub(crate) fn new(mailbox: &Arc<DriverMailbox>, request: Option<RequestKey>) -> Arc<Self> {
+    pub(crate) fn new(mailbox: &Arc<DriverMailbox>, request: Option<InboundRequestKey>) -> Arc<Self> {
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request, state: Mutex::default() })
     }
 
     /// The queue of a subscription's stream: its notifications are held back until `acknowledge` is called.
-    pub(crate) fn before_acknowledgement(mailbox: &Arc<DriverMailbox>, request: RequestKey) -> Arc<Self> {
+    pub(crate) fn before_acknowledgement(mailbox: &Arc<DriverMailbox>, request: InboundRequestKey) -> Arc<Self> {
         let state = Mutex::new(OutboundNotificationsState {
             awaits_acknowledgement: true,
             ..OutboundNotificationsState::default()
@@ -82,7 +82,7 @@ impl OutboundNotifications {
         }
     }
 
-    fn insert(self: &Arc<Self>, key: NotificationKey, params: Option<Box<str>>) {
+    fn insert(self: &Arc<Self>, key: OutboundNotificationKey, params: Option<Box<str>>) {
         let mut state = self.lock();
         // If others wait, a command for them is in the mailbox already. The acknowledgement posts one too.
         let first = state.pending.is_empty() && state.acknowledgement.is_none() && !state.awaits_acknowledgement;

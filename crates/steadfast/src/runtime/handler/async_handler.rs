@@ -9,14 +9,14 @@
     note = "a handler looks like this: `|params, ctx| async move {{ .. }}`",
     note = "the future has to be `Send`: hold no `Rc`, `RefCell` borrow or lock guard across an `.await`"
 )]
-pub trait MessageHandler<Params, Context, Output>:
-    Fn(Params, Context) -> <Self as MessageHandler<Params, Context, Output>>::Future + Send + Sync + 'static
+pub trait AsyncHandlerFn<Params, Context, Output>:
+    Fn(Params, Context) -> <Self as AsyncHandlerFn<Params, Context, Output>>::Future + Send + Sync + 'static
 {
     /// The future of one call.
     type Future: Future<Output = Output> + Send + 'static;
 }
 
-impl<F, A, Params, Context, Output> MessageHandler<Params, Context, Output> for F
+impl<F, A, Params, Context, Output> AsyncHandlerFn<Params, Context, Output> for F
 where
     F: Fn(Params, Context) -> A + Send + Sync + 'static,
     A: Future<Output = Output> + Send + 'static,

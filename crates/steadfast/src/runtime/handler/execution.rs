@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use steadfast_model::{Principal, RequestId};
-use steadfast_proto::connection::{CancelReason, PeerInfo, ProgressReport, Request, RequestKey};
+use steadfast_proto::connection::{CancelReason, InboundRequestKey, PeerInfo, ProgressReport, Request};
 
 use super::input_rounds::HandlerInputs;
 use crate::runtime::connection::mailbox::{DriverCommand, DriverMailbox};
@@ -25,7 +25,7 @@ use crate::runtime::{Runtime, RuntimeTask};
 const MAX_QUEUED_LOGS: usize = 64;
 
 pub(crate) struct HandlerExecution {
-    pub(crate) key: RequestKey,
+    pub(crate) key: InboundRequestKey,
     pub(crate) id: RequestId,
     pub(crate) peer: Arc<PeerInfo>,
     /// The authenticated sender of the request, if the transport knows it.
@@ -37,11 +37,11 @@ pub(crate) struct HandlerExecution {
     input_rounds: Option<Box<HandlerInputs>>,
     /// Zero while the execution runs, then the code of the reason why the handler has to stop.
     stop_code: AtomicU8,
-    state: Mutex<ExecutionState>,
+    state: Mutex<HandlerExecutionState>,
 }
 
 #[derive(Default)]
-struct ExecutionState {
+struct HandlerExecutionState {
     /// Woken at the next change: the handler task, and shields.
     watchers: Vec<Waker>,
     /// Woken when the execution has to stop, a slot for each [`ExecutionStopFuture`] that was polled.
@@ -236,7 +236,7 @@ impl HandlerExecution {
         watchers.into_iter().for_each(Waker::wake);
     }
 
-    fn lock(&self) -> MutexGuard<'_, ExecutionState> {
+    fn lock(&self) -> MutexGuard<'_, HandlerExecutionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -51,7 +51,7 @@ struct OutputBudgetQueue {
 /// The position of a task in the queue. A task that stops waiting has to [leave](OutputBudget::leave_queue), or its waker would
 /// stay there.
 #[derive(Debug, Default)]
-pub(crate) struct BudgetQueueEntry(Option<(OutputBudgetWaitReason, u64)>);
+pub(crate) struct OutputBudgetQueuePosition(Option<(OutputBudgetWaitReason, u64)>);
 
 impl OutputBudget {
     pub(crate) fn new(limit: usize, parked_limit: usize) -> Self {
@@ -71,7 +71,7 @@ impl OutputBudget {
     pub(crate) fn poll(
         &self,
         wanted: OutputBudgetWaitReason,
-        entry: &mut BudgetQueueEntry,
+        entry: &mut OutputBudgetQueuePosition,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         if !self.has_capacity_to(wanted) {
@@ -90,7 +90,7 @@ impl OutputBudget {
     }
 
     /// Puts a task into the queue, or updates its waker there.
-    fn enqueue(&self, wanted: OutputBudgetWaitReason, entry: &mut BudgetQueueEntry, cx: &mut Context<'_>) {
+    fn enqueue(&self, wanted: OutputBudgetWaitReason, entry: &mut OutputBudgetQueuePosition, cx: &mut Context<'_>) {
         let mut queue = self.queue();
         let number = entry.0.map_or(queue.next, |(_, number)| number);
         queue.next = queue.next.max(number + 1);
@@ -100,7 +100,7 @@ impl OutputBudget {
     }
 
     /// Removes a task from the queue.
-    pub(crate) fn leave_queue(&self, entry: &mut BudgetQueueEntry) {
+    pub(crate) fn leave_queue(&self, entry: &mut OutputBudgetQueuePosition) {
         if let Some(position) = entry.0.take() {
             let mut queue = self.queue();
             queue.waiting.remove(&position);
@@ -213,7 +213,7 @@ mod tests {
                 }
             });
             while !driver.is_finished() {
-                let mut entry = BudgetQueueEntry::default();
+                let mut entry = OutputBudgetQueuePosition::default();
                 if budget
                     .poll(OutputBudgetWaitReason::Start, &mut entry, &mut Context::from_waker(Waker::noop()))
                     .is_pending()
@@ -227,7 +227,7 @@ mod tests {
         assert!(pending > 0);
     }
 
-    fn wait(budget: &OutputBudget, wanted: OutputBudgetWaitReason, entry: &mut BudgetQueueEntry) -> bool {
+    fn wait(budget: &OutputBudget, wanted: OutputBudgetWaitReason, entry: &mut OutputBudgetQueuePosition) -> bool {
         budget.poll(wanted, entry, &mut Context::from_waker(Waker::noop())).is_ready()
     }
 
@@ -238,7 +238,7 @@ mod tests {
         let budget = OutputBudget::new(100, 1_000);
         budget.set_held(100);
         assert!(budget.park(80));
-        let (mut response, mut start) = (BudgetQueueEntry::default(), BudgetQueueEntry::default());
+        let (mut response, mut start) = (OutputBudgetQueuePosition::default(), OutputBudgetQueuePosition::default());
         assert!(
             !wait(&budget, OutputBudgetWaitReason::Start, &mut start)
                 && !wait(&budget, OutputBudgetWaitReason::Respond, &mut response)
@@ -266,7 +266,7 @@ mod tests {
         budget.set_held(30);
         assert!(budget.park(80));
         let wakes = [(); 2].map(|()| std::sync::Arc::new(CountWakes::default()));
-        let mut entries = [(); 2].map(|()| BudgetQueueEntry::default());
+        let mut entries = [(); 2].map(|()| OutputBudgetQueuePosition::default());
         for (wakes, entry) in wakes.iter().zip(&mut entries) {
             let waker = Waker::from(std::sync::Arc::clone(wakes));
             assert!(budget.poll(OutputBudgetWaitReason::Start, entry, &mut Context::from_waker(&waker)).is_pending());
@@ -283,7 +283,7 @@ mod tests {
         budget.set_held(100);
         assert!(budget.park(80));
         budget.release_all();
-        assert!(wait(&budget, OutputBudgetWaitReason::Start, &mut BudgetQueueEntry::default()));
-        assert!(wait(&budget, OutputBudgetWaitReason::Respond, &mut BudgetQueueEntry::default()));
+        assert!(wait(&budget, OutputBudgetWaitReason::Start, &mut OutputBudgetQueuePosition::default()));
+        assert!(wait(&budget, OutputBudgetWaitReason::Respond, &mut OutputBudgetQueuePosition::default()));
     }
 }

@@ -15,13 +15,13 @@ use super::task::{HandlerStage, HandlerTask};
 use crate::runtime::connection::mailbox::DriverCommand;
 
 /// A response that waits for the output budget. Its bytes count as parked for as long as it exists.
-pub(super) struct ParkedResponse {
+pub(super) struct OutputBudgetParkedResponse {
     pub(super) response: Option<EncodedResponse>,
     bytes: usize,
     execution: Arc<HandlerExecution>,
 }
 
-impl Drop for ParkedResponse {
+impl Drop for OutputBudgetParkedResponse {
     fn drop(&mut self) {
         self.execution.mailbox.budget().unpark(self.bytes);
     }
@@ -51,7 +51,7 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
         }
         let bytes = response.len();
         if execution.mailbox.budget().park(bytes) {
-            return HandlerStage::ResponseParked(ParkedResponse {
+            return HandlerStage::ResponseParked(OutputBudgetParkedResponse {
                 response: Some(response),
                 bytes,
                 execution: Arc::clone(execution),

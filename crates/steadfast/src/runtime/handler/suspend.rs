@@ -32,7 +32,7 @@ pub(crate) enum HandlerPoll<T> {
 /// handler's waker.
 #[derive(Default)]
 pub(crate) struct HandlerSuspendDetector {
-    probe: Option<Arc<ProbeWaker>>,
+    probe: Option<Arc<SuspendProbeWaker>>,
     timer: Option<Box<dyn Timer>>,
 }
 
@@ -72,7 +72,7 @@ impl HandlerSuspendDetector {
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Result<Poll<T>, E>,
     ) -> Result<HandlerPoll<T>, E> {
-        let probe = ProbeWaker::new(cx.waker());
+        let probe = SuspendProbeWaker::new(cx.waker());
         let waker = Waker::from(Arc::clone(&probe));
         if let Poll::Ready(value) = poll(&mut Context::from_waker(&waker))? {
             return Ok(HandlerPoll::Ready(value));
@@ -95,12 +95,12 @@ impl HandlerSuspendDetector {
 }
 
 /// A waker that records whether it was woken, and whose clones can be counted.
-struct ProbeWaker {
+struct SuspendProbeWaker {
     woken: AtomicBool,
     inner: Mutex<Waker>,
 }
 
-impl ProbeWaker {
+impl SuspendProbeWaker {
     fn new(inner: &Waker) -> Arc<Self> {
         Arc::new(Self { woken: AtomicBool::new(false), inner: Mutex::new(inner.clone()) })
     }
@@ -122,7 +122,7 @@ impl ProbeWaker {
     }
 }
 
-impl Wake for ProbeWaker {
+impl Wake for SuspendProbeWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -25,9 +25,9 @@ use super::catch_panic::{Panic, call_catching_panics, drop_catching_panics, poll
 use super::execution::HandlerExecution;
 use super::input_rounds::HandlerInputs;
 use super::launch::{HandlerJob, launch_blocking};
-use super::output_budget::{BudgetQueueEntry, OutputBudgetWaitReason};
+use super::output_budget::{OutputBudgetQueuePosition, OutputBudgetWaitReason};
 use super::prepared::HandlerOutputEncoder;
-use super::respond::{ParkedResponse, post, post_response};
+use super::respond::{OutputBudgetParkedResponse, post, post_response};
 use super::suspend::{HandlerPoll, HandlerSuspendDetector};
 use crate::runtime::connection::mailbox::DriverCommand;
 use crate::runtime::{RuntimeTask, Timer, TokioRuntime};
@@ -41,7 +41,7 @@ pub(super) struct HandlerTask<E: HandlerOutputEncoder> {
     /// Runs during the grace period of a cooperative handler that was cancelled.
     grace_timer: Option<Box<dyn Timer>>,
     /// The position in the queue for the output budget.
-    budget_queue: BudgetQueueEntry,
+    budget_queue: OutputBudgetQueuePosition,
     suspend_detector: HandlerSuspendDetector,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum HandlerStage<T> {
     WaitingForBudget(HandlerJob<T>),
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
     /// The handler has returned, and its response waits for the output budget.
-    ResponseParked(ParkedResponse),
+    ResponseParked(OutputBudgetParkedResponse),
     /// Waits for shields and runs cleanups, one after the other.
     CleaningUp(Option<RuntimeTask>),
     Done,
@@ -173,7 +173,7 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
             encoder: Some(encoder),
             grace,
             grace_timer: None,
-            budget_queue: BudgetQueueEntry::default(),
+            budget_queue: OutputBudgetQueuePosition::default(),
             suspend_detector: HandlerSuspendDetector::default(),
         }
     }

@@ -6,7 +6,7 @@
 //! A request goes from an HTTP thread to a worker and its response goes back, and waking the other thread each time costs more
 //! than a small request. So wakes are batched in both directions: the tasks that an HTTP thread starts go to the workers after it
 //! has polled everything that is ready, and all wakes of the workers for an HTTP thread, until it runs again, are one wake. The
-//! [`WakeBatcher`] does both.
+//! [`ThreadWakeBatcher`] does both.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -22,7 +22,7 @@ static HTTP_THREADS: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// The batcher of this thread, if it is an HTTP thread.
-    static WAKE_BATCHER: RefCell<Option<Arc<WakeBatcher>>> = const { RefCell::new(None) };
+    static WAKE_BATCHER: RefCell<Option<Arc<ThreadWakeBatcher>>> = const { RefCell::new(None) };
     static IS_HTTP_THREAD: Cell<bool> = const { Cell::new(false) };
     /// Tasks for the workers of a runtime that this HTTP thread has not handed over yet.
     static LEAVING: RefCell<Vec<(Handle, RuntimeTask)>> = const { RefCell::new(Vec::new()) };
@@ -43,7 +43,7 @@ fn start() -> io::Result<Handle> {
     let handle = runtime.handle().clone();
     let thread = std::thread::Builder::new().name("steadfast-http".to_owned());
     thread.spawn(move || {
-        let batcher = Arc::new(WakeBatcher::default());
+        let batcher = Arc::new(ThreadWakeBatcher::default());
         IS_HTTP_THREAD.set(true);
         WAKE_BATCHER.set(Some(Arc::clone(&batcher)));
         // A task, because waking the future of `block_on` always costs a system call.
@@ -73,7 +73,7 @@ pub(crate) fn is_here() -> bool {
 }
 
 /// The batcher of this thread, if it is an HTTP thread.
-pub(crate) fn wake_batcher() -> Option<Arc<WakeBatcher>> {
+pub(crate) fn wake_batcher() -> Option<Arc<ThreadWakeBatcher>> {
     if is_here() { WAKE_BATCHER.with_borrow(Clone::clone) } else { None }
 }
 
@@ -120,19 +120,19 @@ fn hand_over() {
 
 /// Wakes tasks of one HTTP thread: many of them with one wake of the thread.
 #[derive(Default)]
-pub(crate) struct WakeBatcher {
-    state: Mutex<WakeBatcherState>,
+pub(crate) struct ThreadWakeBatcher {
+    state: Mutex<ThreadWakeBatcherState>,
 }
 
 #[derive(Default)]
-struct WakeBatcherState {
+struct ThreadWakeBatcherState {
     /// The tasks to wake.
     waiting: Vec<Waker>,
     /// The waker of the task that wakes the waiting tasks; `None` while that task is awake.
     batch_task: Option<Waker>,
 }
 
-impl WakeBatcher {
+impl ThreadWakeBatcher {
     /// Wakes a task of the HTTP thread, from any thread.
     pub(crate) fn wake(&self, task: Waker) {
         let mut state = self.lock();
@@ -169,7 +169,7 @@ impl WakeBatcher {
         Poll::Pending
     }
 
-    fn lock(&self) -> MutexGuard<'_, WakeBatcherState> {
+    fn lock(&self) -> MutexGuard<'_, ThreadWakeBatcherState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -263,7 +263,8 @@ mod tests {
                 sender.send(()).unwrap();
             }));
         }
-        let all: Vec<(Arc<WakeBatcher>, Waker)> = (0..8).map(|_| registered.recv_timeout(PATIENCE).unwrap()).collect();
+        let all: Vec<(Arc<ThreadWakeBatcher>, Waker)> =
+            (0..8).map(|_| registered.recv_timeout(PATIENCE).unwrap()).collect();
         woken.store(true, Ordering::SeqCst);
         for (batcher, waker) in all {
             batcher.wake(waker);

@@ -23,27 +23,27 @@ pub(crate) type NamedStrings = BTreeMap<String, String>;
 
 /// Decodes all strings into one value.
 pub(crate) fn decode<T: DeserializeOwned>(strings: &NamedStrings) -> Result<T, Error> {
-    T::deserialize(NamedStringsDeserializer(strings)).map_err(StringDecodeError::into_error)
+    T::deserialize(NamedStringsDeserializer(strings)).map_err(NamedStringDecodeError::into_error)
 }
 
 /// Decodes each string into its element of a tuple.
 pub(crate) fn decode_parameters<P: ParameterTuple>(strings: &NamedStrings, names: &[&'static str]) -> Result<P, Error> {
-    P::read(names, NamedStringsAccess::of(strings)).map_err(StringDecodeError::into_error)
+    P::read(names, NamedStringsAccess::of(strings)).map_err(NamedStringDecodeError::into_error)
 }
 
 /// -32602 for a required argument that is missing.
 pub(crate) fn missing(name: &str) -> Error {
-    StringDecodeError::custom_text(format!("`{name}` is missing")).into_error()
+    NamedStringDecodeError::custom_text(format!("`{name}` is missing")).into_error()
 }
 
 /// What is wrong, and with which argument.
 #[derive(Debug)]
-struct StringDecodeError {
+struct NamedStringDecodeError {
     name: Option<String>,
     reason: String,
 }
 
-impl StringDecodeError {
+impl NamedStringDecodeError {
     fn custom_text(reason: String) -> Self {
         Self { name: None, reason }
     }
@@ -58,7 +58,7 @@ impl StringDecodeError {
     }
 }
 
-impl fmt::Display for StringDecodeError {
+impl fmt::Display for NamedStringDecodeError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = explain::explain_serde(&self.reason);
         let reason = shorten(&reason);
@@ -69,9 +69,9 @@ impl fmt::Display for StringDecodeError {
     }
 }
 
-impl std::error::Error for StringDecodeError {}
+impl std::error::Error for NamedStringDecodeError {}
 
-impl de::Error for StringDecodeError {
+impl de::Error for NamedStringDecodeError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::custom_text(message.to_string())
     }
@@ -85,21 +85,21 @@ impl de::Error for StringDecodeError {
 struct NamedStringsDeserializer<'de>(&'de NamedStrings);
 
 impl<'de> Deserializer<'de> for NamedStringsDeserializer<'de> {
-    type Error = StringDecodeError;
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    type Error = NamedStringDecodeError;
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         visitor.visit_map(NamedStringsAccess::of(self.0))
     }
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         visitor.visit_some(self)
     }
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, StringDecodeError> {
+    ) -> Result<V::Value, NamedStringDecodeError> {
         visitor.visit_newtype_struct(self)
     }
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         visitor.visit_unit()
     }
     forward_to_deserialize_any! {
@@ -120,16 +120,16 @@ impl<'de> NamedStringsAccess<'de> {
 }
 
 impl<'de> MapAccess<'de> for NamedStringsAccess<'de> {
-    type Error = StringDecodeError;
+    type Error = NamedStringDecodeError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, StringDecodeError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, NamedStringDecodeError> {
         let Some((name, text)) = self.rest.next() else { return Ok(None) };
         self.current = Some((name, text));
-        let name: StrDeserializer<'_, StringDecodeError> = name.as_str().into_deserializer();
+        let name: StrDeserializer<'_, NamedStringDecodeError> = name.as_str().into_deserializer();
         seed.deserialize(name).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, StringDecodeError> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, NamedStringDecodeError> {
         let (name, text) = self.current.take().unwrap_or_default();
         seed.deserialize(StringValueDeserializer(text)).map_err(|complaint| complaint.about(name))
     }
@@ -139,12 +139,12 @@ impl<'de> MapAccess<'de> for NamedStringsAccess<'de> {
 struct StringValueDeserializer<'de>(&'de str);
 
 impl<'de> StringValueDeserializer<'de> {
-    fn mismatch<T>(&self, expected: &dyn de::Expected) -> Result<T, StringDecodeError> {
+    fn mismatch<T>(&self, expected: &dyn de::Expected) -> Result<T, NamedStringDecodeError> {
         Err(de::Error::invalid_value(Unexpected::Str(self.0), expected))
     }
 
     /// Decodes an integer. The requested type checks whether it is in range.
-    fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         let text = self.0.trim();
         if let Ok(number) = text.parse::<u64>() {
             visitor.visit_u64(number)
@@ -159,7 +159,7 @@ impl<'de> StringValueDeserializer<'de> {
         }
     }
 
-    fn float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         match self.0.trim().parse() {
             Ok(number) => visitor.visit_f64(number),
             Err(_) => self.mismatch(&visitor),
@@ -170,13 +170,13 @@ impl<'de> StringValueDeserializer<'de> {
     fn json<T>(
         self,
         read: impl FnOnce(&mut JsonStrDeserializer<'de>) -> serde_json::Result<T>,
-    ) -> Result<T, StringDecodeError> {
+    ) -> Result<T, NamedStringDecodeError> {
         let mut reader = serde_json::Deserializer::from_str(self.0);
         let value = read(&mut reader).and_then(|value| reader.end().map(|()| value));
         value.map_err(|error| {
             // If the text is not JSON, the position helps.
             let reason = if error.is_data() { explain::explain_json(&error) } else { error.to_string() };
-            StringDecodeError::custom_text(format!("its JSON is not valid: {reason}"))
+            NamedStringDecodeError::custom_text(format!("its JSON is not valid: {reason}"))
         })
     }
 }
@@ -186,20 +186,20 @@ type JsonStrDeserializer<'de> = serde_json::Deserializer<serde_json::de::StrRead
 /// `Deserializer` methods that call one of the functions above.
 macro_rules! decode_with {
     ($how:ident: $($method:ident)+) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
             self.$how(visitor)
         }
     )+};
 }
 
 impl<'de> Deserializer<'de> for StringValueDeserializer<'de> {
-    type Error = StringDecodeError;
+    type Error = NamedStringDecodeError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         visitor.visit_borrowed_str(self.0)
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         match self.0.trim() {
             "true" => visitor.visit_bool(true),
             "false" => visitor.visit_bool(false),
@@ -211,11 +211,11 @@ impl<'de> Deserializer<'de> for StringValueDeserializer<'de> {
     decode_with!(integer: deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128);
     decode_with!(float: deserialize_f32 deserialize_f64);
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         if self.0.is_empty() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         if self.0.is_empty() { visitor.visit_unit() } else { self.mismatch(&visitor) }
     }
 
@@ -223,7 +223,7 @@ impl<'de> Deserializer<'de> for StringValueDeserializer<'de> {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, StringDecodeError> {
+    ) -> Result<V::Value, NamedStringDecodeError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -232,24 +232,24 @@ impl<'de> Deserializer<'de> for StringValueDeserializer<'de> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, StringDecodeError> {
+    ) -> Result<V::Value, NamedStringDecodeError> {
         // A variant with fields is a JSON object; one without is its name.
         if self.0.trim_start().starts_with('{') {
             return self.json(|reader| reader.deserialize_enum(name, variants, visitor));
         }
-        let text: StrDeserializer<'_, StringDecodeError> = self.0.into_deserializer();
+        let text: StrDeserializer<'_, NamedStringDecodeError> = self.0.into_deserializer();
         visitor.visit_enum(text)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         self.json(|reader| reader.deserialize_seq(visitor))
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         self.json(|reader| reader.deserialize_tuple(length, visitor))
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, StringDecodeError> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         self.json(|reader| reader.deserialize_map(visitor))
     }
 
@@ -258,7 +258,7 @@ impl<'de> Deserializer<'de> for StringValueDeserializer<'de> {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, StringDecodeError> {
+    ) -> Result<V::Value, NamedStringDecodeError> {
         self.json(|reader| reader.deserialize_struct(name, fields, visitor))
     }
 

@@ -40,9 +40,9 @@ pub(crate) trait ServerRequestInterceptor: fmt::Debug + Send + Sync + 'static {
 
 /// Refuses requests about tasks of clients that did not declare the tasks extension.
 #[derive(Debug)]
-pub(crate) struct TasksExtensionInterceptor;
+pub(crate) struct TasksExtensionCheckInterceptor;
 
-impl ServerRequestInterceptor for TasksExtensionInterceptor {
+impl ServerRequestInterceptor for TasksExtensionCheckInterceptor {
     fn on_request(&self, request: &ServerRequestInfo<'_>) -> Result<(), ErrorObject> {
         let about_tasks = matches!(request.method(), Method::GetTask | Method::UpdateTask | Method::CancelTask);
         let client = request.client();

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use steadfast_model::wire;
 use steadfast_model::{ErrorObject, Method, Principal};
-use steadfast_proto::connection::{Request, SelfDescription, ServerDescription};
+use steadfast_proto::connection::{ClientOrServerDescription, Request, ServerDescription};
 use steadfast_proto::encode::EncodedResponse;
 
 use super::input::round;
@@ -33,7 +33,7 @@ use crate::runtime::{
     PeerNotification, RequestExchange, Runtime,
 };
 use layer::ServerRequestInfo;
-use routes::RouteResult;
+use routes::ServerDispatchResult;
 
 /// Dispatches the requests of one client connection to the handlers of the server.
 pub(crate) struct ServerDispatcher {
@@ -95,7 +95,8 @@ impl ServerDispatcher {
         // A task may run until it expires.
         limits.handler_deadline = None;
         let service = Self { task: Some(rounds), ..Self::for_exchange(server.clone()) };
-        let hello = SelfDescription::Server(ServerDescription::new(server.info().clone(), server.capabilities()));
+        let hello =
+            ClientOrServerDescription::Server(ServerDescription::new(server.info().clone(), server.capabilities()));
         let service = |mailbox: &Arc<DriverMailbox>| {
             mailbox.identify(principal);
             service
@@ -104,7 +105,12 @@ impl ServerDispatcher {
     }
 
     /// How a request is answered: asks the layers, then the route of its method.
-    fn route(&self, request: Request, mailbox: &Arc<DriverMailbox>, runtime: &Arc<dyn Runtime>) -> RouteResult {
+    fn route(
+        &self,
+        request: Request,
+        mailbox: &Arc<DriverMailbox>,
+        runtime: &Arc<dyn Runtime>,
+    ) -> ServerDispatchResult {
         let info = ServerRequestInfo::new(&request);
         for layer in self.server.layers() {
             if let Err(error) = layer.on_request(&info) {

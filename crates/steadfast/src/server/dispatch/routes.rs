@@ -26,14 +26,14 @@ use crate::server::{Context, RawArguments, Server};
 const GRACE: Duration = Duration::from_secs(30);
 
 /// How a request is answered: by a handler, or with a response that is known already.
-pub(crate) type RouteResult = Result<PreparedHandler<Server>, EncodedResponse>;
+pub(crate) type ServerDispatchResult = Result<PreparedHandler<Server>, EncodedResponse>;
 
 /// `tools/call`. Within a task the handler of the tool runs, and no other task begins.
 pub(super) fn call_tool(
     scope: ServerDispatchContext<'_>,
     request: Request,
     task: Option<&Arc<ServerTaskRounds>>,
-) -> RouteResult {
+) -> ServerDispatchResult {
     let ServerDispatchContext { server, .. } = scope;
     let refuse = |error: &ErrorObject| Err(EncodedResponse::error(&request.id, error));
     let Some(name) = request.params.get_string("name") else {
@@ -63,7 +63,7 @@ pub(super) fn call_tool(
 }
 
 /// A request that is not in the specification.
-pub(super) fn vendor(scope: ServerDispatchContext<'_>, request: Request, method: VendorMethod) -> RouteResult {
+pub(super) fn vendor(scope: ServerDispatchContext<'_>, request: Request, method: VendorMethod) -> ServerDispatchResult {
     let ServerDispatchContext { server, .. } = scope;
     let Some(handler) = server.vendor_handlers().request(method).cloned() else {
         return Err(EncodedResponse::error(&request.id, &ErrorObject::method_not_found(method.name())));
@@ -80,7 +80,7 @@ pub(super) fn vendor(scope: ServerDispatchContext<'_>, request: Request, method:
 }
 
 /// `prompts/get`.
-pub(super) fn get_prompt(scope: ServerDispatchContext<'_>, request: Request) -> RouteResult {
+pub(super) fn get_prompt(scope: ServerDispatchContext<'_>, request: Request) -> ServerDispatchResult {
     let ServerDispatchContext { server, .. } = scope;
     let Some(name) = request.params.get_string("name") else {
         return invalid_params(&request, "params.name must be the name of a prompt");
@@ -99,7 +99,7 @@ pub(super) fn get_prompt(scope: ServerDispatchContext<'_>, request: Request) -> 
 }
 
 /// `resources/read`.
-pub(super) fn read_resource(scope: ServerDispatchContext<'_>, request: Request) -> RouteResult {
+pub(super) fn read_resource(scope: ServerDispatchContext<'_>, request: Request) -> ServerDispatchResult {
     let ServerDispatchContext { server, .. } = scope;
     let refuse =
         |error: &ErrorObject| Err(EncodedResponse::error(&request.id, &wire::error_for(request.peer.revision, error)));
@@ -136,7 +136,7 @@ fn find_resource(
 }
 
 /// `completion/complete`.
-pub(super) fn complete(scope: ServerDispatchContext<'_>, request: &Request) -> RouteResult {
+pub(super) fn complete(scope: ServerDispatchContext<'_>, request: &Request) -> ServerDispatchResult {
     let ServerDispatchContext { server, .. } = scope;
     let params = match serde_json::from_str::<CompleteParams>(request.params.text()) {
         Ok(params) => params,
@@ -184,6 +184,6 @@ fn arguments(request: Request) -> RawArguments {
     }
 }
 
-fn invalid_params(request: &Request, message: impl Into<Cow<'static, str>>) -> RouteResult {
+fn invalid_params(request: &Request, message: impl Into<Cow<'static, str>>) -> ServerDispatchResult {
     Err(EncodedResponse::error(&request.id, &ErrorObject::invalid_params(message)))
 }

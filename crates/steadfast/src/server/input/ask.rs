@@ -19,22 +19,22 @@ use crate::error::{Error, Outcome};
 use crate::runtime::{HandlerExecution, HandlerInputStatus};
 use crate::server::context::{CALL_TIMEOUT, Context};
 
-type AnswerFuture<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
+type InputRequestFuture<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
-type StartInputRequest<A> = Box<dyn FnOnce(AskOptions) -> AnswerFuture<A> + Send>;
+type StartInputRequestFn<A> = Box<dyn FnOnce(InputRequestOptions) -> InputRequestFuture<A> + Send>;
 
 /// An input request to the client: await it.
 ///
 /// Several may be awaited at the same time, with `join!` for example; a client of 2026-07-28 gets them together.
 #[must_use = "nothing is asked until this is awaited"]
 pub struct Ask<A> {
-    options: AskOptions,
-    start: Option<StartInputRequest<A>>,
-    running: Option<AnswerFuture<A>>,
+    options: InputRequestOptions,
+    start: Option<StartInputRequestFn<A>>,
+    running: Option<InputRequestFuture<A>>,
 }
 
 /// The options of an input request.
-pub(super) struct AskOptions {
+pub(super) struct InputRequestOptions {
     key: Option<String>,
     timeout: Duration,
 }
@@ -42,10 +42,10 @@ pub(super) struct AskOptions {
 impl<A: 'static> Ask<A> {
     pub(super) fn new<F, T>(start: F) -> Self
     where
-        F: FnOnce(AskOptions) -> T + Send + 'static,
+        F: FnOnce(InputRequestOptions) -> T + Send + 'static,
         T: Future<Output = Result<A, Error>> + Send + 'static,
     {
-        let options = AskOptions { key: None, timeout: CALL_TIMEOUT };
+        let options = InputRequestOptions { key: None, timeout: CALL_TIMEOUT };
         Self { options, start: Some(Box::new(move |options| Box::pin(start(options)))), running: None }
     }
 
@@ -70,7 +70,7 @@ impl<A> Future for Ask<A> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
         if let Some(start) = self.start.take() {
             let timeout = self.options.timeout;
-            let options = std::mem::replace(&mut self.options, AskOptions { key: None, timeout });
+            let options = std::mem::replace(&mut self.options, InputRequestOptions { key: None, timeout });
             self.running = Some(start(options));
         }
         // If it is polled after completion, which no caller should do, it stays pending instead of panicking.
@@ -141,7 +141,7 @@ pub(super) async fn request_input<R: InputRequestMethod>(
     ctx: &Context,
     need: RequiredClientCapability,
     params: R::Params,
-    options: AskOptions,
+    options: InputRequestOptions,
 ) -> Result<InputAnswer<R>, Error> {
     let Some(execution) = ctx.execution() else { return Err(Error::closed(Outcome::NotSent)) };
     let peer = &execution.peer;

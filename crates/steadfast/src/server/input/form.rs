@@ -211,9 +211,9 @@ fn copy(field: &mut JsonObject, schema: &JsonObject, keys: &[&str]) {
 }
 
 /// The options of a choice, each with its title.
-struct ChoiceOptions(Vec<(String, Option<String>)>);
+struct FormFieldChoices(Vec<(String, Option<String>)>);
 
-impl ChoiceOptions {
+impl FormFieldChoices {
     /// Writes an `enum` of names, or the key `titled` if one of them has a title.
     fn write(self, out: &mut JsonObject, titled: &str) {
         if self.0.iter().all(|(_, title)| title.is_none()) {
@@ -229,7 +229,7 @@ impl ChoiceOptions {
 }
 
 /// The options, if the schema is a choice of names.
-fn options_of(schema: &JsonObject) -> Result<Option<ChoiceOptions>, String> {
+fn options_of(schema: &JsonObject) -> Result<Option<FormFieldChoices>, String> {
     const DATA: &str = "is a choice with data, and forms support only names to choose from";
     let mut options = Vec::new();
     if let Some(entries) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
@@ -245,7 +245,7 @@ fn options_of(schema: &JsonObject) -> Result<Option<ChoiceOptions>, String> {
                 options.push((name.to_owned(), title.and_then(|title| title.lines().next()).map(str::to_owned)));
             }
         }
-        return Ok(Some(ChoiceOptions(options)));
+        return Ok(Some(FormFieldChoices(options)));
     }
     let single = schema.get("const").map(std::slice::from_ref);
     let Some(names) = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice).or(single) else {
@@ -254,7 +254,7 @@ fn options_of(schema: &JsonObject) -> Result<Option<ChoiceOptions>, String> {
     for name in names {
         options.push((name.as_str().ok_or(DATA)?.to_owned(), None));
     }
-    Ok(Some(ChoiceOptions(options)))
+    Ok(Some(FormFieldChoices(options)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::error::Error;
 /// A capability that a client must have declared.
 ///
 /// Declare it for the tool, prompt or resource that needs it
-/// ([`ToolBuilder::needs`](crate::server::ToolBuilder::needs), `#[tool(needs = sampling)]`), and clients without it are
+/// ([`ServerToolBuilder::needs`](crate::server::ServerToolBuilder::needs), `#[tool(needs = sampling)]`), and clients without it are
 /// refused before the handler runs. A handler for which the capability is optional can check
 /// [`ClientInfo::capabilities`](crate::server::ClientInfo::capabilities) instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

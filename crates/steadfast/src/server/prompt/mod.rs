@@ -70,15 +70,15 @@ struct ServerPromptInner {
 type StartPrompt = dyn Fn(RawArguments, Context) -> HandlerJob<ServerHandlerOutput> + Send + Sync;
 
 impl ServerPrompt {
-    /// Starts building a prompt with that name. [`PromptBuilder::handler`] completes it.
+    /// Starts building a prompt with that name. [`ServerPromptBuilder::handler`] completes it.
     #[allow(clippy::new_ret_no_self, reason = "returns a builder: there is no prompt until it has a handler")]
-    pub fn new(name: impl Into<String>) -> PromptBuilder {
+    pub fn new(name: impl Into<String>) -> ServerPromptBuilder {
         Self::from_definition(model::Prompt::new(name))
     }
 
     /// Starts building a prompt with an existing definition, for example that of another server's prompt.
-    pub fn from_definition(definition: model::Prompt) -> PromptBuilder {
-        PromptBuilder { definition, completers: Completers::default(), cooperative: false, needs: Vec::new() }
+    pub fn from_definition(definition: model::Prompt) -> ServerPromptBuilder {
+        ServerPromptBuilder { definition, completers: Completers::default(), cooperative: false, needs: Vec::new() }
     }
 
     /// The name of the prompt.
@@ -160,7 +160,7 @@ impl fmt::Debug for ServerPrompt {
 /// Builds a [`ServerPrompt`]: see [`ServerPrompt::new`].
 #[derive(Debug)]
 #[must_use = "call `handler` to get the prompt"]
-pub struct PromptBuilder {
+pub struct ServerPromptBuilder {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
@@ -178,7 +178,7 @@ pub(crate) fn described_argument(
     argument
 }
 
-impl PromptBuilder {
+impl ServerPromptBuilder {
     description_setters!(description: "What the prompt is for.");
     needs_setter!();
 
@@ -338,9 +338,9 @@ impl PromptBuilder {
         }
     }
 
-    fn checks(&self) -> PromptChecks {
+    fn checks(&self) -> PromptArgumentChecks {
         let required = self.definition.arguments.iter().filter(|argument| argument.required == Some(true));
-        PromptChecks {
+        PromptArgumentChecks {
             required: required.map(|argument| argument.name.clone()).collect(),
             description: self.definition.description.clone(),
             problem: self.problem(),
@@ -369,13 +369,13 @@ trait DecodeStrings<A>: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 's
 impl<A, F: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static> DecodeStrings<A> for F {}
 
 /// What is checked before a handler runs, and what is added to its result.
-struct PromptChecks {
+struct PromptArgumentChecks {
     required: Vec<String>,
     description: Option<String>,
     problem: Option<String>,
 }
 
-impl PromptChecks {
+impl PromptArgumentChecks {
     /// Decodes what the handler takes.
     fn decode<A>(&self, decode: &impl DecodeStrings<A>, arguments: &RawArguments) -> Result<A, ToolError> {
         Ok(decode(&self.strings(arguments)?)?)

@@ -22,7 +22,7 @@ use super::tool::parameters::ParameterTuple;
 use crate::error::Error;
 use crate::runtime::HandlerJob;
 use crate::server::dispatch::encode::ServerHandlerOutput;
-use read::{ReadResultDefaults, ResourceReadRequest, StartRead, has_scheme};
+use read::{ReadResultDefaults, ResourceReadRequest, StartResourceReadFn, has_scheme};
 use reply::{IntoResourceReply, blob};
 
 /// A resource of a server. Cheap to clone.
@@ -47,19 +47,19 @@ struct ServerResourceInner {
     cooperative: bool,
     needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
-    start: Box<StartRead>,
+    start: Box<StartResourceReadFn>,
 }
 
 impl ServerResource {
     /// Starts building a resource at that URI. Its contents or a handler complete it.
     #[allow(clippy::new_ret_no_self, reason = "a resource that holds nothing is not a resource")]
-    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> ResourceBuilder {
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> ServerResourceBuilder {
         Self::from_definition(model::Resource::new(uri, name))
     }
 
     /// Starts building a resource with an existing definition, for example that of another server's resource.
-    pub fn from_definition(definition: model::Resource) -> ResourceBuilder {
-        ResourceBuilder { definition, cache: None, cooperative: false, needs: Vec::new() }
+    pub fn from_definition(definition: model::Resource) -> ServerResourceBuilder {
+        ServerResourceBuilder { definition, cache: None, cooperative: false, needs: Vec::new() }
     }
 
     /// The URI of the resource.
@@ -130,14 +130,14 @@ impl fmt::Debug for ServerResource {
 /// Builds a [`ServerResource`]: see [`ServerResource::new`].
 #[derive(Debug)]
 #[must_use = "call `text`, `blob` or `handler` to get the resource"]
-pub struct ResourceBuilder {
+pub struct ServerResourceBuilder {
     definition: model::Resource,
     cache: Option<CacheHints>,
     cooperative: bool,
     needs: Vec<RequiredClientCapability>,
 }
 
-impl ResourceBuilder {
+impl ServerResourceBuilder {
     description_setters!(description: "What the resource is, for the model.");
     needs_setter!();
     contents_setters!(
@@ -145,7 +145,7 @@ impl ResourceBuilder {
         annotations: "Whom it is for, how important it is, and when it last changed."
     );
 
-    /// The size in bytes. [`ResourceBuilder::text`] and [`ResourceBuilder::blob`] set it by default.
+    /// The size in bytes. [`ServerResourceBuilder::text`] and [`ServerResourceBuilder::blob`] set it by default.
     pub fn size(mut self, bytes: u64) -> Self {
         self.definition.size = Some(bytes);
         self
@@ -231,7 +231,7 @@ impl ResourceBuilder {
         ReadResultDefaults { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
-    fn finish(self, start: Box<StartRead>) -> ServerResource {
+    fn finish(self, start: Box<StartResourceReadFn>) -> ServerResource {
         let problem = self.problem();
         let Self { definition, cooperative, needs, .. } = self;
         ServerResource { inner: Arc::new(ServerResourceInner { definition, cooperative, needs, problem, start }) }

@@ -22,7 +22,8 @@ pub(crate) struct ResourceReadRequest {
 }
 
 /// Prepares one `resources/read`. No code of the handler runs before the job runs.
-pub(crate) type StartRead = dyn Fn(ResourceReadRequest, Context) -> HandlerJob<ServerHandlerOutput> + Send + Sync;
+pub(crate) type StartResourceReadFn =
+    dyn Fn(ResourceReadRequest, Context) -> HandlerJob<ServerHandlerOutput> + Send + Sync;
 
 /// How variables are decoded into what a handler takes.
 pub(crate) trait DecodeVariables<A>: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static {}
@@ -94,7 +95,7 @@ pub(crate) fn start_async<A, F, Out>(
     options: ReadResultDefaults,
     decode: impl DecodeVariables<A>,
     call: F,
-) -> Box<StartRead>
+) -> Box<StartResourceReadFn>
 where
     A: Send + 'static,
     F: Fn(A, Context) -> Out + Send + Sync + 'static,
@@ -120,7 +121,7 @@ pub(crate) fn start_blocking<A, F, Out>(
     options: ReadResultDefaults,
     decode: impl DecodeVariables<A>,
     call: F,
-) -> Box<StartRead>
+) -> Box<StartResourceReadFn>
 where
     A: Send + 'static,
     F: Fn(A, Context) -> Out + Send + Sync + 'static,

@@ -8,7 +8,7 @@ use steadfast_model as model;
 use steadfast_model::{CacheHints, ReadResourceResult, UriTemplate};
 
 use super::read;
-use super::read::{ReadResultDefaults, ResourceReadRequest, StartRead, has_scheme};
+use super::read::{ReadResultDefaults, ResourceReadRequest, StartResourceReadFn, has_scheme};
 use super::reply::IntoResourceReply;
 use crate::error::Error;
 use crate::runtime::HandlerJob;
@@ -48,10 +48,10 @@ use crate::server::tool::parameters::ParameterTuple;
 /// ```
 #[derive(Clone)]
 pub struct ServerResourceTemplate {
-    inner: Arc<ResourceTemplateInner>,
+    inner: Arc<ServerResourceTemplateInner>,
 }
 
-struct ResourceTemplateInner {
+struct ServerResourceTemplateInner {
     definition: model::ResourceTemplate,
     /// `None` if the text is not a valid template.
     template: Option<UriTemplate>,
@@ -59,20 +59,20 @@ struct ResourceTemplateInner {
     cooperative: bool,
     needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
-    start: Box<StartRead>,
+    start: Box<StartResourceReadFn>,
 }
 
 impl ServerResourceTemplate {
-    /// Starts building a template. [`ResourceTemplateBuilder::handler`] completes it.
+    /// Starts building a template. [`ServerResourceTemplateBuilder::handler`] completes it.
     #[allow(clippy::new_ret_no_self, reason = "a template without a handler is not one")]
-    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> ResourceTemplateBuilder {
+    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> ServerResourceTemplateBuilder {
         Self::from_definition(model::ResourceTemplate::new(uri_template, name))
     }
 
     /// Starts building a template with an existing definition, for example that of another server's template.
-    pub fn from_definition(definition: model::ResourceTemplate) -> ResourceTemplateBuilder {
+    pub fn from_definition(definition: model::ResourceTemplate) -> ServerResourceTemplateBuilder {
         let template = definition.uri_template.parse().map_err(|error: model::UriTemplateError| error.to_string());
-        ResourceTemplateBuilder {
+        ServerResourceTemplateBuilder {
             definition,
             template,
             completers: Completers::default(),
@@ -173,7 +173,7 @@ impl fmt::Debug for ServerResourceTemplate {
 /// Builds a [`ServerResourceTemplate`]: see [`ServerResourceTemplate::new`].
 #[derive(Debug)]
 #[must_use = "call `handler` to get the resource template"]
-pub struct ResourceTemplateBuilder {
+pub struct ServerResourceTemplateBuilder {
     definition: model::ResourceTemplate,
     template: Result<UriTemplate, String>,
     completers: Completers,
@@ -182,7 +182,7 @@ pub struct ResourceTemplateBuilder {
     needs: Vec<RequiredClientCapability>,
 }
 
-impl ResourceTemplateBuilder {
+impl ServerResourceTemplateBuilder {
     description_setters!(description: "What its resources are, for the model.");
     needs_setter!();
     contents_setters!(
@@ -254,10 +254,10 @@ impl ResourceTemplateBuilder {
         ReadResultDefaults { mime_type: self.definition.mime_type.clone(), cache: self.cache, problem: self.problem() }
     }
 
-    fn finish(self, start: Box<StartRead>) -> ServerResourceTemplate {
+    fn finish(self, start: Box<StartResourceReadFn>) -> ServerResourceTemplate {
         let problem = self.problem();
         let Self { definition, template, completers, cooperative, needs, .. } = self;
-        let inner = ResourceTemplateInner {
+        let inner = ServerResourceTemplateInner {
             definition,
             template: template.ok(),
             completers,

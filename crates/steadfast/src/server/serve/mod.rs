@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use steadfast_proto::connection::{Limits, SelfDescription, ServerDescription};
+use steadfast_proto::connection::{ClientOrServerDescription, Limits, ServerDescription};
 
 use super::dispatch::ServerDispatcher;
 use super::{IntoServer, Server};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::heartbeat;
-use crate::runtime::{ConnectionDriver, ConnectionEnd, DriverCommand, DriverMailbox, Runtime, TokioRuntime, io_handle};
+use crate::runtime::{
+    ConnectionCloseReport, ConnectionDriver, DriverCommand, DriverMailbox, Runtime, TokioRuntime, io_handle,
+};
 use crate::transport::Transport;
 use crate::transport::stdio::Stdio;
 
@@ -42,7 +44,7 @@ pub trait Serve: IntoServer + Sized {
     /// }
     /// ```
     fn serve_stdio(self) -> ServeBuilder {
-        let mut serving = ServeBuilder::new(self.into_server(), ServeTarget::Stdio);
+        let mut serving = ServeBuilder::new(self.into_server(), ServeTransport::Stdio);
         serving.on_signals = true;
         serving.end_process = true;
         serving
@@ -83,7 +85,7 @@ pub trait Serve: IntoServer + Sized {
     /// # });
     /// ```
     fn serve(self, transport: impl Transport) -> ServeBuilder {
-        ServeBuilder::new(self.into_server(), ServeTarget::Transport(Box::new(transport)))
+        ServeBuilder::new(self.into_server(), ServeTransport::Transport(Box::new(transport)))
     }
 }
 
@@ -91,11 +93,11 @@ impl<T: IntoServer> Serve for T {}
 
 impl Server {
     /// What the server says about itself in the handshake: name, version, capabilities, instructions.
-    pub(crate) fn hello(&self) -> SelfDescription {
+    pub(crate) fn hello(&self) -> ClientOrServerDescription {
         let mut hello = ServerDescription::new(self.info().clone(), self.capabilities());
         hello.instructions = self.instructions().map(str::to_owned);
         hello.vendor_methods = self.vendor_handlers().methods();
-        SelfDescription::Server(hello)
+        ClientOrServerDescription::Server(hello)
     }
 }
 
@@ -103,7 +105,7 @@ impl Server {
 #[must_use = "nothing is served until this is awaited"]
 pub struct ServeBuilder {
     server: Server,
-    target: ServeTarget,
+    target: ServeTransport,
     limits: Limits,
     shutdown: Option<BoxFuture<()>>,
     on_signals: bool,
@@ -112,13 +114,13 @@ pub struct ServeBuilder {
     runtime: Option<Arc<dyn Runtime>>,
 }
 
-enum ServeTarget {
+enum ServeTransport {
     Stdio,
     Transport(Box<dyn Transport>),
 }
 
 impl ServeBuilder {
-    fn new(server: Server, target: ServeTarget) -> Self {
+    fn new(server: Server, target: ServeTransport) -> Self {
         let limits = server.limits().clone();
         Self {
             server,
@@ -174,13 +176,13 @@ impl ServeBuilder {
     ///
     /// If it could not start: stdin and stdout are already in use, there is no tokio runtime, or the system refuses a
     /// thread. What the client does is never an error.
-    pub async fn run(self) -> Result<ConnectionEnd, Error> {
+    pub async fn run(self) -> Result<ConnectionCloseReport, Error> {
         if cfg!(panic = "abort") {
             tracing::warn!("built with panic=abort: a panic in a handler ends the whole process");
         }
         let transport: Box<dyn Transport> = match self.target {
-            ServeTarget::Stdio => Box::new(Stdio::take().map_err(start_failed)?),
-            ServeTarget::Transport(transport) => transport,
+            ServeTransport::Stdio => Box::new(Stdio::take().map_err(start_failed)?),
+            ServeTransport::Transport(transport) => transport,
         };
         let (runtime, on_io_thread) = match self.runtime {
             Some(runtime) => (runtime, false),

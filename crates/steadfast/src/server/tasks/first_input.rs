@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::server::{Context, ToolError};
 
-type TaskFirstInputFuture = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
+type PreTaskInputFuture = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
 
 /// The function of a tool that requests the input which is needed before a call becomes a task.
 #[derive(Clone)]
-pub(crate) struct TaskFirstInputHandler(Arc<dyn Fn(Context) -> TaskFirstInputFuture + Send + Sync>);
+pub(crate) struct PreTaskInputHandler(Arc<dyn Fn(Context) -> PreTaskInputFuture + Send + Sync>);
 
-impl TaskFirstInputHandler {
+impl PreTaskInputHandler {
     pub(crate) fn new<F, A>(ask: F) -> Self
     where
         F: Fn(Context) -> A + Send + Sync + 'static,
@@ -21,13 +21,13 @@ impl TaskFirstInputHandler {
         Self(Arc::new(move |ctx| Box::pin(ask(ctx))))
     }
 
-    pub(super) fn ask(&self, ctx: Context) -> TaskFirstInputFuture {
+    pub(super) fn ask(&self, ctx: Context) -> PreTaskInputFuture {
         (self.0)(ctx)
     }
 }
 
-impl fmt::Debug for TaskFirstInputHandler {
+impl fmt::Debug for PreTaskInputHandler {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("TaskFirstInputHandler")
+        formatter.write_str("PreTaskInputHandler")
     }
 }

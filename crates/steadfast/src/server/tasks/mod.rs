@@ -31,15 +31,15 @@ use steadfast_model::{
 
 pub use store::{MemoryTaskStore, TaskRecord, TaskStore, TaskStoreError, TaskStoreFuture};
 
-pub(super) use first_input::TaskFirstInputHandler;
+pub(super) use first_input::PreTaskInputHandler;
 pub(super) use notifications::TaskChangeNotifier;
 pub(super) use rounds::ServerTaskRounds;
-pub(super) use routes::{ServerTaskSetup, TASK_ROUTES, TaskRoutes};
+pub(super) use routes::{ServerTaskRequestRoutes, ServerTaskSetup, TASK_ROUTES};
 pub(super) use serve::{TaskDecision, refuse_unknown_task, task_decision, without_tasks};
 
 use timestamp::timestamp;
 
-use super::subscriptions::watch::{ServerChange, ServerChangeWatchers};
+use super::subscriptions::watch::{ServerSubscriptionEvent, ServerSubscriptionWatchers};
 
 /// Whether calls of a tool run as tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,14 +122,14 @@ pub(crate) struct ServerTasks {
     time_to_live: Option<Duration>,
     poll_interval: Duration,
     /// Notified of changes.
-    watchers: Arc<ServerChangeWatchers>,
+    watchers: Arc<ServerSubscriptionWatchers>,
     /// The tasks that run in this process.
-    running: Mutex<HashMap<String, Arc<ServerTaskRunWaker>>>,
+    running: Mutex<HashMap<String, Arc<ServerTaskChangeSignal>>>,
 }
 
 /// Wakes a task that runs in this process after its record was changed.
 #[derive(Default)]
-pub(super) struct ServerTaskRunWaker {
+pub(super) struct ServerTaskChangeSignal {
     changed: tokio::sync::Notify,
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct NewTask {
 }
 
 impl ServerTasks {
-    pub(super) fn new(settings: TaskSettings, watchers: Arc<ServerChangeWatchers>) -> Self {
+    pub(super) fn new(settings: TaskSettings, watchers: Arc<ServerSubscriptionWatchers>) -> Self {
         let TaskSettings { store, time_to_live, poll_interval } = settings;
         Self { store, time_to_live, poll_interval, watchers, running: Mutex::default() }
     }
@@ -248,7 +248,7 @@ impl ServerTasks {
             record.task.task.last_updated_at = timestamp(SystemTime::now());
             match self.store.replace(record.clone()).await {
                 Ok(()) => {
-                    self.watchers.notify(&ServerChange::Task(&record));
+                    self.watchers.notify(&ServerSubscriptionEvent::Task(&record));
                     return Ok(Some(record));
                 }
                 Err(TaskStoreError::Conflict) => {}
@@ -259,7 +259,7 @@ impl ServerTasks {
     }
 
     /// Registers a task that starts to run in this process.
-    pub(super) fn enter(&self, id: &str) -> Arc<ServerTaskRunWaker> {
+    pub(super) fn enter(&self, id: &str) -> Arc<ServerTaskChangeSignal> {
         Arc::clone(self.running().entry(id.to_owned()).or_default())
     }
 
@@ -274,7 +274,7 @@ impl ServerTasks {
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<ServerTaskRunWaker>>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Arc<ServerTaskChangeSignal>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

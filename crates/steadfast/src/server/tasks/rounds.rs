@@ -14,11 +14,11 @@ pub(crate) struct ServerTaskRounds {
     answers: JsonObject,
     /// The maximum length of a state, in bytes of text.
     longest: usize,
-    suspended: Mutex<Option<SuspendedRun>>,
+    suspended: Mutex<Option<ServerTaskSuspension>>,
 }
 
 /// A run that ended with input requests.
-pub(super) struct SuspendedRun {
+pub(super) struct ServerTaskSuspension {
     pub(super) requests: InputRequests,
     /// The state for the next run, as JSON text; `None` if there is nothing to keep.
     pub(super) state: Option<String>,
@@ -36,7 +36,7 @@ impl ServerTaskRounds {
     }
 
     /// The state that a run of the task's handler left behind, if it ended with input requests.
-    pub(super) fn take_suspended(&self) -> Option<SuspendedRun> {
+    pub(super) fn take_suspended(&self) -> Option<ServerTaskSuspension> {
         self.suspended.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -74,7 +74,7 @@ impl InputRoundStore for TaskRoundStore {
             let error = ErrorObject::internal("task state is too long: the answers so far exceed the limit");
             return EncodedResponse::error(&self.id, &error);
         }
-        let suspended = Some(SuspendedRun { requests, state });
+        let suspended = Some(ServerTaskSuspension { requests, state });
         *self.rounds.suspended.lock().unwrap_or_else(PoisonError::into_inner) = suspended;
         // The runner of the task takes the requests themselves. This only tells it that the run has ended.
         EncodedResponse::result(&self.id, |out| {

@@ -9,8 +9,8 @@ use serde_json::json;
 use steadfast_model::{ErrorObject, JsonObject, Method, Principal, TaskStatus, meta};
 use steadfast_proto::envelope::{self, Message, ResultOrError};
 
-use super::rounds::{ServerTaskRounds, SuspendedRun};
-use super::{ServerTaskRunWaker, ServerTasks, TaskRecord};
+use super::rounds::{ServerTaskRounds, ServerTaskSuspension};
+use super::{ServerTaskChangeSignal, ServerTasks, TaskRecord};
 use crate::runtime::{RequestExchange, Runtime, Timer};
 use crate::server::Server;
 use crate::server::dispatch::ServerDispatcher;
@@ -37,7 +37,7 @@ impl ServerTaskRunner {
         tasks.leave(id);
     }
 
-    async fn work(&self, tasks: &ServerTasks, id: &str, waker: &ServerTaskRunWaker) {
+    async fn work(&self, tasks: &ServerTasks, id: &str, waker: &ServerTaskChangeSignal) {
         let mut run: Option<ServerTaskRun> = None;
         let mut status_message = StatusMessageThrottle::new(tasks.poll_interval, &self.runtime);
         loop {
@@ -115,7 +115,7 @@ enum ServerTaskRunEvent {
 /// Waits for the next event of the task.
 async fn next(
     run: Option<&mut ServerTaskRun>,
-    waker: &ServerTaskRunWaker,
+    waker: &ServerTaskChangeSignal,
     status_message: &mut StatusMessageThrottle,
 ) -> ServerTaskRunEvent {
     let mut changed = pin!(waker.changed.notified());
@@ -185,7 +185,7 @@ impl StatusMessageThrottle {
 /// How a run of the handler ended.
 enum ServerTaskRunEnd {
     /// The handler requested input from the client, and runs again with the answers.
-    Suspended(SuspendedRun),
+    Suspended(ServerTaskSuspension),
     Completed(JsonObject),
     Failed(ErrorObject),
 }
@@ -210,7 +210,7 @@ impl ServerTaskRunEnd {
     fn store_in(&self, record: &mut TaskRecord) {
         let shown = &mut record.task;
         match self {
-            Self::Suspended(SuspendedRun { requests, state }) => {
+            Self::Suspended(ServerTaskSuspension { requests, state }) => {
                 shown.task.status = TaskStatus::InputRequired;
                 shown.input_requests = Some(requests.clone());
                 record.state.clone_from(state);

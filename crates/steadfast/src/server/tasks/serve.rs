@@ -14,12 +14,12 @@ use tokio::sync::oneshot;
 
 use super::rounds::write_state;
 use super::run::ServerTaskRunner;
-use super::{NewTask, TaskMode, TaskRoutes, task_not_found};
+use super::{NewTask, ServerTaskRequestRoutes, TaskMode, task_not_found};
 use crate::error::Error;
 use crate::runtime::{HandlerExecution, HandlerJob, PreparedHandler};
 use crate::server::dispatch::ServerDispatchContext;
 use crate::server::dispatch::encode::ServerHandlerOutput;
-use crate::server::dispatch::routes::RouteResult;
+use crate::server::dispatch::routes::ServerDispatchResult;
 use crate::server::{Context, Server, ServerTool};
 
 /// Whether a call of a tool runs as a task.
@@ -27,7 +27,7 @@ pub(crate) enum TaskDecision {
     /// It runs as an ordinary call.
     Inline,
     /// It becomes a task.
-    Task(&'static TaskRoutes),
+    Task(&'static ServerTaskRequestRoutes),
     /// The tool runs only as a task, and the client does not support tasks.
     Refused(ErrorObject),
 }
@@ -43,7 +43,7 @@ pub(crate) fn task_decision(tool: &ServerTool, peer: &PeerInfo) -> TaskDecision 
 }
 
 /// Creates a task for a call. The response follows when the task is stored.
-pub(super) fn begin(scope: ServerDispatchContext<'_>, tool: &ServerTool, request: &Request) -> RouteResult {
+pub(super) fn begin(scope: ServerDispatchContext<'_>, tool: &ServerTool, request: &Request) -> ServerDispatchResult {
     let ServerDispatchContext { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
     let new = match read_call(tool, mailbox.owner(), request) {
@@ -65,14 +65,14 @@ pub(super) fn begin(scope: ServerDispatchContext<'_>, tool: &ServerTool, request
         if let Some(first) = first
             && let Err(error) = first.ask(ctx).await
         {
-            return error.into_result().map(TaskReply::NotBegun).map_err(Error::into_object);
+            return error.into_result().map(ServerTaskReply::NotBegun).map_err(Error::into_object);
         }
         let runtime = Arc::clone(&runner.runtime);
         let (tell, told) = oneshot::channel();
         // In a task of its own: if the client hangs up now, a task that is stored must not be left without a runner.
         runtime.spawn(Box::pin(make(runner, new, tell)));
         let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not created")))?;
-        Ok(TaskReply::Created(CreateTaskResult::new(task)))
+        Ok(ServerTaskReply::Created(CreateTaskResult::new(task)))
     };
     Ok(handler(server, execution, work))
 }
@@ -94,7 +94,7 @@ async fn make(runner: ServerTaskRunner, new: NewTask, tell: oneshot::Sender<Resu
 }
 
 /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
-pub(super) fn serve(scope: ServerDispatchContext<'_>, request: &Request) -> RouteResult {
+pub(super) fn serve(scope: ServerDispatchContext<'_>, request: &Request) -> ServerDispatchResult {
     let ServerDispatchContext { server, mailbox, .. } = scope;
     let (id, answers) = read_params(request).map_err(|error| EncodedResponse::error(&request.id, &error))?;
     let (tasks, method) = (Arc::clone(server.tasks()), request.method);
@@ -103,9 +103,9 @@ pub(super) fn serve(scope: ServerDispatchContext<'_>, request: &Request) -> Rout
     let work = async move {
         let owner = owner.as_deref();
         match method {
-            Method::GetTask => Ok(TaskReply::Shown(Box::new(tasks.find(&id, owner).await?.task))),
-            Method::UpdateTask => tasks.answer(&id, owner, answers).await.map(|()| TaskReply::Done),
-            Method::CancelTask => tasks.cancel(&id, owner).await.map(|()| TaskReply::Done),
+            Method::GetTask => Ok(ServerTaskReply::Shown(Box::new(tasks.find(&id, owner).await?.task))),
+            Method::UpdateTask => tasks.answer(&id, owner, answers).await.map(|()| ServerTaskReply::Done),
+            Method::CancelTask => tasks.cancel(&id, owner).await.map(|()| ServerTaskReply::Done),
             _ => Err(ErrorObject::method_not_found(method.name())),
         }
     };
@@ -130,7 +130,7 @@ fn read_params(request: &Request) -> Result<(String, InputResponses), ErrorObjec
     }
 }
 
-enum TaskReply {
+enum ServerTaskReply {
     /// The task was not created: the input that is needed before it starts was not given.
     NotBegun(CallToolResult),
     Created(CreateTaskResult),
@@ -139,7 +139,7 @@ enum TaskReply {
 }
 
 /// What a request about tasks comes to.
-type TaskReplyResult = Result<TaskReply, ErrorObject>;
+type TaskReplyResult = Result<ServerTaskReply, ErrorObject>;
 
 /// The handler of a request about tasks, which does this work.
 fn handler(
@@ -158,10 +158,10 @@ fn handler(
 
 fn encode(reply: TaskReplyResult, execution: &HandlerExecution, server: &Server) -> EncodedResponse {
     match reply {
-        Ok(TaskReply::NotBegun(result)) => result_answer(&result, execution, server),
-        Ok(TaskReply::Created(created)) => result_answer(&created, execution, server),
-        Ok(TaskReply::Shown(shown)) => result_answer(&*shown, execution, server),
-        Ok(TaskReply::Done) => result_answer(&EmptyResult::default(), execution, server),
+        Ok(ServerTaskReply::NotBegun(result)) => result_answer(&result, execution, server),
+        Ok(ServerTaskReply::Created(created)) => result_answer(&created, execution, server),
+        Ok(ServerTaskReply::Shown(shown)) => result_answer(&*shown, execution, server),
+        Ok(ServerTaskReply::Done) => result_answer(&EmptyResult::default(), execution, server),
         Err(error) => EncodedResponse::error(&execution.id, &error),
     }
 }

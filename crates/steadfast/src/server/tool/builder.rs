@@ -20,18 +20,18 @@ use crate::server::context::Context;
 use crate::server::input::need::RequiredClientCapability;
 use crate::server::registry::description::description_setters;
 use crate::server::registry::names;
-use crate::server::tasks::{TASK_ROUTES, TaskFirstInputHandler, TaskMode, TaskRoutes};
+use crate::server::tasks::{PreTaskInputHandler, ServerTaskRequestRoutes, TASK_ROUTES, TaskMode};
 use crate::validation::SchemaValidator;
 
 /// Builds a [`ServerTool`]: see [`ServerTool::new`].
 #[derive(Debug)]
 #[must_use = "call `handler` to get the tool"]
-pub struct ToolBuilder {
+pub struct ServerToolBuilder {
     definition: model::Tool,
-    schemas: HandwrittenSchemas,
+    schemas: HandwrittenSchemaFlags,
     cooperative: bool,
-    tasks: Option<(TaskMode, &'static TaskRoutes)>,
-    ask_first: Option<TaskFirstInputHandler>,
+    tasks: Option<(TaskMode, &'static ServerTaskRequestRoutes)>,
+    ask_first: Option<PreTaskInputHandler>,
     needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
 }
@@ -39,13 +39,13 @@ pub struct ToolBuilder {
 /// Which schemas were written by hand: those are checked at each call. Schemas derived from a type need no check,
 /// because decoding into the type is the check.
 #[derive(Debug, Default)]
-pub(super) struct HandwrittenSchemas {
+pub(super) struct HandwrittenSchemaFlags {
     pub(super) input_by_hand: bool,
     pub(super) output_by_hand: bool,
 }
 
-impl ToolBuilder {
-    pub(super) fn new(definition: model::Tool, schemas: HandwrittenSchemas) -> Self {
+impl ServerToolBuilder {
+    pub(super) fn new(definition: model::Tool, schemas: HandwrittenSchemaFlags) -> Self {
         Self { definition, schemas, cooperative: false, tasks: None, ask_first: None, needs: Vec::new(), problem: None }
     }
 
@@ -95,7 +95,7 @@ impl ToolBuilder {
         self
     }
 
-    /// The JSON Schema of the structured content, with the same rules as [`ToolBuilder::input_schema`]. Results are
+    /// The JSON Schema of the structured content, with the same rules as [`ServerToolBuilder::input_schema`]. Results are
     /// checked against it, which needs the feature `schema-validation` too. A handler that returns [`Structured`](crate::Structured) has
     /// its own schema.
     pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
@@ -185,7 +185,7 @@ impl ToolBuilder {
         F: Fn(Context) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), ToolError>> + Send + 'static,
     {
-        self.ask_first = Some(TaskFirstInputHandler::new(ask));
+        self.ask_first = Some(PreTaskInputHandler::new(ask));
         self
     }
 
@@ -208,7 +208,7 @@ impl ToolBuilder {
 
     /// Completes the tool with an `async` handler, which runs on the async worker threads. See [`Handler`].
     ///
-    /// A handler that blocks its thread delays others: use [`ToolBuilder::blocking_handler`] for that.
+    /// A handler that blocks its thread delays others: use [`ServerToolBuilder::blocking_handler`] for that.
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerTool
     where
         H::Output: IntoToolReply,

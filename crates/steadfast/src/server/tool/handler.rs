@@ -88,7 +88,7 @@ pub struct TakesContext;
 pub struct TakesArguments<A>(PhantomData<A>);
 /// Marks a handler that takes arguments and a [`Context`].
 #[derive(Debug)]
-pub struct TakesBoth<A>(PhantomData<A>);
+pub struct TakesArgumentsAndContext<A>(PhantomData<A>);
 
 /// Seals the handler traits: only functions and closures implement them, so the traits can be extended later.
 mod sealed {
@@ -134,7 +134,7 @@ macro_rules! handlers {
 handlers!(TakesNothing, [], (), NoArguments, |_arguments, _ctx| ());
 handlers!(TakesContext, [], (Context), NoArguments, |_arguments, ctx| (ctx));
 handlers!(TakesArguments<A>, [A], (A), A, |arguments, _ctx| (arguments));
-handlers!(TakesBoth<A>, [A], (A, Context), A, |arguments, ctx| (arguments, ctx));
+handlers!(TakesArgumentsAndContext<A>, [A], (A, Context), A, |arguments, ctx| (arguments, ctx));
 
 /// A type-erased handler.
 pub(crate) trait ErasedHandler: Send + Sync {

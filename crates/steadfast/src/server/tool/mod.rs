@@ -22,15 +22,15 @@ use super::context::Context;
 use super::input::need;
 use super::input::need::RequiredClientCapability;
 use super::registry::CatalogItem;
-use super::tasks::{TaskFirstInputHandler, TaskMode, TaskRoutes};
+use super::tasks::{PreTaskInputHandler, ServerTaskRequestRoutes, TaskMode};
 use crate::error::Error;
 use crate::runtime::HandlerJob;
 use crate::server::dispatch::encode::ServerHandlerOutput;
 use arguments::RawArguments;
-use builder::HandwrittenSchemas;
+use builder::HandwrittenSchemaFlags;
 use handler::ErasedHandler;
 
-pub use builder::ToolBuilder;
+pub use builder::ServerToolBuilder;
 
 /// A tool of a server. Cheap to clone.
 ///
@@ -64,8 +64,8 @@ pub struct ServerTool {
 struct ServerToolInner {
     definition: model::Tool,
     cooperative: bool,
-    tasks: Option<(TaskMode, &'static TaskRoutes)>,
-    ask_first: Option<TaskFirstInputHandler>,
+    tasks: Option<(TaskMode, &'static ServerTaskRequestRoutes)>,
+    ask_first: Option<PreTaskInputHandler>,
     needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
     handler: Arc<dyn ErasedHandler>,
@@ -75,21 +75,22 @@ struct ServerToolInner {
 }
 
 impl ServerTool {
-    /// Starts building a tool with that name. [`ToolBuilder::handler`] completes it.
+    /// Starts building a tool with that name. [`ServerToolBuilder::handler`] completes it.
     #[allow(clippy::new_ret_no_self, reason = "returns a builder: there is no tool until it has a handler")]
-    pub fn new(name: impl Into<String>) -> ToolBuilder {
+    pub fn new(name: impl Into<String>) -> ServerToolBuilder {
         let mut definition = model::Tool::new(name);
         definition.input_schema = schema::of_nothing();
-        ToolBuilder::new(definition, HandwrittenSchemas::default())
+        ServerToolBuilder::new(definition, HandwrittenSchemaFlags::default())
     }
 
     /// Starts building a tool with an existing definition, for example that of another server's tool.
     ///
     /// Arguments and results are checked against the schemas of the definition, which needs the feature
     /// `schema-validation`: without it the tool has a [problem](ServerTool::problem).
-    pub fn from_definition(definition: model::Tool) -> ToolBuilder {
-        let schemas = HandwrittenSchemas { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
-        ToolBuilder::new(definition, schemas)
+    pub fn from_definition(definition: model::Tool) -> ServerToolBuilder {
+        let schemas =
+            HandwrittenSchemaFlags { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
+        ServerToolBuilder::new(definition, schemas)
     }
 
     /// The name of the tool.
@@ -119,7 +120,7 @@ impl ServerTool {
     }
 
     /// Whether calls of the tool run as tasks, and the server's routes for task requests; `None` if they never do.
-    pub(crate) fn tasks(&self) -> Option<(TaskMode, &'static TaskRoutes)> {
+    pub(crate) fn tasks(&self) -> Option<(TaskMode, &'static ServerTaskRequestRoutes)> {
         self.inner.tasks
     }
 
@@ -129,7 +130,7 @@ impl ServerTool {
     }
 
     /// The handler that requests input from the client before a call of the tool becomes a task.
-    pub(super) fn asks_first(&self) -> Option<&TaskFirstInputHandler> {
+    pub(super) fn asks_first(&self) -> Option<&PreTaskInputHandler> {
         self.inner.ask_first.as_ref()
     }
 

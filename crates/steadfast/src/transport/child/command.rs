@@ -25,14 +25,14 @@ pub struct Command {
 }
 
 /// Callback for a line of standard error.
-pub(super) type LineCallback = Box<dyn FnMut(&str) + Send>;
+pub(super) type StderrLineCallback = Box<dyn FnMut(&str) + Send>;
 
 /// Where standard error goes.
 #[derive(Clone)]
 pub(super) enum StderrTarget {
     Log,
     /// Passes each line to a callback, which all processes started from this command share.
-    Lines(Arc<Mutex<LineCallback>>),
+    Lines(Arc<Mutex<StderrLineCallback>>),
     Inherit,
     Null,
 }

@@ -2,22 +2,22 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::command::{LineCallback, StderrTarget};
+use super::command::{StderrLineCallback, StderrTarget};
 
 /// The default for the length in bytes above which a line is split.
 pub(super) const LINE_LIMIT: usize = 16 * 1024;
 
 /// Splits a byte stream into lines and calls the callback with each.
-pub(super) struct LineSplitter {
-    deliver: Option<LineCallback>,
+pub(super) struct StderrLineSplitter {
+    deliver: Option<StderrLineCallback>,
     partial: Vec<u8>,
     limit: usize,
 }
 
-impl LineSplitter {
+impl StderrLineSplitter {
     /// `None` if standard error is not read.
     pub(super) fn new(stderr: StderrTarget, limit: usize, id: u32) -> Option<Self> {
-        let deliver: LineCallback = match stderr {
+        let deliver: StderrLineCallback = match stderr {
             StderrTarget::Log => {
                 Box::new(move |line: &str| tracing::info!(target: "steadfast::child", process = id, "{line}"))
             }
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    fn shared(callback: impl FnMut(&str) + Send + 'static) -> Arc<Mutex<LineCallback>> {
+    fn shared(callback: impl FnMut(&str) + Send + 'static) -> Arc<Mutex<StderrLineCallback>> {
         Arc::new(Mutex::new(Box::new(callback)))
     }
 
@@ -118,7 +118,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&seen);
         let deliver = StderrTarget::Lines(shared(move |line| sink.lock().unwrap().push(line.to_owned())));
-        let mut lines = LineSplitter::new(deliver, limit, 1).unwrap();
+        let mut lines = StderrLineSplitter::new(deliver, limit, 1).unwrap();
         for part in parts {
             lines.push(part);
         }
@@ -161,7 +161,7 @@ mod tests {
             *counter.lock().unwrap() += 1;
             std::panic::resume_unwind(Box::new("wrong"));
         }));
-        let mut lines = LineSplitter::new(deliver, 100, 1).unwrap();
+        let mut lines = StderrLineSplitter::new(deliver, 100, 1).unwrap();
         lines.push(b"one\ntwo\n");
         lines.finish();
         assert_eq!(*calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner), 1);

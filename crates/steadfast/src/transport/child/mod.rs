@@ -29,7 +29,7 @@ mod report;
 mod supervisor;
 
 pub use command::Command;
-pub use process_state::{ChildHandle, GroupExitFuture, ProcessExitFuture};
+pub use process_state::{ChildHandle, ProcessExitFuture, ProcessGroupExitFuture};
 
 /// A running server process, as a transport to it.
 ///
@@ -50,7 +50,7 @@ pub struct Child {
     /// `None` once it is closed.
     output: Option<TransportWriteHalf>,
     handle: ChildHandle,
-    watcher: process_state::ProcessWatcher,
+    watcher: process_state::ProcessStateWaiter,
     input_reported: bool,
     output_reported: bool,
     /// This transport has begun to end the process.
@@ -104,7 +104,7 @@ impl Child {
     /// read and discarded, so that it does not block in a write.
     ///
     /// The future completes when the process is reaped and its group is gone. Dropping the future does not stop the shutdown.
-    pub fn shutdown(mut self) -> GroupExitFuture {
+    pub fn shutdown(mut self) -> ProcessGroupExitFuture {
         self.begin_end();
         self.handle.group_exit()
     }

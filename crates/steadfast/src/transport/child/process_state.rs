@@ -26,7 +26,7 @@ pub(super) enum ProcessExitState {
     GroupGone,
 }
 
-pub(super) struct ProcessState {
+pub(super) struct ChildProcessState {
     pub(super) id: u32,
     program: String,
     pub(super) end_timeouts: ChildShutdownTimeouts,
@@ -46,17 +46,17 @@ pub(super) struct ProcessLifecycleState {
     /// The exit status. Stays empty if other code in this program has reaped the process.
     pub(super) status: Option<ExitStatus>,
     /// How the supervisor controls the process.
-    pub(super) control: supervisor::ProcessControl,
+    pub(super) control: supervisor::ChildKillHandle,
     wakers: BTreeMap<u64, Waker>,
     next_key: u64,
 }
 
-impl ProcessState {
+impl ChildProcessState {
     pub(super) fn new(
         id: u32,
         program: String,
         end_timeouts: ChildShutdownTimeouts,
-        control: supervisor::ProcessControl,
+        control: supervisor::ChildKillHandle,
     ) -> Arc<Self> {
         let state = ProcessLifecycleState {
             phase: ProcessExitState::Running,
@@ -110,7 +110,7 @@ impl ProcessState {
 /// Waits for the end of the process of a [`Child`](super::Child), or ends it, independently of the transport.
 #[derive(Clone)]
 pub struct ChildHandle {
-    pub(super) process: Arc<ProcessState>,
+    pub(super) process: Arc<ChildProcessState>,
 }
 
 impl ChildHandle {
@@ -125,8 +125,8 @@ impl ChildHandle {
     }
 
     /// Completes when the process is reaped and its process group is gone. Does not end the process.
-    pub fn group_exit(&self) -> GroupExitFuture {
-        GroupExitFuture(self.watcher())
+    pub fn group_exit(&self) -> ProcessGroupExitFuture {
+        ProcessGroupExitFuture(self.watcher())
     }
 
     /// Begins to end the process: the transport closes its standard input when it is polled next, and the timeouts for SIGTERM
@@ -148,12 +148,12 @@ impl ChildHandle {
         self.process.lock().ending
     }
 
-    pub(super) fn watcher(&self) -> ProcessWatcher {
+    pub(super) fn watcher(&self) -> ProcessStateWaiter {
         let mut state = self.process.lock();
         let key = state.next_key;
         state.next_key += 1;
         drop(state);
-        ProcessWatcher { process: Arc::clone(&self.process), key }
+        ProcessStateWaiter { process: Arc::clone(&self.process), key }
     }
 }
 
@@ -164,13 +164,13 @@ impl fmt::Debug for ChildHandle {
 }
 
 /// One task that waits for changes of a process.
-pub(super) struct ProcessWatcher {
-    process: Arc<ProcessState>,
+pub(super) struct ProcessStateWaiter {
+    process: Arc<ChildProcessState>,
     /// Of its waker.
     key: u64,
 }
 
-impl ProcessWatcher {
+impl ProcessStateWaiter {
     /// Whether the process has exited, and whether its end was requested. Wakes the task when either changes.
     pub(super) fn poll_view(&mut self, cx: &mut Context<'_>) -> ProcessStatus {
         let state = self.process.lock();
@@ -212,7 +212,7 @@ pub(super) struct ProcessStatus {
     pub(super) ending: bool,
 }
 
-impl Drop for ProcessWatcher {
+impl Drop for ProcessStateWaiter {
     fn drop(&mut self) {
         let mut state = self.process.lock();
         let waker = state.wakers.remove(&self.key);
@@ -221,9 +221,9 @@ impl Drop for ProcessWatcher {
     }
 }
 
-impl fmt::Debug for ProcessWatcher {
+impl fmt::Debug for ProcessStateWaiter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ProcessWatcher").field("id", &self.process.id).finish_non_exhaustive()
+        formatter.debug_struct("ProcessStateWaiter").field("id", &self.process.id).finish_non_exhaustive()
     }
 }
 
@@ -232,7 +232,7 @@ impl fmt::Debug for ProcessWatcher {
 /// `None` means that other code in this program has reaped the process first, so its status is lost.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are polled"]
-pub struct ProcessExitFuture(ProcessWatcher);
+pub struct ProcessExitFuture(ProcessStateWaiter);
 
 impl Future for ProcessExitFuture {
     type Output = Option<ExitStatus>;
@@ -247,9 +247,9 @@ impl Future for ProcessExitFuture {
 /// `None` means that other code in this program has reaped the process first, so its status is lost.
 #[derive(Debug)]
 #[must_use = "the process is ended even if this is dropped, but only the future shows when"]
-pub struct GroupExitFuture(ProcessWatcher);
+pub struct ProcessGroupExitFuture(ProcessStateWaiter);
 
-impl Future for GroupExitFuture {
+impl Future for ProcessGroupExitFuture {
     type Output = Option<ExitStatus>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -16,8 +16,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::command::{Command, StderrTarget};
-use super::lines::LineSplitter;
-use super::process_state::{ChildHandle, ProcessExitState, ProcessState};
+use super::lines::StderrLineSplitter;
+use super::process_state::{ChildHandle, ChildProcessState, ProcessExitState};
 use super::{group, report};
 use crate::transport::fd::input::TransportReadHalf;
 use crate::transport::fd::output::TransportWriteHalf;
@@ -39,7 +39,7 @@ pub(super) struct StartedProcess {
 }
 
 /// How to signal a process, and how its threads learn that its group is gone.
-pub(super) struct ProcessControl {
+pub(super) struct ChildKillHandle {
     /// The id of the process and of its group.
     process: Pid,
     /// Hangs up when the process and its group are gone.
@@ -53,7 +53,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     let (stderr, line_limit, end_timeouts) = (stderr.clone(), *line_limit, *end_timeouts);
     let (group_gone, writer) = io::pipe()?;
     let group_gone = Arc::new(group_gone);
-    let (child_sender, child_receiver) = mpsc::channel::<(process::Child, Arc<ProcessState>)>();
+    let (child_sender, child_receiver) = mpsc::channel::<(process::Child, Arc<ChildProcessState>)>();
     // Disconnected when standard error is read to its end.
     let (stderr_open, stderr_done) = mpsc::channel::<()>();
     thread("steadfast-child", move || {
@@ -62,10 +62,10 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
             // Makes the thread that reads standard error finish.
             drop(writer);
             let _ = stderr_done.recv_timeout(STDERR_TIMEOUT);
-            ProcessState::advance(process.lock(), ProcessExitState::GroupGone);
+            ChildProcessState::advance(process.lock(), ProcessExitState::GroupGone);
         }
     })?;
-    let (stderr_sender, stderr_receiver) = mpsc::channel::<(OwnedFd, LineSplitter, Arc<ProcessState>)>();
+    let (stderr_sender, stderr_receiver) = mpsc::channel::<(OwnedFd, StderrLineSplitter, Arc<ChildProcessState>)>();
     if matches!(stderr, StderrTarget::Log | StderrTarget::Lines(_)) {
         let group_gone = Arc::clone(&group_gone);
         thread("steadfast-stderr", move || {
@@ -88,10 +88,10 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     });
     let mut child = process.spawn().map_err(|error| report::spawn_error(process, &error))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let control = ProcessControl { process: Pid::from_child(&child), group_gone };
+    let control = ChildKillHandle { process: Pid::from_child(&child), group_gone };
     let handle =
-        ChildHandle { process: ProcessState::new(child.id(), report::name_of(process), end_timeouts, control) };
-    if let (Some(pipe), Some(lines)) = (child.stderr.take(), LineSplitter::new(stderr, line_limit, child.id())) {
+        ChildHandle { process: ChildProcessState::new(child.id(), report::name_of(process), end_timeouts, control) };
+    if let (Some(pipe), Some(lines)) = (child.stderr.take(), StderrLineSplitter::new(stderr, line_limit, child.id())) {
         let _ = stderr_sender.send((pipe.into(), lines, Arc::clone(&handle.process)));
     }
     let _ = child_sender.send((child, Arc::clone(&handle.process)));
@@ -117,7 +117,7 @@ pub(super) fn end(handle: &ChildHandle, unread: Option<TransportReadHalf>) {
     let running = state.phase == ProcessExitState::Running;
     let first = !std::mem::replace(&mut state.ending, true);
     let group_gone = Arc::clone(&state.control.group_gone);
-    ProcessState::wake_watchers(state);
+    ChildProcessState::wake_watchers(state);
     if !running {
         return;
     }
@@ -135,7 +135,7 @@ pub(super) fn end(handle: &ChildHandle, unread: Option<TransportReadHalf>) {
 }
 
 /// Kills the process and its group.
-pub(super) fn kill(process: &ProcessState) {
+pub(super) fn kill(process: &ChildProcessState) {
     let mut state = process.lock();
     match state.phase {
         ProcessExitState::Running => {
@@ -150,14 +150,14 @@ pub(super) fn kill(process: &ProcessState) {
 }
 
 /// Runs on the first thread: waits for the process, reaps it, and ends the rest of its group.
-fn wait_and_reap(mut child: process::Child, process: &ProcessState) {
+fn wait_and_reap(mut child: process::Child, process: &ChildProcessState) {
     let pid = Pid::from_child(&child);
     // The process is not reaped before the lock is held, so that its id is not reused while another thread may send it a
     // signal.
     let early = wait_unreaped(pid).is_err().then(|| child.wait());
     let mut state = process.lock();
     state.status = early.unwrap_or_else(|| child.wait()).ok();
-    ProcessState::advance(state, ProcessExitState::Exited);
+    ChildProcessState::advance(state, ProcessExitState::Exited);
 
     if !group::is_gone(pid) {
         let _ = rustix::process::kill_process_group(pid, Signal::TERM);
@@ -180,7 +180,7 @@ fn wait_unreaped(process: Pid) -> io::Result<()> {
 }
 
 /// Sends SIGTERM and SIGKILL when a process does not exit within the timeouts.
-fn enforce_end_timeouts(process: &ProcessState, group_gone: &PipeReader) {
+fn enforce_end_timeouts(process: &ChildProcessState, group_gone: &PipeReader) {
     let timeouts = process.end_timeouts;
     for (timeout, next_signal) in [(timeouts.leave, Signal::TERM), (timeouts.terminate, Signal::KILL)] {
         if wait_for_group_gone(group_gone, timeout) {

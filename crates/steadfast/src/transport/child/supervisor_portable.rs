@@ -9,8 +9,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::command::{Command, StderrTarget};
-use super::lines::LineSplitter;
-use super::process_state::{ChildHandle, ProcessExitState, ProcessState};
+use super::lines::StderrLineSplitter;
+use super::process_state::{ChildHandle, ChildProcessState, ProcessExitState};
 use super::report;
 use crate::transport::fd::input::TransportReadHalf;
 use crate::transport::fd::output::TransportWriteHalf;
@@ -30,7 +30,7 @@ pub(super) struct StartedProcess {
 }
 
 /// How to kill a process.
-pub(super) struct ProcessControl(process::Child);
+pub(super) struct ChildKillHandle(process::Child);
 
 /// Starts the process and the threads that supervise it.
 pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
@@ -45,12 +45,12 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     let mut child = process.spawn().map_err(|error| report::spawn_error(process, &error))?;
     let id = child.id();
     let (stdin, stdout, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let state = ProcessState::new(id, report::name_of(process), end_timeouts, ProcessControl(child));
+    let state = ChildProcessState::new(id, report::name_of(process), end_timeouts, ChildKillHandle(child));
     let handle = ChildHandle { process: state };
     // Disconnected when standard error is read to its end.
     let (stderr_open, stderr_done) = mpsc::channel::<()>();
     let started = || {
-        if let (Some(pipe), Some(lines)) = (errors, LineSplitter::new(stderr, line_limit, id)) {
+        if let (Some(pipe), Some(lines)) = (errors, StderrLineSplitter::new(stderr, line_limit, id)) {
             let process = Arc::clone(&handle.process);
             thread("steadfast-stderr", move || {
                 read_lines(pipe, lines, &process);
@@ -63,7 +63,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
         thread("steadfast-child", move || {
             wait_for_exit(&process);
             let _ = stderr_done.recv_timeout(STDERR_TIMEOUT);
-            ProcessState::advance(process.lock(), ProcessExitState::GroupGone);
+            ChildProcessState::advance(process.lock(), ProcessExitState::GroupGone);
         })?;
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
@@ -85,7 +85,7 @@ pub(super) fn end(handle: &ChildHandle, unread: Option<TransportReadHalf>) {
     let mut state = handle.process.lock();
     let running = state.phase == ProcessExitState::Running;
     let first = !std::mem::replace(&mut state.ending, true);
-    ProcessState::wake_watchers(state);
+    ChildProcessState::wake_watchers(state);
     if running && first {
         let process = Arc::clone(&handle.process);
         if thread("steadfast-ending", move || enforce_end_timeouts(&process)).is_err() {
@@ -95,7 +95,7 @@ pub(super) fn end(handle: &ChildHandle, unread: Option<TransportReadHalf>) {
 }
 
 /// Kills the process.
-pub(super) fn kill(process: &ProcessState) {
+pub(super) fn kill(process: &ChildProcessState) {
     let mut state = process.lock();
     if state.phase == ProcessExitState::Running {
         state.signalled = true;
@@ -103,16 +103,16 @@ pub(super) fn kill(process: &ProcessState) {
     }
 }
 
-fn wait_for_exit(process: &ProcessState) {
+fn wait_for_exit(process: &ChildProcessState) {
     loop {
         let mut state = process.lock();
         match state.control.0.try_wait() {
             Ok(None) => {}
             Ok(status) => {
                 state.status = status;
-                return ProcessState::advance(state, ProcessExitState::Exited);
+                return ChildProcessState::advance(state, ProcessExitState::Exited);
             }
-            Err(_) => return ProcessState::advance(state, ProcessExitState::Exited),
+            Err(_) => return ChildProcessState::advance(state, ProcessExitState::Exited),
         }
         drop(state);
         std::thread::sleep(POLL_INTERVAL);
@@ -120,7 +120,7 @@ fn wait_for_exit(process: &ProcessState) {
 }
 
 /// Kills the process if it does not exit within both timeouts.
-fn enforce_end_timeouts(process: &ProcessState) {
+fn enforce_end_timeouts(process: &ChildProcessState) {
     let timeouts = process.end_timeouts;
     let deadline = Instant::now().checked_add(timeouts.leave.saturating_add(timeouts.terminate));
     while deadline.is_none_or(|deadline| Instant::now() < deadline) {
@@ -132,7 +132,7 @@ fn enforce_end_timeouts(process: &ProcessState) {
     kill(process);
 }
 
-fn read_lines(mut pipe: impl Read, mut lines: LineSplitter, process: &ProcessState) {
+fn read_lines(mut pipe: impl Read, mut lines: StderrLineSplitter, process: &ChildProcessState) {
     let mut buf = vec![0; 8 * 1024];
     loop {
         match pipe.read(&mut buf) {

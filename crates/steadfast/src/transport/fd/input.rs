@@ -13,14 +13,14 @@ use super::descriptors::{self, DescriptorKind, PipeEnd};
 #[cfg(unix)]
 use super::pump;
 #[cfg(unix)]
-use super::readiness::{NonblockingIoKind, WatchedDescriptor};
+use super::readiness::{AsyncDescriptor, NonblockingIoKind};
 use crate::transport::memory::channel::ByteReceiver;
 
 /// Reads bytes of a peer, and notices that it has closed its sending end.
 #[derive(Debug)]
 pub(crate) enum TransportReadHalf {
     #[cfg(unix)]
-    Watched(WatchedDescriptor),
+    Watched(AsyncDescriptor),
     Thread {
         receiver: ByteReceiver,
         reported: bool,
@@ -33,7 +33,7 @@ impl TransportReadHalf {
     pub(crate) fn shared(descriptor: OwnedFd) -> io::Result<Self> {
         match descriptors::kind_of(&descriptor)? {
             DescriptorKind::Socket => {
-                return Ok(Self::Watched(WatchedDescriptor::new(
+                return Ok(Self::Watched(AsyncDescriptor::new(
                     descriptor,
                     NonblockingIoKind::Socket,
                     Interest::READABLE,
@@ -41,7 +41,7 @@ impl TransportReadHalf {
             }
             DescriptorKind::Pipe => {
                 if let Ok(own) = descriptors::reopen_pipe(&descriptor, PipeEnd::Reading) {
-                    return Ok(Self::Watched(WatchedDescriptor::new(own, NonblockingIoKind::Pipe, Interest::READABLE)));
+                    return Ok(Self::Watched(AsyncDescriptor::new(own, NonblockingIoKind::Pipe, Interest::READABLE)));
                 }
             }
             DescriptorKind::Other => {}
@@ -53,7 +53,7 @@ impl TransportReadHalf {
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self::Watched(WatchedDescriptor::new(pipe, NonblockingIoKind::Pipe, Interest::READABLE)))
+        Ok(Self::Watched(AsyncDescriptor::new(pipe, NonblockingIoKind::Pipe, Interest::READABLE)))
     }
 
     /// Receives the bytes that a thread reads.

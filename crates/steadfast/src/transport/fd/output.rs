@@ -13,14 +13,14 @@ use super::descriptors::{self, DescriptorKind, PipeEnd};
 #[cfg(unix)]
 use super::pump;
 #[cfg(unix)]
-use super::readiness::{NonblockingIoKind, WatchedDescriptor};
+use super::readiness::{AsyncDescriptor, NonblockingIoKind};
 use crate::transport::memory::channel::ByteSender;
 
 /// Writes bytes to a peer, and notices that it does not read any more.
 #[derive(Debug)]
 pub(crate) enum TransportWriteHalf {
     #[cfg(unix)]
-    Watched(WatchedDescriptor),
+    Watched(AsyncDescriptor),
     Thread {
         sender: ByteSender,
         reported: bool,
@@ -33,7 +33,7 @@ impl TransportWriteHalf {
     pub(crate) fn shared(descriptor: OwnedFd) -> io::Result<Self> {
         match descriptors::kind_of(&descriptor)? {
             DescriptorKind::Socket => {
-                return Ok(Self::Watched(WatchedDescriptor::new(
+                return Ok(Self::Watched(AsyncDescriptor::new(
                     descriptor,
                     NonblockingIoKind::Socket,
                     Interest::WRITABLE,
@@ -42,7 +42,7 @@ impl TransportWriteHalf {
             DescriptorKind::Pipe => {
                 if let Ok(own) = descriptors::reopen_pipe(&descriptor, PipeEnd::Writing) {
                     descriptors::enlarge_pipe_buffer(&own);
-                    return Ok(Self::Watched(WatchedDescriptor::new(own, NonblockingIoKind::Pipe, Interest::WRITABLE)));
+                    return Ok(Self::Watched(AsyncDescriptor::new(own, NonblockingIoKind::Pipe, Interest::WRITABLE)));
                 }
             }
             DescriptorKind::Other => {}
@@ -54,7 +54,7 @@ impl TransportWriteHalf {
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Self::Watched(WatchedDescriptor::new(pipe, NonblockingIoKind::Pipe, Interest::WRITABLE)))
+        Ok(Self::Watched(AsyncDescriptor::new(pipe, NonblockingIoKind::Pipe, Interest::WRITABLE)))
     }
 
     /// Sends bytes to a thread that writes them.

@@ -33,12 +33,12 @@ pub(crate) enum NonblockingIoKind {
 
 /// A descriptor that is registered with the runtime that polls it first.
 #[derive(Debug)]
-pub(crate) struct WatchedDescriptor {
+pub(crate) struct AsyncDescriptor {
     descriptor: DescriptorRegistration,
     kind: NonblockingIoKind,
     interest: Interest,
-    input: DirectionState,
-    output: DirectionState,
+    input: DescriptorDirectionState,
+    output: DescriptorDirectionState,
 }
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ enum DescriptorRegistration {
 
 /// The state of one direction.
 #[derive(Debug, Default)]
-struct DirectionState {
+struct DescriptorDirectionState {
     /// The last read or write would have blocked, and there was no readiness event since.
     idle: bool,
     /// The peer has closed this direction. Never reset.
@@ -66,15 +66,15 @@ enum IoDirection {
     Output,
 }
 
-impl WatchedDescriptor {
+impl AsyncDescriptor {
     /// `interest` are the directions that will be used.
     pub(crate) fn new(descriptor: OwnedFd, kind: NonblockingIoKind, interest: Interest) -> Self {
         Self {
             descriptor: DescriptorRegistration::New(descriptor),
             kind,
             interest,
-            input: DirectionState::default(),
-            output: DirectionState::default(),
+            input: DescriptorDirectionState::default(),
+            output: DescriptorDirectionState::default(),
         }
     }
 
@@ -260,7 +260,7 @@ impl WatchedDescriptor {
         }
     }
 
-    fn side(&mut self, direction: IoDirection) -> &mut DirectionState {
+    fn side(&mut self, direction: IoDirection) -> &mut DescriptorDirectionState {
         match direction {
             IoDirection::Input => &mut self.input,
             IoDirection::Output => &mut self.output,

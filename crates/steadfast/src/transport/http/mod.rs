@@ -7,7 +7,7 @@ pub(crate) mod server;
 
 #[cfg(feature = "http-client")]
 pub use client::{
-    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget, TransportFetch, TransportFetchBody,
+    Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture, TransportFetch, TransportFetchBody,
     TransportFetchError, TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
 };
 #[cfg(feature = "http")]

@@ -11,7 +11,7 @@ use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::transport::HangupDirection;
-use crate::transport::fd::readiness::{NonblockingIoKind, WatchedDescriptor};
+use crate::transport::fd::readiness::{AsyncDescriptor, NonblockingIoKind};
 
 /// A connected socket, for reading and writing.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct StreamSocket(StreamSocketRepr);
 enum StreamSocketRepr {
     Tcp(TcpStream),
     Unix(UnixStream),
-    Watched(WatchedDescriptor),
+    Watched(AsyncDescriptor),
     /// The socket could not be deregistered from its first runtime; the error was returned.
     Failed,
 }
@@ -76,7 +76,7 @@ impl StreamSocket {
         }
     }
 
-    fn watched(&mut self) -> io::Result<&mut WatchedDescriptor> {
+    fn watched(&mut self) -> io::Result<&mut AsyncDescriptor> {
         if !matches!(self.0, StreamSocketRepr::Watched(_)) {
             let descriptor = match std::mem::replace(&mut self.0, StreamSocketRepr::Failed) {
                 StreamSocketRepr::Tcp(stream) => OwnedFd::from(stream.into_std()?),
@@ -86,7 +86,7 @@ impl StreamSocket {
                 }
             };
             let interest = Interest::READABLE | Interest::WRITABLE;
-            self.0 = StreamSocketRepr::Watched(WatchedDescriptor::new(descriptor, NonblockingIoKind::Socket, interest));
+            self.0 = StreamSocketRepr::Watched(AsyncDescriptor::new(descriptor, NonblockingIoKind::Socket, interest));
         }
         match &mut self.0 {
             StreamSocketRepr::Watched(watched) => Ok(watched),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use steadfast::client::{NegotiationMode, Reconnect};
+use steadfast::client::{NegotiationMode, ReconnectPolicy};
 use steadfast::runtime::TokioRuntime;
 use steadfast::transport::memory;
 use steadfast::{ErrorKind, Outcome, Revision};
@@ -62,7 +62,7 @@ fn a_client_outlives_the_runtime_that_created_it() {
 fn waiting_for_a_reconnect_ends_when_the_runtime_is_dropped() {
     let first = one_thread();
     let client = first.block_on(async {
-        let connecting = Client::connect(server([echo()])).reconnect(Reconnect::default());
+        let connecting = Client::connect(server([echo()])).reconnect(ReconnectPolicy::default());
         soon(connecting.into_future()).await.unwrap()
     });
     // The server goes too: it was in there.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
+use steadfast_proto::frame::sse::{SseDecoder, SseDecoderOutput};
 use tower_service::Service;
 
 use super::{Clients, Outcome, PLAIN, PreparedRequest, ROUNDS, nth};
@@ -150,7 +150,7 @@ impl Clients {
             if events {
                 let mut input = piece.as_slice();
                 while let Some(decoded) = decoder.next(&mut input) {
-                    let SseFrame::Message(message) = decoded else { continue };
+                    let SseDecoderOutput::Message(message) = decoded else { continue };
                     self.hear(client, session, message.id.as_deref(), &message.data, round);
                 }
             } else {

@@ -5,7 +5,7 @@ use http::{Request, Response};
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::resource_server::{HttpClient, HttpClientError, HttpClientFuture, HttpPayload};
+use crate::resource_server::{HttpClient, HttpClientBody, HttpClientError, HttpClientFuture};
 
 /// An authorization server: its key set, the number of requests, and whether it responds.
 struct Server {
@@ -35,14 +35,14 @@ impl Server {
 }
 
 impl HttpClient for Server {
-    fn send(&self, request: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+    fn send(&self, request: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
         assert_eq!(request.uri(), "https://auth.example.com/jwks");
         self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             self.answers.acquire().await.map_err(|_| HttpClientError::new("closed"))?.forget();
             Ok(match self.document.lock().unwrap().clone() {
                 Ok(document) => Response::new(document.into()),
-                Err(status) => Response::builder().status(status).body(HttpPayload::default()).unwrap(),
+                Err(status) => Response::builder().status(status).body(HttpClientBody::default()).unwrap(),
             })
         })
     }
@@ -198,7 +198,7 @@ async fn a_client_that_panics_leaves_nobody_waiting() {
     struct Panics;
 
     impl HttpClient for Panics {
-        fn send(&self, _: Request<HttpPayload>, _: usize) -> HttpClientFuture<'_> {
+        fn send(&self, _: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
             panic!("a client that is not well")
         }
     }

@@ -35,7 +35,7 @@ const MAX_UNREAD_BYTES: usize = 4 << 20;
 
 pub(crate) struct ClientChangeListener {
     pub(crate) filter: SubscriptionFilter,
-    backlog: LossyChannel<Result<Change, ListenFailure>>,
+    backlog: LossyChannel<Result<Change, ChangeListenerFailure>>,
     /// The subscriptions are in place, and changes are delivered.
     active: AtomicBool,
     /// Nothing is sent on this channel. When it is dropped, together with the listener, the client unsubscribes.
@@ -43,7 +43,7 @@ pub(crate) struct ClientChangeListener {
 }
 
 /// Why a listener cannot listen.
-pub(crate) struct ListenFailure {
+pub(crate) struct ChangeListenerFailure {
     pub(crate) error: Error,
     /// Set if the connection failed, and a reconnect may help.
     pub(crate) loss: Option<CallLoss>,
@@ -110,12 +110,12 @@ impl ClientChangeListener {
     }
 
     /// Ends the listener with an error.
-    pub(crate) fn fail(&self, failure: ListenFailure) {
+    pub(crate) fn fail(&self, failure: ChangeListenerFailure) {
         self.backlog.push(Err(failure), 0);
     }
 
     /// The next change; `None` when the connection is closed.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, ListenFailure>>> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, ChangeListenerFailure>>> {
         self.backlog.poll(cx)
     }
 }

@@ -15,19 +15,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use steadfast_model::{DetailedTask, Method, ResourceParams, SubscriptionFilter, SubscriptionParams, request};
+use steadfast_model::{DetailedTask, Method, ResourceUriParams, SubscriptionFilter, SubscriptionParams, request};
 use steadfast_proto::envelope::OwnedParams;
 use steadfast_proto::{Moment, mutant};
 
 use crate::client::Client;
 use crate::client::connection::live::ClientConnection;
-use crate::client::connection::reconnect::FailureStreak;
+use crate::client::connection::reconnect::ReconnectFailureStreak;
 use crate::client::connection::reconnecting::CallLossReport;
 use crate::error::{Error, Outcome};
-use crate::runtime::connection::call_result::{CallLoss, LossScope, result_of};
+use crate::runtime::connection::call_result::{CallLoss, CallLossScope, result_of};
 use crate::runtime::timeout::{sleep_until, unless_stopped};
-use crate::runtime::{CallOptions, PendingCall};
-use listeners::{ClientChangeListener, ListenFailure};
+use crate::runtime::{OutboundCallOptions, PendingCall};
+use listeners::{ChangeListenerFailure, ClientChangeListener};
 use subscribe::listen;
 
 pub(crate) use listeners::ClientChangeListeners;
@@ -65,7 +65,7 @@ impl Change {
             Method::PromptListChanged => Some(Self::Prompts),
             Method::ResourceListChanged => Some(Self::Resources),
             Method::ResourceUpdated => {
-                let params: ResourceParams = serde_json::from_str(text).ok()?;
+                let params: ResourceUriParams = serde_json::from_str(text).ok()?;
                 Some(Self::Resource(params.uri))
             }
             Method::TaskUpdated | Method::TaskStatus => serde_json::from_str(text).ok().map(Box::new).map(Self::Task),
@@ -98,7 +98,7 @@ fn is_part_of(uri: &str, resource: &str) -> bool {
 pub struct ChangeStream {
     client: Client,
     filter: SubscriptionFilter,
-    source: ChangeSource,
+    source: ClientChangeSource,
     /// The connection of the source.
     live: Arc<ClientConnection>,
     /// When the source was created.
@@ -106,11 +106,11 @@ pub struct ChangeStream {
     /// [`Change::Listening`] was sent on this connection.
     listening: bool,
     /// The failures to listen in a row.
-    streak: FailureStreak,
+    streak: ReconnectFailureStreak,
 }
 
 /// Where the changes come from.
-enum ChangeSource {
+enum ClientChangeSource {
     /// A `subscriptions/listen` in flight (since 2026-07-28).
     Subscription(Box<PendingCall>),
     /// The notifications that the server sends to every client (up to 2025-11-25).
@@ -122,8 +122,8 @@ enum ChangeSource {
     Ended,
 }
 
-/// What a [`ChangeSource`] yields.
-enum ChangeSourceEvent {
+/// What a [`ClientChangeSource`] yields.
+enum ClientChangeSourceEvent {
     Change(Change),
     /// A notification that reports no change.
     Ignored,
@@ -158,7 +158,7 @@ impl Client {
     pub fn changes(&self, filter: SubscriptionFilter) -> ChangeStream {
         let live = self.inner.connection.live();
         let started_at = self.inner.runtime().now();
-        let (source, streak) = (ChangeSource::Ended, FailureStreak::default());
+        let (source, streak) = (ClientChangeSource::Ended, ReconnectFailureStreak::default());
         let mut changes =
             ChangeStream { client: self.clone(), filter, source, live, started_at, listening: false, streak };
         changes.start();
@@ -177,20 +177,21 @@ impl ChangeStream {
         self.started_at = self.client.inner.runtime().now();
         self.listening = false;
         self.source = if self.live.peer.revision.is_stateless() {
-            self.send_listen().map_or_else(ChangeSource::Failed, |call| ChangeSource::Subscription(Box::new(call)))
+            self.send_listen()
+                .map_or_else(ClientChangeSource::Failed, |call| ClientChangeSource::Subscription(Box::new(call)))
         } else {
-            ChangeSource::Broadcast(listen(&self.client, &self.live, self.filter.clone()))
+            ClientChangeSource::Broadcast(listen(&self.client, &self.live, self.filter.clone()))
         };
     }
 
     fn send_listen(&self) -> Result<PendingCall, Error> {
         let params = SubscriptionParams::new(self.filter.clone());
         // Without a timeout: the server responds when the subscription ends.
-        self.live.sender.send::<request::Listen>(&params, CallOptions::default())
+        self.live.sender.send::<request::Listen>(&params, OutboundCallOptions::default())
     }
 
     /// The source after a loss: the next connection, if the client reconnects and has attempts left.
-    fn source_after(&mut self, loss: Option<CallLoss>) -> Option<ChangeSource> {
+    fn source_after(&mut self, loss: Option<CallLoss>) -> Option<ClientChangeSource> {
         let (loss, connection) = (loss?, Arc::clone(&self.client.inner.connection));
         let runtime = Arc::clone(self.client.inner.runtime());
         let now = runtime.now();
@@ -200,14 +201,14 @@ impl ChangeStream {
         }
         // `ReconnectingConnection` waits before it replaces a lost connection. If only the request was lost, this has
         // to wait itself.
-        let when = if loss.kind == LossScope::Call {
+        let when = if loss.kind == CallLossScope::Call {
             self.streak.next_attempt_at(connection.policy(), &*runtime)
         } else {
             now
         };
         let live = Arc::clone(&self.live);
         let lost = CallLossReport { live, call_sent_at: self.started_at, kind: loss.kind, resend_at_once: false };
-        Some(ChangeSource::Reconnecting(Box::pin(async move {
+        Some(ClientChangeSource::Reconnecting(Box::pin(async move {
             // If the client is closed, `replace` fails at once.
             unless_stopped(connection.wait_until_closing(), sleep_until(&*runtime, when)).await;
             connection.replace(lost).await
@@ -215,41 +216,41 @@ impl ChangeStream {
     }
 }
 
-impl ChangeSource {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ChangeSourceEvent> {
+impl ClientChangeSource {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ClientChangeSourceEvent> {
         Poll::Ready(match self {
             Self::Subscription(call) => match std::task::ready!(call.poll_notification(cx)) {
                 Ok((method, params)) => match Change::from_notification(method, &params) {
-                    Some(change) => ChangeSourceEvent::Change(change),
+                    Some(change) => ClientChangeSourceEvent::Change(change),
                     // Without a `Change::Listening` all later changes would be withheld.
                     None if method == Method::SubscriptionAcknowledged => {
                         let why = "the acknowledgement of the subscription is malformed";
-                        ChangeSourceEvent::Ended(Some(Error::unreadable(Method::Listen, why)), None)
+                        ClientChangeSourceEvent::Ended(Some(Error::unreadable(Method::Listen, why)), None)
                     }
-                    None => ChangeSourceEvent::Ignored,
+                    None => ClientChangeSourceEvent::Ignored,
                 },
                 Err(end) => {
                     let loss = CallLoss::from_end(&end);
-                    ChangeSourceEvent::Ended(result_of::<request::Listen>(end).err(), loss)
+                    ClientChangeSourceEvent::Ended(result_of::<request::Listen>(end).err(), loss)
                 }
             },
             Self::Broadcast(listener) => match std::task::ready!(listener.poll(cx)) {
-                Some(Ok(change)) => ChangeSourceEvent::Change(change),
-                Some(Err(ListenFailure { error, loss })) => ChangeSourceEvent::Ended(Some(error), loss),
-                None => ChangeSourceEvent::Ended(
+                Some(Ok(change)) => ClientChangeSourceEvent::Change(change),
+                Some(Err(ChangeListenerFailure { error, loss })) => ClientChangeSourceEvent::Ended(Some(error), loss),
+                None => ClientChangeSourceEvent::Ended(
                     Some(Error::closed(Outcome::Unknown)),
-                    Some(CallLoss { sent: true, kind: LossScope::Connection }),
+                    Some(CallLoss { sent: true, kind: CallLossScope::Connection }),
                 ),
             },
             Self::Reconnecting(connection) => match std::task::ready!(connection.as_mut().poll(cx)) {
-                Ok(live) => ChangeSourceEvent::Reconnected(live),
-                Err(error) => ChangeSourceEvent::Ended(Some(error), None),
+                Ok(live) => ClientChangeSourceEvent::Reconnected(live),
+                Err(error) => ClientChangeSourceEvent::Ended(Some(error), None),
             },
             Self::Failed(_) => match std::mem::replace(self, Self::Ended) {
-                Self::Failed(error) => ChangeSourceEvent::Ended(Some(error), None),
-                _ => ChangeSourceEvent::Ended(None, None),
+                Self::Failed(error) => ClientChangeSourceEvent::Ended(Some(error), None),
+                _ => ClientChangeSourceEvent::Ended(None, None),
             },
-            Self::Ended => ChangeSourceEvent::Ended(None, None),
+            Self::Ended => ClientChangeSourceEvent::Ended(None, None),
         })
     }
 }
@@ -261,7 +262,7 @@ impl Stream for ChangeStream {
         let changes = &mut *self;
         loop {
             match std::task::ready!(changes.source.poll(cx)) {
-                ChangeSourceEvent::Change(change) => {
+                ClientChangeSourceEvent::Change(change) => {
                     changes.listening |= matches!(change, Change::Listening(_));
                     // A server may send some changes before its acknowledgement, and not others: the early ones are
                     // withheld, and the program reads the current state after the acknowledgement.
@@ -269,15 +270,15 @@ impl Stream for ChangeStream {
                         return Poll::Ready(Some(Ok(change)));
                     }
                 }
-                ChangeSourceEvent::Ignored => {}
-                ChangeSourceEvent::Reconnected(live) => {
+                ClientChangeSourceEvent::Ignored => {}
+                ClientChangeSourceEvent::Reconnected(live) => {
                     changes.live = live;
                     changes.start();
                 }
-                ChangeSourceEvent::Ended(error, loss) => {
+                ClientChangeSourceEvent::Ended(error, loss) => {
                     let next = changes.source_after(loss);
                     let ended = next.is_none();
-                    changes.source = next.unwrap_or(ChangeSource::Ended);
+                    changes.source = next.unwrap_or(ClientChangeSource::Ended);
                     if ended {
                         return Poll::Ready(error.map(Err));
                     }

@@ -5,18 +5,18 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use steadfast_model::request::{self, Request};
-use steadfast_model::{ResourceParams, SubscriptionFilter};
+use steadfast_model::{ResourceUriParams, SubscriptionFilter};
 use steadfast_proto::mutant;
 use tokio::sync::{oneshot, watch};
 
-use super::listeners::{ClientChangeListener, ClientChangeListeners, ListenFailure};
+use super::listeners::{ChangeListenerFailure, ClientChangeListener, ClientChangeListeners};
 use crate::client::connection::live::{ClientConnection, wait_until_notifications_arrive};
-use crate::client::dispatch::ClientRequestSender;
+use crate::client::dispatch::ClientOutboundRequestSender;
 use crate::client::{Client, ClientInner};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, result_of};
 use crate::runtime::timeout::{timeout_at, unless_stopped};
-use crate::runtime::{CallOptions, PendingCall, Runtime};
+use crate::runtime::{OutboundCallOptions, PendingCall, Runtime};
 
 /// The timeout of `resources/subscribe`.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ pub(crate) fn listen(
 ) -> Arc<ClientChangeListener> {
     let (listener, dropped) = ClientChangeListener::new(filter);
     live.change_listeners.add(&listener);
-    let subscriptions = ResourceSubscriber {
+    let subscriptions = ClientResourceSubscriber {
         client: Arc::downgrade(&client.inner),
         runtime: Arc::clone(client.inner.runtime()),
         listeners: live.change_listeners.clone(),
@@ -50,12 +50,12 @@ pub(crate) fn listen(
 }
 
 /// The subscriptions of one listener. It keeps neither the client nor the connection open.
-struct ResourceSubscriber {
+struct ClientResourceSubscriber {
     /// Never upgraded across an await: dropping the last `Client` has to close the connection.
     client: Weak<ClientInner>,
     runtime: Arc<dyn Runtime>,
     listeners: ClientChangeListeners,
-    sender: ClientRequestSender,
+    sender: ClientOutboundRequestSender,
     receives_notifications: watch::Receiver<bool>,
     listener_dropped: ListenerDropReceiver,
 }
@@ -76,7 +76,7 @@ impl ListenerDropReceiver {
     }
 }
 
-impl ResourceSubscriber {
+impl ClientResourceSubscriber {
     /// Subscribes, activates the listener, and unsubscribes when the listener is dropped, also if it is dropped while
     /// subscribing.
     async fn run(mut self, listener: Weak<ClientChangeListener>, filter: SubscriptionFilter) {
@@ -93,7 +93,7 @@ impl ResourceSubscriber {
     }
 
     /// `None` if the listener was dropped.
-    async fn subscribe_all(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), ListenFailure>> {
+    async fn subscribe_all(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), ChangeListenerFailure>> {
         // A notification that the server sends before its stream is open may be lost. After a while this subscribes all
         // the same: some servers send no response headers before the first notification.
         let stream_open = wait_until_notifications_arrive(self.receives_notifications.clone());
@@ -109,11 +109,11 @@ impl ResourceSubscriber {
 
     /// `None` if the listener was dropped. A request that is in flight then is awaited for a while: it must not reach
     /// the server after the `resources/unsubscribe`.
-    async fn subscribe(&mut self, uri: &str) -> Option<Result<(), ListenFailure>> {
+    async fn subscribe(&mut self, uri: &str) -> Option<Result<(), ChangeListenerFailure>> {
         let mut subscribed = unless_stopped(self.listener_dropped.wait(), self.listeners.subscribed.lock(uri)).await?;
         let mut call = match self.send::<request::Subscribe>(uri, SUBSCRIBE_TIMEOUT) {
             Ok(call) => call,
-            Err(error) => return Some(Err(ListenFailure { error, loss: None })),
+            Err(error) => return Some(Err(ChangeListenerFailure { error, loss: None })),
         };
         let was_subscribed = std::mem::replace(&mut *subscribed, true);
         let Some(end) = unless_stopped(self.listener_dropped.wait(), &mut call).await else {
@@ -126,7 +126,7 @@ impl ResourceSubscriber {
             if matches!(error.outcome(), Outcome::NotSent | Outcome::Refused) || mutant!(ForgetLostSubscriptions) {
                 *subscribed = was_subscribed;
             }
-            ListenFailure { error, loss }
+            ChangeListenerFailure { error, loss }
         }))
     }
 
@@ -149,12 +149,12 @@ impl ResourceSubscriber {
         }
     }
 
-    fn send<R: Request<Params = ResourceParams>>(&self, uri: &str, timeout: Duration) -> Result<PendingCall, Error> {
+    fn send<R: Request<Params = ResourceUriParams>>(&self, uri: &str, timeout: Duration) -> Result<PendingCall, Error> {
         // A client that is gone sends nothing more.
         if self.client.strong_count() == 0 {
             return Err(Error::closed(Outcome::NotSent));
         }
-        let options = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
-        self.sender.send::<R>(&ResourceParams::new(uri), options)
+        let options = OutboundCallOptions { timeout: Some(timeout), ..OutboundCallOptions::default() };
+        self.sender.send::<R>(&ResourceUriParams::new(uri), options)
     }
 }

@@ -14,16 +14,16 @@ use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 /// See the [module](self).
 pub(crate) struct ClientResourceSubscriptions {
-    resources: Mutex<BTreeMap<String, SubscriptionState>>,
+    resources: Mutex<BTreeMap<String, ResourceSubscriptionState>>,
     /// One permit for each request to unsubscribe that may be in flight.
     unsubscribe_permits: Semaphore,
 }
 
 /// True if the server may send notifications about the resource.
-type SubscriptionState = Arc<tokio::sync::Mutex<bool>>;
+type ResourceSubscriptionState = Arc<tokio::sync::Mutex<bool>>;
 
-/// The lock of one [`SubscriptionState`].
-pub(crate) type SubscriptionGuard = OwnedMutexGuard<bool>;
+/// The lock of one [`ResourceSubscriptionState`].
+pub(crate) type ResourceSubscriptionLockGuard = OwnedMutexGuard<bool>;
 
 impl ClientResourceSubscriptions {
     /// `max_unsubscribes`: how many requests to unsubscribe may be in flight.
@@ -39,7 +39,7 @@ impl ClientResourceSubscriptions {
     }
 
     /// Locks a resource. Locks are given in the order of the calls.
-    pub(crate) async fn lock(&self, uri: &str) -> SubscriptionGuard {
+    pub(crate) async fn lock(&self, uri: &str) -> ResourceSubscriptionLockGuard {
         let resource = {
             let mut resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
             // Resources that are neither locked nor subscribed to are removed.

@@ -59,14 +59,14 @@ pub(crate) trait MigratableDriver: Future + Send + Unpin + 'static {
 }
 
 /// Counts the calls that come from tasks of one runtime.
-pub(crate) struct RuntimeCallCounter {
+pub(crate) struct WorkerCallCounter {
     runtime: Id,
     one_thread: bool,
     /// How many calls came from tasks of the runtime since the last call from outside of it.
     count: AtomicU32,
 }
 
-impl RuntimeCallCounter {
+impl WorkerCallCounter {
     fn of(handle: &Handle) -> Self {
         let one_thread = handle.runtime_flavor() == RuntimeFlavor::CurrentThread;
         Self { runtime: handle.id(), one_thread, count: AtomicU32::new(0) }
@@ -90,7 +90,7 @@ pub(crate) fn tasks<D: MigratableDriver>(
     runtime: &Arc<dyn Runtime>,
     workers: &Handle,
 ) -> (IoThreadDriverTask<D>, WorkerDriverTask<D>) {
-    mailbox.count_callers(RuntimeCallCounter::of(workers));
+    mailbox.count_callers(WorkerCallCounter::of(workers));
     let state = DriverMigrationState {
         driver: Some(Box::new(driver)),
         home: DriverThreadKind::IoThread,
@@ -99,19 +99,19 @@ pub(crate) fn tasks<D: MigratableDriver>(
         apart: None,
         among: None,
     };
-    let shared = Arc::new(SharedMigrationState(Mutex::new(state)));
+    let shared = Arc::new(SharedDriverMigrationState(Mutex::new(state)));
     let apart = IoThreadDriverTask {
         shared: Arc::clone(&shared),
         mailbox: Arc::clone(mailbox),
         runtime: Arc::clone(runtime),
         look: runtime.timer(),
         began: None,
-        stay: MigrationBackoff::default(),
+        stay: DriverMigrationBackoff::default(),
     };
     (apart, WorkerDriverTask { shared, has_io: None })
 }
 
-struct SharedMigrationState<D>(Mutex<DriverMigrationState<D>>);
+struct SharedDriverMigrationState<D>(Mutex<DriverMigrationState<D>>);
 
 struct DriverMigrationState<D> {
     /// Boxed, so that moving it is cheap. `None` while a task polls it, and after its end.
@@ -131,13 +131,13 @@ enum DriverThreadKind {
     Workers,
 }
 
-impl<D> SharedMigrationState<D> {
+impl<D> SharedDriverMigrationState<D> {
     fn lock(&self) -> MutexGuard<'_, DriverMigrationState<D>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<D: MigratableDriver> SharedMigrationState<D> {
+impl<D: MigratableDriver> SharedDriverMigrationState<D> {
     fn put_back(&self, driver: Box<D>, heard: bool) {
         let mut state = self.lock();
         state.driver = Some(driver);
@@ -170,24 +170,24 @@ impl<D: MigratableDriver> SharedMigrationState<D> {
 
 /// The task on the I/O thread, which exists as long as the driver. Ready when the driver has ended.
 pub(crate) struct IoThreadDriverTask<D> {
-    shared: Arc<SharedMigrationState<D>>,
+    shared: Arc<SharedDriverMigrationState<D>>,
     mailbox: Arc<DriverMailbox>,
     runtime: Arc<dyn Runtime>,
     /// When the I/O thread next checks on the driver, while the workers have it.
     look: Box<dyn Timer>,
     /// The count of calls at the start of the current measurement, and its time.
     began: Option<(u32, Moment)>,
-    stay: MigrationBackoff,
+    stay: DriverMigrationBackoff,
 }
 
 /// Keeps the driver on the I/O thread for a while before it may move to the workers again.
 #[derive(Default)]
-struct MigrationBackoff {
+struct DriverMigrationBackoff {
     until: Option<Moment>,
     length: Duration,
 }
 
-impl MigrationBackoff {
+impl DriverMigrationBackoff {
     /// Extends the backoff: calls were stuck while the driver was on the workers.
     fn note_stuck(&mut self, now: Moment) {
         self.length = (self.length * 2).clamp(STAY, LONGEST_STAY);
@@ -289,7 +289,7 @@ impl<D> Drop for IoThreadDriverTask<D> {
 /// The task that runs a connection's driver on the worker threads. If it is dropped with their runtime, the driver moves
 /// back to the I/O thread.
 pub(crate) struct WorkerDriverTask<D: MigratableDriver> {
-    shared: Arc<SharedMigrationState<D>>,
+    shared: Arc<SharedDriverMigrationState<D>>,
     /// Whether the runtime of the workers has its I/O driver enabled, once that is known.
     has_io: Option<bool>,
 }

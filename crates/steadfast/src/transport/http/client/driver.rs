@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use steadfast_model::Method;
-use steadfast_proto::connection::{CallEnd, Limits, SelfDescription, Transmit, TransmitKind};
+use steadfast_proto::connection::{CallEnd, ClientOrServerDescription, Limits, Transmit, TransmitKind};
 use steadfast_proto::mutant;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::coop;
@@ -18,7 +18,7 @@ use tracing::Level;
 use super::HttpTarget;
 use super::exchange::{HttpClientDriverEvent, MessagePost};
 use super::in_flight::HttpInFlightMessages;
-use super::in_flight::{HttpInFlightRequest, HttpPostDelivery};
+use super::in_flight::{HttpClientInFlightRequest, HttpPostDelivery};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse;
 use super::mirrored_headers::ClientToolHeaders;
@@ -29,7 +29,7 @@ use super::shared::HttpClientConnection;
 use super::stream::events::SseEventReader;
 use super::stream::server_stream::listen;
 use super::task::{HttpClientTaskHandle, HttpClientTasks};
-use crate::runtime::{ConnectionEnd, ConnectionEngine, DriverMailbox, InboundDispatcher, Runtime, Timer};
+use crate::runtime::{ConnectionCloseReport, ConnectionEngine, DriverMailbox, InboundDispatcher, Runtime, Timer};
 
 /// How many events of tasks the driver queues. Messages beyond that stay in their sockets.
 const EVENT_QUEUE: usize = 64;
@@ -55,7 +55,7 @@ pub(crate) struct HttpClientDriver<S> {
     /// Reads the stream of messages that the server sends by itself; over HTTP+SSE, of all its messages.
     server_stream: Option<HttpClientTaskHandle>,
     /// Set while the driver closes: how the connection ended, and when to stop waiting for the server.
-    closing: Option<(ConnectionEnd, Box<dyn Timer>)>,
+    closing: Option<(ConnectionCloseReport, Box<dyn Timer>)>,
     /// What is reported for tasks that panicked. Handled after the events: they may be what the task has read.
     panics: VecDeque<HttpClientDriverEvent>,
     /// The requests, and the stream of the server. After their handles, which abort them.
@@ -67,7 +67,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         target: HttpTarget,
         tool_headers: Arc<dyn ClientToolHeaders>,
         service: impl FnOnce(&Arc<DriverMailbox>) -> S,
-        hello: SelfDescription,
+        hello: ClientOrServerDescription,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
@@ -235,7 +235,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         let failure = post.failure();
         let task = self.start(post.run(body, cancelled), failure);
         match call {
-            Some(call) => self.in_flight.insert_call(call, HttpInFlightRequest { task, delivery }),
+            Some(call) => self.in_flight.insert_call(call, HttpClientInFlightRequest { task, delivery }),
             None if follows_request => self.in_flight.insert_cancellation(task),
             None => self.in_flight.insert_message(task),
         }
@@ -288,7 +288,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
     }
 
     /// Begins to close: messages in flight are still delivered, and a session is ended.
-    fn close(&mut self, ended: ConnectionEnd) {
+    fn close(&mut self, ended: ConnectionCloseReport) {
         self.engine.abandon_all();
         self.in_flight.abort_responses();
         if !self.shared.speaks_legacy_sse() {
@@ -310,7 +310,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
     }
 
     /// Ready when the last messages were delivered, or have had the time to be.
-    fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
+    fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionCloseReport> {
         let Some((ended, timer)) = &mut self.closing else { return Poll::Pending };
         // First: what follows may use up tokio's budget of this poll.
         if timer.poll(cx).is_ready() {
@@ -329,9 +329,9 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
 impl<S> Unpin for HttpClientDriver<S> {}
 
 impl<S: InboundDispatcher> Future for HttpClientDriver<S> {
-    type Output = ConnectionEnd;
+    type Output = ConnectionCloseReport;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ConnectionCloseReport> {
         let driver = &mut *self;
         driver.tasks.begin_poll();
         if driver.closing.is_some() {

@@ -28,7 +28,7 @@ const MAX_TAILS: usize = 16;
 #[derive(Default)]
 pub(crate) struct HttpInFlightMessages {
     /// Requests that await a response.
-    calls: BTreeMap<CallKey, HttpInFlightRequest>,
+    calls: BTreeMap<CallKey, HttpClientInFlightRequest>,
     /// Those of `calls` that have ended for their callers, and could not be dropped so far.
     ended: Vec<CallKey>,
     /// POSTs of notifications and responses, and the DELETE of the session. None of them waits for a message of the server.
@@ -40,7 +40,7 @@ pub(crate) struct HttpInFlightMessages {
 }
 
 impl HttpInFlightMessages {
-    pub(crate) fn insert_call(&mut self, key: CallKey, request: HttpInFlightRequest) {
+    pub(crate) fn insert_call(&mut self, key: CallKey, request: HttpClientInFlightRequest) {
         self.calls.insert(key, request);
     }
 
@@ -57,7 +57,7 @@ impl HttpInFlightMessages {
     }
 
     /// Removes a call, so that its cancellation can wait for its delivery.
-    pub(crate) fn take_call(&mut self, key: CallKey) -> Option<HttpInFlightRequest> {
+    pub(crate) fn take_call(&mut self, key: CallKey) -> Option<HttpClientInFlightRequest> {
         self.calls.remove(&key)
     }
 
@@ -75,7 +75,7 @@ impl HttpInFlightMessages {
     pub(crate) fn abort_ended(
         &mut self,
         ended: impl IntoIterator<Item = CallKey>,
-        stays: impl Fn(CallKey, &HttpInFlightRequest) -> bool,
+        stays: impl Fn(CallKey, &HttpClientInFlightRequest) -> bool,
     ) {
         self.ended.extend(ended);
         self.ended.retain(|key| {
@@ -116,10 +116,10 @@ fn push_bounded(tasks: &mut VecDeque<HttpClientTaskHandle>, task: HttpClientTask
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How far the delivery of one message has come.
-pub(crate) struct HttpPostDelivery(watch::Sender<DeliveryStage>);
+pub(crate) struct HttpPostDelivery(watch::Sender<HttpPostDeliveryStage>);
 
 #[derive(Clone, Copy, PartialEq)]
-enum DeliveryStage {
+enum HttpPostDeliveryStage {
     /// The server cannot have seen the message, or refused to accept it before it read it.
     NotDelivered,
     /// The message was handed to the HTTP client at this time.
@@ -130,48 +130,48 @@ enum DeliveryStage {
 
 impl HttpPostDelivery {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(watch::Sender::new(DeliveryStage::NotDelivered)))
+        Arc::new(Self(watch::Sender::new(HttpPostDeliveryStage::NotDelivered)))
     }
 
     /// Whether the server may have seen the message.
     pub(crate) fn may_be_delivered(&self) -> bool {
-        *self.0.borrow() != DeliveryStage::NotDelivered
+        *self.0.borrow() != HttpPostDeliveryStage::NotDelivered
     }
 
     pub(crate) fn note_sending(&self, now: Moment) {
-        self.0.send_replace(DeliveryStage::Sending(now));
+        self.0.send_replace(HttpPostDeliveryStage::Sending(now));
     }
 
     pub(crate) fn note_settled(&self) {
-        self.0.send_replace(DeliveryStage::Settled);
+        self.0.send_replace(HttpPostDeliveryStage::Settled);
     }
 
     /// Records that the message was not sent after all, or that the server refused to accept it (401, 403, a redirect).
     pub(crate) fn note_not_delivered(&self) {
-        self.0.send_replace(DeliveryStage::NotDelivered);
+        self.0.send_replace(HttpPostDeliveryStage::NotDelivered);
     }
 
     fn sending_since(&self) -> Option<Moment> {
         match *self.0.borrow() {
-            DeliveryStage::Sending(since) => Some(since),
-            DeliveryStage::NotDelivered | DeliveryStage::Settled => None,
+            HttpPostDeliveryStage::Sending(since) => Some(since),
+            HttpPostDeliveryStage::NotDelivered | HttpPostDeliveryStage::Settled => None,
         }
     }
 
     /// Waits until the message is not being sent any more.
     async fn sending_ends(&self) {
         // The sender is in `self`, so the channel does not close.
-        let _ = self.0.subscribe().wait_for(|stage| !matches!(stage, DeliveryStage::Sending(_))).await;
+        let _ = self.0.subscribe().wait_for(|stage| !matches!(stage, HttpPostDeliveryStage::Sending(_))).await;
     }
 }
 
 /// A request in flight, and how far its delivery has come. Dropping it aborts the request.
-pub(crate) struct HttpInFlightRequest {
+pub(crate) struct HttpClientInFlightRequest {
     pub(crate) task: HttpClientTaskHandle,
     pub(crate) delivery: Arc<HttpPostDelivery>,
 }
 
-impl HttpInFlightRequest {
+impl HttpClientInFlightRequest {
     /// Whether the request may still be delivered: neither a response nor a failure is known, and there is time left.
     pub(crate) fn is_being_delivered(&self, now: Moment) -> bool {
         self.delivery.sending_since().is_some_and(|since| now < since + DELIVERY_TIMEOUT) && !self.task.is_over()
@@ -205,7 +205,7 @@ mod tests {
     fn in_flight(calls: u64) -> HttpInFlightMessages {
         let mut in_flight = HttpInFlightMessages::default();
         for number in 0..calls {
-            let request = HttpInFlightRequest { task: pending_task(), delivery: HttpPostDelivery::new() };
+            let request = HttpClientInFlightRequest { task: pending_task(), delivery: HttpPostDelivery::new() };
             in_flight.insert_call(CallKey::new(number), request);
         }
         in_flight
@@ -215,7 +215,7 @@ mod tests {
     #[tokio::test]
     async fn only_ended_calls_are_looked_at() {
         let (mut in_flight, asked) = (in_flight(100), Cell::new(0));
-        let stays = |key, _: &HttpInFlightRequest| {
+        let stays = |key, _: &HttpClientInFlightRequest| {
             asked.set(asked.get() + 1);
             key == CallKey::new(7)
         };

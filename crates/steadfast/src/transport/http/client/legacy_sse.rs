@@ -18,7 +18,7 @@ use std::time::Duration;
 use http::StatusCode;
 use reqwest::Url;
 use steadfast_model::{ErrorObject, code};
-use steadfast_proto::frame::sse::SseFrame;
+use steadfast_proto::frame::sse::SseDecoderOutput;
 use tokio::sync::mpsc;
 use tracing::Level;
 
@@ -121,7 +121,7 @@ async fn read_endpoint(shared: &HttpClientConnection, events: &mut SseEventReade
     let until = shared.runtime.now() + ENDPOINT_TIMEOUT;
     let first = timeout_at(&*shared.runtime, Some(until), events.event()).await;
     match first.unwrap_or_else(|| Err("timed out waiting for the endpoint event".to_owned())) {
-        Ok(SseFrame::Message(event)) if event.name == "endpoint" => Ok(event.data),
+        Ok(SseDecoderOutput::Message(event)) if event.name == "endpoint" => Ok(event.data),
         Ok(_) => Err("the event stream does not begin with an endpoint event".to_owned()),
         Err(why) => Err(format!("the event stream names no endpoint: {why}")),
     }

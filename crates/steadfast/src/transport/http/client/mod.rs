@@ -33,7 +33,7 @@ pub(crate) mod stream;
 mod target;
 mod task;
 
-pub use authorize::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize};
+pub use authorize::{Authorize, RequestAuthorization, RequestAuthorizationFuture};
 pub(crate) use driver::HttpClientDriver;
 pub use fetch::{
     TransportFetch, TransportFetchBody, TransportFetchError, TransportFetchFuture, TransportFetchRequest,

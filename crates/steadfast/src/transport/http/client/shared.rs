@@ -44,7 +44,7 @@ pub(crate) struct HttpClientConnection {
     pub(crate) max_depth: usize,
     pub(crate) tool_headers: Arc<dyn ClientToolHeaders>,
     pub(crate) runtime: Arc<dyn Runtime>,
-    pub(crate) session: Mutex<HttpSession>,
+    pub(crate) session: Mutex<ClientHttpSession>,
     #[cfg(feature = "legacy-sse")]
     pub(crate) legacy: ClientLegacySseState,
     /// True when the stream of messages that the server sends by itself is open, or will not be opened.
@@ -62,7 +62,7 @@ impl HttpClientConnection {
         return false;
     }
 
-    pub(crate) fn session(&self) -> MutexGuard<'_, HttpSession> {
+    pub(crate) fn session(&self) -> MutexGuard<'_, ClientHttpSession> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -232,12 +232,12 @@ impl ClientHttpRequestError {
 
 /// The session that a handshake of an older revision has opened, as headers of every request. Empty before the handshake. There are no sessions since 2026-07-28.
 #[derive(Clone, Default)]
-pub(crate) struct HttpSession {
+pub(crate) struct ClientHttpSession {
     pub(crate) id: Option<HeaderValue>,
     pub(crate) revision: Option<Revision>,
 }
 
-impl HttpSession {
+impl ClientHttpSession {
     pub(crate) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(id) = &self.id {

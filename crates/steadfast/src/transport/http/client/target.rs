@@ -9,7 +9,7 @@ use steadfast_proto::connection::Limits;
 use tokio::sync::watch;
 
 use super::authorize::Authorize;
-use super::fetch::network::NetworkSettings;
+use super::fetch::network::ClientNetworkSettings;
 use super::fetch::{ReqwestTransportFetch, TransportFetch, TransportFetchOnWorkers};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::{ClientLegacySseState, ServerNeedsLegacySse};
@@ -42,7 +42,7 @@ use crate::runtime::Runtime;
 pub struct HttpTarget {
     url: Result<Url, String>,
     headers: HeaderMap,
-    network: NetworkSettings,
+    network: ClientNetworkSettings,
     fetch: Option<Arc<dyn TransportFetch>>,
     authorize: Option<Arc<dyn Authorize>>,
     #[cfg(feature = "legacy-sse")]
@@ -65,7 +65,7 @@ impl HttpTarget {
         Self {
             url,
             headers: HeaderMap::new(),
-            network: NetworkSettings::default(),
+            network: ClientNetworkSettings::default(),
             fetch: None,
             authorize: None,
             #[cfg(feature = "legacy-sse")]
@@ -190,7 +190,7 @@ impl HttpTarget {
     }
 
     /// Changes the settings of connections. Existing connections of the pool are not used any more.
-    fn change_network(mut self, change: impl FnOnce(&mut NetworkSettings) -> Result<(), String>) -> Self {
+    fn change_network(mut self, change: impl FnOnce(&mut ClientNetworkSettings) -> Result<(), String>) -> Self {
         self.pool = Arc::default();
         if let Err(problem) = change(&mut self.network) {
             self.note_problem(problem);

@@ -26,11 +26,11 @@ pub(crate) struct HttpClientTasks<T> {
 }
 
 /// The handle of a task. Dropping it aborts the task.
-pub(crate) struct HttpClientTaskHandle(Arc<SharedHttpClientTask>);
+pub(crate) struct HttpClientTaskHandle(Arc<SharedHttpTaskState>);
 
 /// Shared by a task and its handle.
 #[derive(Default)]
-struct SharedHttpClientTask(Mutex<HttpClientTaskState>);
+struct SharedHttpTaskState(Mutex<HttpClientTaskState>);
 
 #[derive(Default)]
 struct HttpClientTaskState {
@@ -60,7 +60,7 @@ impl<T> HttpClientTasks<T> {
         task: impl Future<Output = ()> + Send + 'static,
         on_panic: impl FnOnce() -> Option<T> + Send + 'static,
     ) -> HttpClientTaskHandle {
-        let link = Arc::new(SharedHttpClientTask::default());
+        let link = Arc::new(SharedHttpTaskState::default());
         self.futures.push(HttpClientTaskFuture {
             task: Some(Box::pin(task)),
             on_panic: Some(Box::new(on_panic)),
@@ -108,7 +108,7 @@ impl Drop for HttpClientTaskHandle {
     }
 }
 
-impl SharedHttpClientTask {
+impl SharedHttpTaskState {
     fn lock(&self) -> MutexGuard<'_, HttpClientTaskState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -118,7 +118,7 @@ struct HttpClientTaskFuture<T> {
     task: Option<RuntimeTask>,
     on_panic: Option<Box<dyn FnOnce() -> Option<T> + Send>>,
     polls_left: Arc<AtomicUsize>,
-    link: Arc<SharedHttpClientTask>,
+    link: Arc<SharedHttpTaskState>,
 }
 
 // No field is pinned.

@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::exchange::HttpExchangeStream;
+use super::exchange::ServerHttpExchangeStream;
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::LegacySseStream;
-use super::session::SessionStream;
+use super::legacy_sse::ServerLegacySseStream;
+use super::session::ServerHttpSessionStream;
 
 /// The body of a response of [`HttpService`](super::HttpService): empty, one message, or an event stream.
 pub struct HttpServiceBody(HttpServiceBodyKind);
@@ -19,12 +19,12 @@ pub struct HttpServiceBody(HttpServiceBodyKind);
 enum HttpServiceBodyKind {
     Full(Bytes),
     /// The event stream of one request of 2026-07-28.
-    Exchange(Box<HttpExchangeStream>),
+    Exchange(Box<ServerHttpExchangeStream>),
     /// One event stream of a session.
-    Session(Box<SessionStream>),
+    Session(Box<ServerHttpSessionStream>),
     /// The event stream of a session of HTTP+SSE.
     #[cfg(feature = "legacy-sse")]
-    Sse(Box<LegacySseStream>),
+    Sse(Box<ServerLegacySseStream>),
 }
 
 impl HttpServiceBody {
@@ -36,16 +36,16 @@ impl HttpServiceBody {
         Self(HttpServiceBodyKind::Full(bytes))
     }
 
-    pub(crate) fn exchange(stream: HttpExchangeStream) -> Self {
+    pub(crate) fn exchange(stream: ServerHttpExchangeStream) -> Self {
         Self(HttpServiceBodyKind::Exchange(Box::new(stream)))
     }
 
-    pub(crate) fn session(stream: SessionStream) -> Self {
+    pub(crate) fn session(stream: ServerHttpSessionStream) -> Self {
         Self(HttpServiceBodyKind::Session(Box::new(stream)))
     }
 
     #[cfg(feature = "legacy-sse")]
-    pub(crate) fn sse(stream: LegacySseStream) -> Self {
+    pub(crate) fn sse(stream: ServerLegacySseStream) -> Self {
         Self(HttpServiceBodyKind::Sse(Box::new(stream)))
     }
 }

@@ -14,15 +14,15 @@ use super::load::ServerLoadPermit;
 use crate::runtime::Timer;
 
 /// The headers of a request.
-pub(crate) struct RequestHeaders<'a>(pub(crate) &'a HeaderMap);
+pub(crate) struct HeaderMapAdapter<'a>(pub(crate) &'a HeaderMap);
 
-impl Headers for RequestHeaders<'_> {
+impl Headers for HeaderMapAdapter<'_> {
     fn values<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.0.get_all(name).iter().map(http::HeaderValue::as_bytes)
     }
 }
 
-impl RequestHeaders<'_> {
+impl HeaderMapAdapter<'_> {
     /// A header that may occur once.
     pub(crate) fn single(&self, name: &str) -> SingleHeader<'_> {
         SingleHeader::of(self, name)

@@ -45,9 +45,9 @@ impl ServerLoadLimiter {
     }
 
     /// A guard for something that a shutdown waits for.
-    pub(crate) fn guard(self: &Arc<Self>) -> LoadGuard {
+    pub(crate) fn guard(self: &Arc<Self>) -> ServerLoadGuard {
         self.live.fetch_add(1, Ordering::Relaxed);
-        LoadGuard(Arc::clone(self))
+        ServerLoadGuard(Arc::clone(self))
     }
 
     /// Waits until everything has ended. For one caller at a time.
@@ -64,15 +64,15 @@ impl ServerLoadLimiter {
 }
 
 /// A shutdown of the HTTP server waits until this guard is dropped.
-pub(crate) struct LoadGuard(Arc<ServerLoadLimiter>);
+pub(crate) struct ServerLoadGuard(Arc<ServerLoadLimiter>);
 
-impl LoadGuard {
+impl ServerLoadGuard {
     pub(crate) fn abandoned(&self, count: usize) {
         self.0.abandoned.fetch_add(count, Ordering::Relaxed);
     }
 }
 
-impl Drop for LoadGuard {
+impl Drop for ServerLoadGuard {
     fn drop(&mut self) {
         if self.0.live.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.idle.notify_one();
@@ -82,7 +82,7 @@ impl Drop for LoadGuard {
 
 /// Counts one message and its bytes towards the limits of the service, until it is dropped.
 pub(crate) struct ServerLoadPermit {
-    guard: LoadGuard,
+    guard: ServerLoadGuard,
     bytes: usize,
     for_request: bool,
 }

@@ -19,31 +19,33 @@ use steadfast_proto::http::{SingleHeader, name};
 use steadfast_proto::mutant;
 
 use super::body::HttpServiceBody;
-use super::exchange::{self, HttpExchange};
-use super::incoming::{RequestHeaders, read_body};
+use super::exchange::{self, ServerHttpExchange};
+use super::incoming::{HeaderMapAdapter, read_body};
 use super::load::ServerLoadPermit;
 use super::reply;
 use super::service::HttpServiceState;
-use super::session::{PendingPostReply, PostReply, ServerHttpSession, SubmitMessageError, SubmitMessageResult};
+use super::session::{
+    HttpSessionSubmitError, HttpSessionSubmitResult, PostReplyFuture, ServerHttpSession, SessionPostResponse,
+};
 use super::sessions::{AnyHttpSession, SessionLimitReached};
-use super::socket::HangupWatcher;
+use super::socket::SocketHangupWatcher;
 use crate::runtime::Runtime;
 
 pub(crate) const TOO_MANY_REQUESTS: &str = "request limit reached: retry when another request has ended";
 
 /// How a POST is answered, once its body was read.
-enum PostAction {
+enum ServerPostAction {
     Respond(Response<HttpServiceBody>),
     /// A request of 2026-07-28.
-    Run(Box<HttpExchange>),
+    Run(Box<ServerHttpExchange>),
     /// A request of a session.
-    Wait(PendingPostReply),
+    Wait(PostReplyFuture),
 }
 
 /// The response to a request that is not handled further.
 pub(crate) type EarlyResponse = Box<Response<HttpServiceBody>>;
 
-impl From<Response<HttpServiceBody>> for PostAction {
+impl From<Response<HttpServiceBody>> for ServerPostAction {
     fn from(response: Response<HttpServiceBody>) -> Self {
         Self::Respond(response)
     }
@@ -52,7 +54,7 @@ impl From<Response<HttpServiceBody>> for PostAction {
 /// The refusal of a message whose `Mcp-Method` header names another method than the body. For older revisions only: in 2026-07-28
 /// all mirrored headers are compared.
 pub(crate) fn method_mismatch(
-    request_headers: &RequestHeaders<'_>,
+    request_headers: &HeaderMapAdapter<'_>,
     message: &Message<'_>,
 ) -> Option<Response<HttpServiceBody>> {
     if HttpSessionMode::of(request_headers, message) == HttpSessionMode::Stateless
@@ -73,7 +75,7 @@ impl HttpServiceState {
         parts: Parts,
         body: B,
     ) -> Response<HttpServiceBody> {
-        let request_headers = RequestHeaders(&parts.headers);
+        let request_headers = HeaderMapAdapter(&parts.headers);
         if !media::is_json(&request_headers) {
             return reply::refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
         }
@@ -88,14 +90,14 @@ impl HttpServiceState {
                 return *refused;
             }
         };
-        let hangup = parts.extensions.get::<HangupWatcher>().cloned();
+        let hangup = parts.extensions.get::<SocketHangupWatcher>().cloned();
         match self.decide(runtime, &parts, bytes, permit) {
-            PostAction::Respond(response) => response,
-            PostAction::Run(running) => exchange::respond(running, hangup).await,
-            PostAction::Wait(waiting) => match waiting.await {
-                PostReply::Message(body) => reply::json(StatusCode::OK, body),
-                PostReply::Events(stream) => reply::events(HttpServiceBody::session(stream)),
-                PostReply::SessionEnded => {
+            ServerPostAction::Respond(response) => response,
+            ServerPostAction::Run(running) => exchange::respond(running, hangup).await,
+            ServerPostAction::Wait(waiting) => match waiting.await {
+                SessionPostResponse::Message(body) => reply::json(StatusCode::OK, body),
+                SessionPostResponse::Events(stream) => reply::events(HttpServiceBody::session(stream)),
+                SessionPostResponse::SessionEnded => {
                     // Not 404, which would mean that the request was not begun.
                     let error = ErrorObject::internal("the session ended before the request was answered");
                     reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error)
@@ -127,8 +129,8 @@ impl HttpServiceState {
         parts: &Parts,
         bytes: Bytes,
         permit: ServerLoadPermit,
-    ) -> PostAction {
-        let request_headers = RequestHeaders(&parts.headers);
+    ) -> ServerPostAction {
+        let request_headers = HeaderMapAdapter(&parts.headers);
         let message = match envelope::read(&bytes, self.limits.depth) {
             Ok(message) => message,
             Err(refusal) => {
@@ -155,8 +157,8 @@ impl HttpServiceState {
                     }
                     let principal = self.options.principal(parts);
                     let message = Message::Request { id, method, params };
-                    let running = HttpExchange::begin(self, runtime, principal.as_ref(), message, permit);
-                    PostAction::Run(Box::new(running))
+                    let running = ServerHttpExchange::begin(self, runtime, principal.as_ref(), message, permit);
+                    ServerPostAction::Run(Box::new(running))
                 }
                 // No notification has an effect: clients cancel by closing the response.
                 Message::Notification { .. } => reply::empty(StatusCode::ACCEPTED).into(),
@@ -182,7 +184,7 @@ impl HttpServiceState {
 
     fn check_headers(
         &self,
-        request_headers: &RequestHeaders<'_>,
+        request_headers: &HeaderMapAdapter<'_>,
         method: &str,
         params: &Params<'_>,
     ) -> Result<(), ErrorObject> {
@@ -201,8 +203,8 @@ impl HttpServiceState {
         parts: &Parts,
         message: Message<'_>,
         permit: ServerLoadPermit,
-    ) -> PostAction {
-        let request_headers = RequestHeaders(&parts.headers);
+    ) -> ServerPostAction {
+        let request_headers = HeaderMapAdapter(&parts.headers);
         let id = if let Message::Request { id, .. } = &message { Some(id.clone()) } else { None };
         let id = id.as_ref();
         let initializes = matches!(&message, Message::Request { method, .. } if *method == Method::Initialize.name());
@@ -211,7 +213,7 @@ impl HttpServiceState {
         }
         let (session, principal) = match self.session_of(parts, id) {
             Ok(found) => found,
-            Err(response) => return PostAction::Respond(*response),
+            Err(response) => return ServerPostAction::Respond(*response),
         };
         if matches!(message, Message::Batch(_)) && !session.takes_batches() {
             return reply::refuse(StatusCode::BAD_REQUEST, NO_BATCHES).into();
@@ -223,11 +225,11 @@ impl HttpServiceState {
             Message::Response { .. } => (Vec::new(), false),
         };
         match session.submit(principal.as_ref(), message, &ids, may_cancel, permit) {
-            Ok(SubmitMessageResult::Waiting(waiting)) => PostAction::Wait(waiting),
-            Ok(SubmitMessageResult::Accepted) => reply::empty(StatusCode::ACCEPTED).into(),
-            Ok(SubmitMessageResult::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
-            Err(SubmitMessageError::SessionEnded) => session_gone(id).into(),
-            Err(SubmitMessageError::IdInUse) => {
+            Ok(HttpSessionSubmitResult::Waiting(waiting)) => ServerPostAction::Wait(waiting),
+            Ok(HttpSessionSubmitResult::Accepted) => reply::empty(StatusCode::ACCEPTED).into(),
+            Ok(HttpSessionSubmitResult::Refused(refusal)) => reply::json(StatusCode::BAD_REQUEST, refusal).into(),
+            Err(HttpSessionSubmitError::SessionEnded) => session_gone(id).into(),
+            Err(HttpSessionSubmitError::IdInUse) => {
                 // In the HTTP response to this POST it cannot be mistaken for the response to the other request.
                 let error = ErrorObject::invalid_request("a request with this id is still in flight");
                 reply::error(StatusCode::BAD_REQUEST, id, &error).into()
@@ -271,7 +273,7 @@ impl HttpServiceState {
 
     /// GET: the stream of messages that belong to no request, or the rest of a stream that was cut off.
     pub(crate) fn listen(&self, parts: &Parts) -> Response<HttpServiceBody> {
-        let request_headers = RequestHeaders(&parts.headers);
+        let request_headers = HeaderMapAdapter(&parts.headers);
         if is_stateless(&request_headers) {
             return reply::not_allowed("POST");
         }
@@ -298,7 +300,7 @@ impl HttpServiceState {
 
     /// DELETE: the client ends its session.
     pub(crate) fn delete(&self, parts: &Parts) -> Response<HttpServiceBody> {
-        if is_stateless(&RequestHeaders(&parts.headers)) {
+        if is_stateless(&HeaderMapAdapter(&parts.headers)) {
             return reply::not_allowed("POST");
         }
         match self.session_of(parts, None) {
@@ -330,7 +332,7 @@ impl HttpServiceState {
         parts: &Parts,
         id: Option<&RequestId>,
     ) -> Result<(Arc<ServerHttpSession>, Option<Principal>), EarlyResponse> {
-        let request_headers = RequestHeaders(&parts.headers);
+        let request_headers = HeaderMapAdapter(&parts.headers);
         let refuse = |message: &'static str| {
             Err(Box::new(reply::error(StatusCode::BAD_REQUEST, id, &ErrorObject::invalid_request(message))))
         };
@@ -363,7 +365,7 @@ fn session_gone(id: Option<&RequestId>) -> Response<HttpServiceBody> {
 }
 
 /// Whether a request without a body is of 2026-07-28 or later: only its header can say so.
-fn is_stateless(request_headers: &RequestHeaders<'_>) -> bool {
+fn is_stateless(request_headers: &HeaderMapAdapter<'_>) -> bool {
     matches!(request_headers.single(name::PROTOCOL_VERSION), SingleHeader::Value(version)
         if Revision::parse(version).is_some_and(Revision::is_stateless))
 }

@@ -27,7 +27,7 @@ use super::body::HttpServiceBody;
 use super::options::HttpServerOptions;
 use super::reply;
 use super::service::{HttpService, HttpServiceState};
-use super::socket::{HangupWatcher, WatchedTcpStream};
+use super::socket::{SocketHangupWatcher, WatchedTcpStream};
 use crate::error::Error;
 use crate::runtime::{Runtime, TokioRuntime, http_threads_for, io_handle};
 use crate::server::{Server, listen_for_signals, start_failed};
@@ -124,10 +124,14 @@ impl ServeHttpBuilder {
             listen_for_signals(io, begin).map_err(start_failed)?;
         }
         tracing::info!(%address, path = self.path, "serving HTTP");
-        let endpoint =
-            EndpointService { path: self.path.into(), service: service.clone(), begun: Arc::default(), hangup: None };
+        let endpoint = HttpEndpointService {
+            path: self.path.into(),
+            service: service.clone(),
+            begun: Arc::default(),
+            hangup: None,
+        };
         // Dropping this future shuts the server down.
-        let guard = ShutdownOnDrop(service.clone());
+        let guard = HttpServiceShutdownGuard(service.clone());
         let end_process = on_signals && self.end_process;
         let load = Arc::clone(&service.shared.load);
         let mut serving = io.spawn(async move {
@@ -152,9 +156,9 @@ impl ServeHttpBuilder {
 }
 
 /// Shuts the service down when it is dropped.
-struct ShutdownOnDrop(HttpService);
+struct HttpServiceShutdownGuard(HttpService);
 
-impl Drop for ShutdownOnDrop {
+impl Drop for HttpServiceShutdownGuard {
     fn drop(&mut self) {
         self.0.shutdown();
     }
@@ -171,7 +175,7 @@ fn default_origin_policy(address: SocketAddr) -> OriginPolicy {
 /// Accepts connections until the service shuts down, and then waits until they have drained.
 async fn accept(
     listener: StdListener,
-    endpoint: EndpointService,
+    endpoint: HttpEndpointService,
     threads: Vec<Handle>,
     drain: Duration,
 ) -> io::Result<()> {
@@ -186,7 +190,7 @@ async fn accept(
         match listener.accept().await {
             Ok((stream, _)) => {
                 if let (Some(thread), Ok(stream)) = (threads.next(), stream.into_std()) {
-                    let endpoint = EndpointService { begun: Arc::default(), ..endpoint.clone() };
+                    let endpoint = HttpEndpointService { begun: Arc::default(), ..endpoint.clone() };
                     return Some((thread, stream, endpoint, permit));
                 }
             }
@@ -248,7 +252,7 @@ const DRAIN_SLACK: Duration = Duration::from_millis(100);
 /// without a response.
 async fn serve_connection(
     stream: std::net::TcpStream,
-    endpoint: EndpointService,
+    endpoint: HttpEndpointService,
     drain: Duration,
     _permit: OwnedSemaphorePermit,
     waited_for: Option<mpsc::Sender<()>>,
@@ -300,12 +304,12 @@ fn builder(shared: &HttpServiceState) -> Builder<TokioExecutor> {
 fn serve_on(
     builder: &Builder<TokioExecutor>,
     stream: TcpStream,
-    endpoint: EndpointService,
-) -> Connection<'_, TokioIo<WatchedTcpStream>, TowerToHyperService<EndpointService>, TokioExecutor> {
+    endpoint: HttpEndpointService,
+) -> Connection<'_, TokioIo<WatchedTcpStream>, TowerToHyperService<HttpEndpointService>, TokioExecutor> {
     // An event is one write, and must not wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
     let socket = WatchedTcpStream::new(stream);
-    let service = TowerToHyperService::new(EndpointService { hangup: Some(socket.hangup()), ..endpoint });
+    let service = TowerToHyperService::new(HttpEndpointService { hangup: Some(socket.hangup()), ..endpoint });
     builder.serve_connection(TokioIo::new(socket), service)
 }
 
@@ -323,16 +327,16 @@ const MAX_HEADER_LIST: u32 = 64 * 1024;
 
 /// The service at its path.
 #[derive(Clone)]
-struct EndpointService {
+struct HttpEndpointService {
     path: Arc<str>,
     service: HttpService,
     /// Whether there was a request on this connection.
     begun: Arc<AtomicBool>,
     /// Reports that the client has closed this connection.
-    hangup: Option<HangupWatcher>,
+    hangup: Option<SocketHangupWatcher>,
 }
 
-impl<B> tower_service::Service<Request<B>> for EndpointService
+impl<B> tower_service::Service<Request<B>> for HttpEndpointService
 where
     B: Body + Send + 'static,
     B::Data: Send,

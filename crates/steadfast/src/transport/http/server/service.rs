@@ -9,13 +9,13 @@ use std::task::{Context, Poll};
 use http::{Method as HttpMethod, Request, Response, StatusCode};
 use http_body::Body;
 use steadfast_model::ErrorObject;
-use steadfast_proto::connection::{Limits, SelfDescription};
+use steadfast_proto::connection::{ClientOrServerDescription, Limits};
 use steadfast_proto::http::origin_policy::{OriginPolicy, OriginRejection};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
 use super::body::HttpServiceBody;
-use super::incoming::RequestHeaders;
+use super::incoming::HeaderMapAdapter;
 use super::load::ServerLoadLimiter;
 use super::options::{self, HttpServerOptions};
 use super::reply;
@@ -35,7 +35,7 @@ pub struct HttpService {
 /// What all requests of a service share.
 pub(crate) struct HttpServiceState {
     pub(crate) server: Server,
-    pub(crate) hello: Arc<SelfDescription>,
+    pub(crate) hello: Arc<ClientOrServerDescription>,
     pub(crate) options: HttpServerOptions,
     pub(crate) limits: Limits,
     pub(crate) origin_policy: OriginPolicy,
@@ -130,7 +130,7 @@ impl HttpServiceState {
     async fn handle<B: Body>(self: Arc<Self>, request: Request<B>) -> Response<HttpServiceBody> {
         let (parts, body) = request.into_parts();
         let authority = parts.uri.authority().map(http::uri::Authority::as_str);
-        match self.origin_policy.check(&RequestHeaders(&parts.headers), authority) {
+        match self.origin_policy.check(&HeaderMapAdapter(&parts.headers), authority) {
             Ok(()) => {}
             Err(OriginRejection::Origin) => return reply::refuse(StatusCode::FORBIDDEN, "this Origin is not allowed"),
             Err(OriginRejection::Host) => return reply::refuse(StatusCode::FORBIDDEN, "this Host is not allowed"),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[cfg(feature = "legacy-sse")]
-use super::legacy_sse::{self, LegacySseSession};
-use super::session::{ServerHttpSession, SessionDriver};
+use super::legacy_sse::{self, ServerLegacySseSession};
+use super::session::{ServerHttpSession, ServerHttpSessionDriver};
 
 /// A session of either transport.
 #[derive(Clone)]
@@ -14,7 +14,7 @@ pub(crate) enum AnyHttpSession {
     Streamable(Arc<ServerHttpSession>),
     /// Of HTTP+SSE.
     #[cfg(feature = "legacy-sse")]
-    Sse(Arc<LegacySseSession>),
+    Sse(Arc<ServerLegacySseSession>),
 }
 
 impl AnyHttpSession {
@@ -76,7 +76,7 @@ impl HttpSessionTable {
 
     /// Finds the HTTP+SSE session with that id. Ids of Streamable HTTP sessions are unknown here.
     #[cfg(feature = "legacy-sse")]
-    pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<LegacySseSession>> {
+    pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<ServerLegacySseSession>> {
         match self.lock().get(id) {
             Some(AnyHttpSession::Sse(session)) => Some(Arc::clone(session)),
             _ => None,
@@ -92,9 +92,9 @@ impl HttpSessionTable {
         table.insert(slot.id().into(), slot.clone());
         drop(table);
         match slot {
-            AnyHttpSession::Streamable(session) => SessionDriver::spawn(session, Arc::downgrade(self)),
+            AnyHttpSession::Streamable(session) => ServerHttpSessionDriver::spawn(session, Arc::downgrade(self)),
             #[cfg(feature = "legacy-sse")]
-            AnyHttpSession::Sse(session) => legacy_sse::LegacySseDriver::spawn(session, Arc::downgrade(self)),
+            AnyHttpSession::Sse(session) => legacy_sse::ServerLegacySseDriver::spawn(session, Arc::downgrade(self)),
         }
         Ok(())
     }

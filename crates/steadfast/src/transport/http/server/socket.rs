@@ -26,8 +26,8 @@ impl WatchedTcpStream {
     }
 
     /// Reports that the client has closed this connection.
-    pub(crate) fn hangup(&self) -> HangupWatcher {
-        HangupWatcher(Arc::downgrade(&self.input))
+    pub(crate) fn hangup(&self) -> SocketHangupWatcher {
+        SocketHangupWatcher(Arc::downgrade(&self.input))
     }
 }
 
@@ -37,9 +37,9 @@ impl WatchedTcpStream {
     not(any(target_os = "linux", target_os = "android")),
     allow(dead_code, reason = "the system does not report it there")
 )]
-pub(crate) struct HangupWatcher(Weak<OwnedReadHalf>);
+pub(crate) struct SocketHangupWatcher(Weak<OwnedReadHalf>);
 
-impl HangupWatcher {
+impl SocketHangupWatcher {
     /// Completes when the client has closed its end. Bytes that it sent before may be unread.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) async fn wait(self) {

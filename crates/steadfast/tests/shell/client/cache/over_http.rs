@@ -3,7 +3,7 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use steadfast::ErrorKind;
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
+use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
 
 use crate::client::manual_server::*;
 use crate::http::client::{connect, json_answer, modern, raw};
@@ -15,13 +15,13 @@ const HOUR: u64 = 3_600_000;
 struct Token(Arc<Mutex<&'static str>>);
 
 impl Authorize for Token {
-    fn attempt(&self, _: &http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }
 
-impl AuthorizationAttempt for Token {
-    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Token {
+    fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         headers.insert(AUTHORIZATION, HeaderValue::from_static(*self.0.lock().unwrap()));
         Box::pin(async { Ok(()) })
     }

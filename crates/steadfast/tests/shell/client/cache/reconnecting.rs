@@ -1,7 +1,7 @@
 //! After a reconnect nothing cached is used: it may be another server.
 
 use steadfast::LoggingLevel;
-use steadfast::client::{Reconnect, ResponseCache};
+use steadfast::client::{ReconnectPolicy, ResponseCache};
 use tokio::sync::mpsc;
 
 use crate::client::manual_server::*;
@@ -20,7 +20,8 @@ async fn coming_back(
             Ok::<_, std::io::Error>(StreamTransport::duplex(here))
         }
     };
-    let connecting = settings(Client::connect(open).negotiation(era).reconnect(Reconnect::default())).into_future();
+    let connecting =
+        settings(Client::connect(open).negotiation(era).reconnect(ReconnectPolicy::default())).into_future();
     let (client, first) = soon(async { tokio::join!(connecting, next(&mut servers)) }).await;
     (client.unwrap(), first, servers)
 }

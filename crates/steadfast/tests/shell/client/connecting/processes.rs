@@ -4,7 +4,7 @@ use std::sync::{Mutex, mpsc};
 use std::task::{Context as Polling, Waker};
 
 use serde_json::json;
-use steadfast::client::{ConnectBuilder, NegotiationMode, Reconnect};
+use steadfast::client::{ConnectBuilder, NegotiationMode, ReconnectPolicy};
 use steadfast::transport::child::{Child, Command};
 use steadfast::{ErrorKind, Outcome};
 
@@ -162,7 +162,7 @@ read -r line; exit 1
         noting.lock().unwrap().extend(child.as_ref().map(Child::id));
         std::future::ready(child)
     });
-    let policy = Reconnect::default().first_pause(Duration::from_millis(1));
+    let policy = ReconnectPolicy::default().first_pause(Duration::from_millis(1));
     let client =
         soon(connecting.negotiation(NegotiationMode::Stateless).reconnect(policy).into_future()).await.unwrap();
     assert!(soon(client.call_tool("die", json!({})).into_future()).await.is_err());

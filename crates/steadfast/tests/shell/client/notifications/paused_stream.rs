@@ -2,7 +2,7 @@
 
 use std::task::{Context as Polling, Poll};
 
-use steadfast::client::{NegotiationMode, Reconnect};
+use steadfast::client::{NegotiationMode, ReconnectPolicy};
 use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
 use steadfast::{ErrorKind, Moment, SubscriptionFilter};
 
@@ -65,7 +65,7 @@ const LONG: Duration = Duration::from_secs(200);
 #[tokio::test]
 async fn a_change_stream_that_pauses_ends_with_its_client() {
     let (url, _) = raw(|_, request| modern(request, || events(""))).await;
-    let policy = Reconnect::default().first_pause(LONG).longest_pause(LONG);
+    let policy = ReconnectPolicy::default().first_pause(LONG).longest_pause(LONG);
     let runtime = Arc::new(WatchedRuntime { tokio: TokioRuntime::current().unwrap(), waits: Signal::default() });
     let pauses = runtime.waits.clone();
     let connecting = Client::connect(&*url).negotiation(NegotiationMode::Stateless).reconnect(policy).runtime(runtime);

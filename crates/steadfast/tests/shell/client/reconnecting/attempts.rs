@@ -93,7 +93,7 @@ async fn many_calls_need_one_connection() {
 #[tokio::test]
 async fn a_client_without_reconnecting_stays_disconnected() {
     let server = FakeServer::willing();
-    let client = soon(server.connecting().reconnect(Reconnect::never()).into_future()).await.unwrap();
+    let client = soon(server.connecting().reconnect(ReconnectPolicy::never()).into_future()).await.unwrap();
     server.cut();
     soon(client.closed()).await;
     let error = soon(client.list_tools()).await.unwrap_err();
@@ -105,7 +105,8 @@ async fn a_client_without_reconnecting_stays_disconnected() {
 async fn a_transport_value_is_used_once_despite_reconnect_settings() {
     let server = FakeServer::willing();
     let here = Arc::clone(&server).open().await.unwrap();
-    let connecting = Client::connect(here).negotiation(NegotiationMode::Stateless).reconnect(Reconnect::default());
+    let connecting =
+        Client::connect(here).negotiation(NegotiationMode::Stateless).reconnect(ReconnectPolicy::default());
     let client = soon(connecting.into_future()).await.unwrap();
     server.cut();
     soon(client.closed()).await;
@@ -260,7 +261,7 @@ async fn a_call_that_waits_for_a_hanging_connector_times_out() {
 #[tokio::test]
 async fn an_abandoned_attempt_counts_as_one() {
     let server = FakeServer::willing();
-    let twice = Reconnect::default().attempts(2).first_pause(Duration::from_millis(1));
+    let twice = ReconnectPolicy::default().attempts(2).first_pause(Duration::from_millis(1));
     let client = soon(server.connecting().reconnect(twice).into_future()).await.unwrap();
     server.set(OnConnect::Hang);
     server.cut();
@@ -328,7 +329,7 @@ async fn no_connection_is_opened_before_an_abandoned_attempt_has_ended() {
             Ok(Lingering { stream: opening.await?, gone })
         }
     };
-    let pauses = Reconnect::default().first_pause(Duration::from_millis(1));
+    let pauses = ReconnectPolicy::default().first_pause(Duration::from_millis(1));
     let client = soon(Client::connect(open).negotiation(NegotiationMode::Stateless).reconnect(pauses).into_future())
         .await
         .unwrap();

@@ -48,7 +48,7 @@ async fn a_call_that_is_lost_every_time_is_not_retried_for_ever() {
         Some("tools/call") => Reply::HangUp,
         _ => Reply::Result(done(request)),
     });
-    let policy = Reconnect::default().attempts(3).first_pause(Duration::from_millis(1));
+    let policy = ReconnectPolicy::default().attempts(3).first_pause(Duration::from_millis(1));
     let client = soon(server.connecting().reconnect(policy).into_future()).await.unwrap();
     let call = client.call_tool("set", json!({})).idempotent().total_timeout(Duration::from_secs(4));
     let error = soon(call.into_future()).await.unwrap_err();
@@ -104,7 +104,7 @@ async fn outcome_reports_refused_and_not_sent() {
         Some("tools/call") => Reply::Error(-32602),
         _ => Reply::Result(done(request)),
     });
-    let client = soon(server.connecting().reconnect(Reconnect::never()).into_future()).await.unwrap();
+    let client = soon(server.connecting().reconnect(ReconnectPolicy::never()).into_future()).await.unwrap();
     assert!(matches!(soon(client.call_tool("pay", json!({})).outcome()).await, CallOutcome::Refused(_)));
     server.cut();
     soon(client.closed()).await;

@@ -25,7 +25,7 @@ impl Cable {
     async fn connect(self: &Arc<Self>, era: NegotiationMode) -> Client {
         let cable = Arc::clone(self);
         let connecting = Client::connect(move || std::future::ready(Ok(cable.plug())));
-        let policy = Reconnect::default().first_pause(Duration::from_millis(1));
+        let policy = ReconnectPolicy::default().first_pause(Duration::from_millis(1));
         soon(connecting.negotiation(era).reconnect(policy).into_future()).await.unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! HTTP clients, which reconnect by default.
 
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
+use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
 use steadfast::{ErrorKind, Outcome};
 
 use super::*;
@@ -99,13 +99,13 @@ async fn a_call_that_refreshes_the_tool_list_is_cancelled_at_once() {
 struct Once(Arc<AtomicUsize>);
 
 impl Authorize for Once {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }
 
-impl AuthorizationAttempt for Once {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Once {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         let asked = self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { if asked == 0 { Ok(()) } else { Err("the user has left".into()) } })
     }

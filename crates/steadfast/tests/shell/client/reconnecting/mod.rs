@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::client::{ConnectBuilder, NegotiationMode, Reconnect};
+use steadfast::client::{ConnectBuilder, NegotiationMode, ReconnectPolicy};
 use steadfast::model::TASKS_EXTENSION;
 use steadfast::prelude::*;
 use steadfast::transport::stream::StreamTransport;
@@ -82,7 +82,7 @@ impl FakeServer {
 
     fn connecting(self: &Arc<Self>) -> ConnectBuilder {
         let server = Arc::clone(self);
-        let pauses = Reconnect::default().first_pause(Duration::from_millis(1));
+        let pauses = ReconnectPolicy::default().first_pause(Duration::from_millis(1));
         Client::connect(move || Arc::clone(&server).open()).negotiation(NegotiationMode::Stateless).reconnect(pauses)
     }
 

@@ -20,7 +20,7 @@ done
 
 async fn connect() -> Client {
     let command = Command::new("sh").args(["-c", SCRIPT]);
-    let policy = Reconnect::default().first_pause(Duration::from_millis(1));
+    let policy = ReconnectPolicy::default().first_pause(Duration::from_millis(1));
     soon(Client::connect(command).negotiation(NegotiationMode::Stateless).reconnect(policy).into_future())
         .await
         .unwrap()

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use serde_json::{Value, json};
-use steadfast::client::{ConnectBuilder, NegotiationMode, PendingResult};
+use steadfast::client::{CallResultFuture, ConnectBuilder, NegotiationMode};
 use steadfast::prelude::*;
 use steadfast::{
     ClientCapabilities, ElicitResult, ErrorKind, JsonObject, Limits, Outcome,
@@ -27,7 +27,7 @@ fn task(name: &str, more: Value) -> Value {
     task
 }
 
-type TaskCall = Pin<Box<PendingResult<request::CallTool>>>;
+type TaskCall = Pin<Box<CallResultFuture<request::CallTool>>>;
 
 /// A call that has become a task of this name, and is followed.
 async fn follow(client: &Client, server: &mut RecordingServer, name: &str) -> TaskCall {
@@ -52,13 +52,13 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 }
 
 /// A call that waits, and what it asks its server. Whether it can be answered shows whether the connection is open.
-async fn wait(client: &Client, server: &mut RecordingServer) -> (PendingResult<request::CallTool>, Value) {
+async fn wait(client: &Client, server: &mut RecordingServer) -> (CallResultFuture<request::CallTool>, Value) {
     let call = client.call_tool("waits", json!({})).start();
     (call, server.until("tools/call").await)
 }
 
 /// The connection is open: this call can be answered.
-async fn is_open(server: &mut RecordingServer, (call, asked): (PendingResult<request::CallTool>, Value)) {
+async fn is_open(server: &mut RecordingServer, (call, asked): (CallResultFuture<request::CallTool>, Value)) {
     server.answer(&asked, json!({"resultType": "complete", "content": []})).await;
     soon(call).await.unwrap();
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast::client::{ConnectBuilder, NegotiationMode, PendingResult};
+use steadfast::client::{CallResultFuture, ConnectBuilder, NegotiationMode};
 use steadfast::prelude::*;
 use steadfast::server::tasks::{MemoryTaskStore, TaskMode, TaskSettings};
 use steadfast::transport::memory;
@@ -86,7 +86,7 @@ async fn until_it_was_asked(requests: &Mutex<Vec<Value>>, method: &str) {
 }
 
 /// A call that is followed as a task, and its client.
-async fn followed() -> (Client, Pin<Box<PendingResult<request::CallTool>>>, Arc<Mutex<Vec<Value>>>) {
+async fn followed() -> (Client, Pin<Box<CallResultFuture<request::CallTool>>>, Arc<Mutex<Vec<Value>>>) {
     let (connecting, requests) = one_task(json!({"resultType": "complete"}));
     let client = connecting.capabilities(capabilities()).await.unwrap();
     let mut call = Box::pin(client.call_tool("any", json!({})).start());

@@ -11,7 +11,7 @@ use crate::support::resident;
 #[tokio::test]
 async fn a_change_stream_of_a_closed_connection_ends() {
     let (url, _) = raw(|_, request| older(request, || response("404 Not Found", &[], ""))).await;
-    let connecting = Client::connect(&*url).negotiation(OLDER).reconnect(steadfast::client::Reconnect::never());
+    let connecting = Client::connect(&*url).negotiation(OLDER).reconnect(steadfast::client::ReconnectPolicy::never());
     let client = soon(connecting.into_future()).await.unwrap();
     let _ = soon(client.call_tool("any", json!({})).into_future()).await;
     soon(client.closed()).await;

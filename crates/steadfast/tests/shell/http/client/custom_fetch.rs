@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use steadfast::transport::http::{
-    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, TransportFetch, TransportFetchBody,
+    Authorize, RequestAuthorization, RequestAuthorizationFuture, TransportFetch, TransportFetchBody,
     TransportFetchError, TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
 };
 use steadfast::{Outcome, SubscriptionFilter};
@@ -123,15 +123,15 @@ impl Troubled {
 }
 
 impl Authorize for Troubled {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         self.passed.fetch_add(1, Ordering::SeqCst);
         self.is_at(Place::Attempt);
         Box::new(self.clone())
     }
 }
 
-impl AuthorizationAttempt for Troubled {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Troubled {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         self.is_at(Sign);
         Box::pin(async {
             self.is_at(SignLater);
@@ -143,7 +143,7 @@ impl AuthorizationAttempt for Troubled {
         &'a mut self,
         _: ::http::StatusCode,
         _: &'a ::http::HeaderMap,
-    ) -> AuthorizationAttemptFuture<'a, bool> {
+    ) -> RequestAuthorizationFuture<'a, bool> {
         self.is_at(Answered);
         Box::pin(async {
             self.is_at(AnsweredLater);
@@ -237,13 +237,13 @@ struct Asking {
 }
 
 impl Authorize for Stubborn {
-    fn attempt(&self, method: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, method: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(Asking { stubborn: self.clone(), reads: method == ::http::Method::GET })
     }
 }
 
-impl AuthorizationAttempt for Asking {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Asking {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         if self.reads {
             self.stubborn.reading.set();
             return Box::pin(async { Err("nobody is there to log in".into()) });
@@ -255,7 +255,7 @@ impl AuthorizationAttempt for Asking {
         &'a mut self,
         status: ::http::StatusCode,
         _: &'a ::http::HeaderMap,
-    ) -> AuthorizationAttemptFuture<'a, bool> {
+    ) -> RequestAuthorizationFuture<'a, bool> {
         self.stubborn.answered.lock().unwrap().push(status.as_u16());
         Box::pin(async { Ok(true) })
     }
@@ -336,13 +336,13 @@ async fn dropping_a_call_drops_the_rest_of_its_body() {
 struct Panics(Arc<AtomicUsize>);
 
 impl Authorize for Panics {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }
 
-impl AuthorizationAttempt for Panics {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Panics {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async {
             assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "no token");
             Ok(())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
+use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
 use steadfast::{ErrorKind, Outcome, Revision};
 
 use super::*;
@@ -205,13 +205,13 @@ struct Numbered {
 }
 
 impl Authorize for Numbered {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }
 
-impl AuthorizationAttempt for Numbered {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Numbered {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async {
             let token = format!("Bearer {}", self.refused.load(Ordering::SeqCst));
             headers.insert(::http::header::AUTHORIZATION, token.parse()?);
@@ -223,7 +223,7 @@ impl AuthorizationAttempt for Numbered {
         &'a mut self,
         status: ::http::StatusCode,
         headers: &'a ::http::HeaderMap,
-    ) -> AuthorizationAttemptFuture<'a, bool> {
+    ) -> RequestAuthorizationFuture<'a, bool> {
         Box::pin(async move {
             if status != ::http::StatusCode::UNAUTHORIZED {
                 return Ok(false);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
 use steadfast::transport::http::HttpServerOptions;
 use steadfast::transport::http::{
-    AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget, TransportFetch, TransportFetchBody,
+    Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture, TransportFetch, TransportFetchBody,
     TransportFetchError, TransportFetchFuture, TransportFetchRequest,
 };
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};
@@ -393,7 +393,7 @@ async fn an_oversized_event_ends_the_connection_and_its_calls() {
     .await;
     let mut limits = Limits::default();
     limits.message_bytes = 10_000;
-    let connecting = Client::connect(&*old.url).limits(limits).reconnect(Reconnect::never());
+    let connecting = Client::connect(&*old.url).limits(limits).reconnect(ReconnectPolicy::never());
     let client = soon(connecting.into_future()).await.unwrap();
     let error = soon(client.call_tool("any", json!({})).into_future()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
@@ -503,14 +503,14 @@ struct Signs;
 struct Signature(String);
 
 impl Authorize for Signs {
-    fn attempt(&self, method: &::http::Method, url: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, method: &::http::Method, url: &str) -> Box<dyn RequestAuthorization> {
         let path = url.splitn(4, '/').nth(3).unwrap_or_default();
         Box::new(Signature(format!("{method} /{path}")))
     }
 }
 
-impl AuthorizationAttempt for Signature {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Signature {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async {
             headers.insert("x-signed", self.0.parse()?);
             Ok(())

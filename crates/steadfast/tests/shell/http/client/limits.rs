@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
+use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
 use steadfast::{ErrorKind, Limits, Outcome};
 
 use super::*;
@@ -249,15 +249,15 @@ async fn a_redirect_within_the_origin_is_followed_with_headers_and_body() {
 struct Prover;
 
 impl Authorize for Prover {
-    fn attempt(&self, _: &::http::Method, url: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &::http::Method, url: &str) -> Box<dyn RequestAuthorization> {
         Box::new(Proof(url.to_owned()))
     }
 }
 
 struct Proof(String);
 
-impl AuthorizationAttempt for Proof {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Proof {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async move {
             headers.insert("x-proof", self.0.parse()?);
             Ok(())

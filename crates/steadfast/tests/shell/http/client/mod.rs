@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use steadfast::Revision;
-use steadfast::client::{NegotiationMode, Reconnect};
+use steadfast::client::{NegotiationMode, ReconnectPolicy};
 use steadfast::transport::http::HttpTarget;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -155,7 +155,7 @@ pub(crate) async fn connect(url: &str, era: NegotiationMode) -> Client {
 
 /// A client that neither reconnects nor retries.
 async fn connect_once(target: HttpTarget, era: NegotiationMode) -> Client {
-    soon(Client::connect(target).negotiation(era).reconnect(Reconnect::never()).into_future()).await.unwrap()
+    soon(Client::connect(target).negotiation(era).reconnect(ReconnectPolicy::never()).into_future()).await.unwrap()
 }
 
 /// A hand-written server: `serve` gets each request, and its connection.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use serde_json::{Value, json};
 use steadfast::client::Change;
 use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, TransportFetchRequest};
+use steadfast::transport::http::{Authorize, RequestAuthorization, RequestAuthorizationFuture, TransportFetchRequest};
 use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 
@@ -276,14 +276,14 @@ async fn an_unaccepted_initialized_notification_does_not_delay_later_calls() {
 struct Hesitant(Signal);
 
 impl Authorize for Hesitant {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         self.0.set();
         Box::new(Self(self.0.clone()))
     }
 }
 
-impl AuthorizationAttempt for Hesitant {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Hesitant {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         let hesitates = self.0.count() == 4;
         Box::pin(async move { if hesitates { std::future::pending().await } else { Ok(()) } })
     }
@@ -454,13 +454,13 @@ struct Slowly {
 }
 
 impl Authorize for Slowly {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }
 
-impl AuthorizationAttempt for Slowly {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Slowly {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
@@ -468,7 +468,7 @@ impl AuthorizationAttempt for Slowly {
         &'a mut self,
         status: ::http::StatusCode,
         _: &'a ::http::HeaderMap,
-    ) -> AuthorizationAttemptFuture<'a, bool> {
+    ) -> RequestAuthorizationFuture<'a, bool> {
         Box::pin(async move {
             if status == ::http::StatusCode::NOT_FOUND {
                 self.asked.set();
@@ -509,7 +509,7 @@ async fn a_lost_session_is_noticed_although_the_call_was_dropped() {
     let runtime: Arc<dyn Runtime> = clock.clone();
     let connecting = Client::connect(HttpTarget::new(&url).authorize(slowly.clone())).negotiation(OLDER);
     // Time stands still while a call waits.
-    let connecting = connecting.reconnect(Reconnect::default().first_pause(Duration::ZERO));
+    let connecting = connecting.reconnect(ReconnectPolicy::default().first_pause(Duration::ZERO));
     let client = soon(connecting.runtime(runtime).into_future()).await.unwrap();
     let fence = || async { soon(client.call_tool("fence", json!({})).into_future()).await.unwrap() };
     let call = client.call_tool("lost", json!({})).start();

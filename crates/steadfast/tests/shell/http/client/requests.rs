@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::Value;
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize};
+use steadfast::transport::http::{Authorize, RequestAuthorization, RequestAuthorizationFuture};
 use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, SubscriptionFilter, model::TASKS_EXTENSION};
 
 use super::*;
@@ -317,13 +317,13 @@ async fn the_body_of_a_400_is_read_before_falling_back() {
 struct Token;
 
 impl Authorize for Token {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }
 
-impl AuthorizationAttempt for Token {
-    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for Token {
+    fn sign<'a>(&'a mut self, headers: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         headers.insert(::http::header::AUTHORIZATION, ::http::HeaderValue::from_static("Bearer t"));
         Box::pin(async { Ok(()) })
     }

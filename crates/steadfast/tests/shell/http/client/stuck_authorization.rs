@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use serde_json::json;
-use steadfast::client::Reconnect;
-use steadfast::transport::http::{AuthorizationAttempt, AuthorizationAttemptFuture, Authorize, HttpTarget};
+use steadfast::client::ReconnectPolicy;
+use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
 use steadfast::{ErrorKind, Outcome};
 
 use crate::http::client::{OLDER, ReceivedRequest, older, raw, response};
@@ -57,7 +57,7 @@ struct One {
 }
 
 impl Authorize for Never {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn AuthorizationAttempt> {
+    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
         Box::new(One { number: self.attempts.fetch_add(1, Ordering::SeqCst), never: self.clone() })
     }
 }
@@ -65,8 +65,8 @@ impl Authorize for Never {
 /// The handshake takes so many: `initialize`, `notifications/initialized` and the stream.
 const PASS: usize = 3;
 
-impl AuthorizationAttempt for One {
-    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> AuthorizationAttemptFuture<'a, ()> {
+impl RequestAuthorization for One {
+    fn sign<'a>(&'a mut self, _: &'a mut ::http::HeaderMap) -> RequestAuthorizationFuture<'a, ()> {
         Box::pin(async {
             if self.never.place == Stuck::Sign && self.number >= PASS {
                 self.never.stay().await;
@@ -79,7 +79,7 @@ impl AuthorizationAttempt for One {
         &'a mut self,
         status: ::http::StatusCode,
         _: &'a ::http::HeaderMap,
-    ) -> AuthorizationAttemptFuture<'a, bool> {
+    ) -> RequestAuthorizationFuture<'a, bool> {
         Box::pin(async move {
             if self.never.place == Stuck::Answered && status == 401 {
                 self.never.stay().await;
@@ -97,7 +97,7 @@ async fn never(place: Stuck) -> (Client, Never, Arc<Mutex<Vec<ReceivedRequest>>>
     .await;
     let never = Never::new(place);
     let target = HttpTarget::new(url).authorize(never.clone());
-    let connecting = Client::connect(target).negotiation(OLDER).reconnect(Reconnect::never());
+    let connecting = Client::connect(target).negotiation(OLDER).reconnect(ReconnectPolicy::never());
     let client = soon(connecting.into_future()).await.unwrap();
     until(&requests, |all| all.len() == PASS).await;
     (client, never, requests)

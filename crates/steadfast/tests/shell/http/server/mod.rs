@@ -21,7 +21,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use steadfast::prelude::*;
 use steadfast::transport::http::{HttpServerOptions, HttpService, HttpServiceBody};
-use steadfast_proto::frame::sse::{SseDecoder, SseFrame, SseMessageEvent};
+use steadfast_proto::frame::sse::{SseDecoder, SseDecoderOutput, SseMessageEvent};
 use tower_service::Service;
 
 use crate::*;
@@ -155,8 +155,8 @@ impl Events {
             let used = self.rest.len() - input.len();
             drop(self.rest.split_to(used));
             match found {
-                Some(SseFrame::Message(message)) => return Some(message),
-                Some(SseFrame::TooLong) => panic!("an event was too long"),
+                Some(SseDecoderOutput::Message(message)) => return Some(message),
+                Some(SseDecoderOutput::TooLong) => panic!("an event was too long"),
                 None => self.rest = soon(self.body.frame()).await?.unwrap().into_data().unwrap(),
             }
         }

@@ -92,7 +92,7 @@ impl Peer {
 }
 
 /// A tool as a task.
-fn task(tool: steadfast::server::ToolBuilder) -> steadfast::server::ToolBuilder {
+fn task(tool: steadfast::server::ServerToolBuilder) -> steadfast::server::ServerToolBuilder {
     tool.task(TaskMode::Optional)
 }
 

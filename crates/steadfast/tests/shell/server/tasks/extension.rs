@@ -10,7 +10,7 @@ fn knows_tasks() -> Value {
     json!({"elicitation": {}, "extensions": {EXTENSION: {}}})
 }
 
-fn optional(name: &str) -> steadfast::server::ToolBuilder {
+fn optional(name: &str) -> steadfast::server::ServerToolBuilder {
     ServerTool::new(name).task(TaskMode::Optional)
 }
 

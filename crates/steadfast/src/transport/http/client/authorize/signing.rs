@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method, StatusCode};
 
-use super::{AuthorizationAttempt, Authorize};
+use super::{Authorize, RequestAuthorization};
 use crate::runtime::{Runtime, on_workers};
 
 type BoxError = Box<dyn StdError + Send + Sync>;
@@ -16,51 +16,51 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 /// Authorizes one request.
 pub(crate) struct ClientRequestAuthorizer {
     runtime: Arc<dyn Runtime>,
-    stage: SigningStage,
+    stage: RequestAuthorizationStage,
 }
 
 /// Where the attempt is: moved to a worker while a step runs, and lost if a step panics.
-enum SigningStage {
+enum RequestAuthorizationStage {
     NotBegun { authorize: Arc<dyn Authorize>, method: Method, url: String },
-    Begun(Box<dyn AuthorizationAttempt>),
+    Begun(Box<dyn RequestAuthorization>),
     OnWorker,
 }
 
 impl ClientRequestAuthorizer {
     pub(crate) fn new(authorize: &Arc<dyn Authorize>, method: &Method, url: &str, runtime: &Arc<dyn Runtime>) -> Self {
         let (authorize, method, url) = (Arc::clone(authorize), method.clone(), url.to_owned());
-        Self { runtime: Arc::clone(runtime), stage: SigningStage::NotBegun { authorize, method, url } }
+        Self { runtime: Arc::clone(runtime), stage: RequestAuthorizationStage::NotBegun { authorize, method, url } }
     }
 
     /// Adds the credentials to these headers.
     pub(crate) async fn sign(&mut self, mut headers: HeaderMap) -> Result<HeaderMap, BoxError> {
-        let stage = std::mem::replace(&mut self.stage, SigningStage::OnWorker);
+        let stage = std::mem::replace(&mut self.stage, RequestAuthorizationStage::OnWorker);
         let signed = on_workers(&self.runtime, async move {
             let mut attempt = stage.begin()?;
             attempt.sign(&mut headers).await?;
             Ok((attempt, headers))
         });
         let (attempt, headers) = signed.await.unwrap_or_else(panicked)?;
-        self.stage = SigningStage::Begun(attempt);
+        self.stage = RequestAuthorizationStage::Begun(attempt);
         Ok(headers)
     }
 
     /// Whether to send the request again.
     pub(crate) async fn answered(&mut self, status: StatusCode, headers: HeaderMap) -> Result<bool, BoxError> {
-        let stage = std::mem::replace(&mut self.stage, SigningStage::OnWorker);
+        let stage = std::mem::replace(&mut self.stage, RequestAuthorizationStage::OnWorker);
         let answered = on_workers(&self.runtime, async move {
             let mut attempt = stage.begin()?;
             let again = attempt.answered(status, &headers).await?;
             Ok((attempt, again))
         });
         let (attempt, again) = answered.await.unwrap_or_else(panicked)?;
-        self.stage = SigningStage::Begun(attempt);
+        self.stage = RequestAuthorizationStage::Begun(attempt);
         Ok(again)
     }
 }
 
-impl SigningStage {
-    fn begin(self) -> Result<Box<dyn AuthorizationAttempt>, BoxError> {
+impl RequestAuthorizationStage {
+    fn begin(self) -> Result<Box<dyn RequestAuthorization>, BoxError> {
         match self {
             Self::NotBegun { authorize, method, url } => Ok(authorize.attempt(&method, &url)),
             Self::Begun(attempt) => Ok(attempt),

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Level;
 
 use super::fetch::{TransportBodyError, TransportFetchResponse, read_body};
-use super::in_flight::{HttpInFlightRequest, HttpPostDelivery};
+use super::in_flight::{HttpClientInFlightRequest, HttpPostDelivery};
 use super::shared::HttpClientConnection;
 use super::shared::{ClientHttpRequest, ClientHttpRequestError};
 use super::stream::backoff::StreamBackoff;
@@ -70,7 +70,7 @@ pub(crate) struct MessagePost {
 impl MessagePost {
     /// Sends the message. A cancellation is sent after the request that it cancels was delivered, and not at all if that was
     /// never sent.
-    pub(crate) async fn run(mut self, body: Vec<u8>, cancelled: Option<HttpInFlightRequest>) {
+    pub(crate) async fn run(mut self, body: Vec<u8>, cancelled: Option<HttpClientInFlightRequest>) {
         if let Some(request) = cancelled
             && !request.abort(&*self.shared.runtime).await
         {

@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The settings of a target for connections to its server.
 #[derive(Clone, Default)]
-pub(crate) struct NetworkSettings {
+pub(crate) struct ClientNetworkSettings {
     /// Certificates that are trusted in addition to the system's.
     certificates: Vec<CertificateDer<'static>>,
     proxy: Proxy,
@@ -37,7 +37,7 @@ enum Proxy {
     Through(Url),
 }
 
-impl NetworkSettings {
+impl ClientNetworkSettings {
     /// Trusts one certificate in DER, or any number in PEM.
     pub(crate) fn trust(&mut self, certificate: &[u8]) -> Result<(), String> {
         let in_pem = CertificateDer::pem_slice_iter(certificate).collect::<Result<Vec<_>, _>>();
@@ -172,14 +172,14 @@ mod tests {
     fn a_malformed_certificate_is_refused() {
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         for text in ["", "hello", "-----BEGIN CERTIFICATE-----\n*\n-----END CERTIFICATE-----\n", broken] {
-            assert!(NetworkSettings::default().trust(text.as_bytes()).is_err(), "{text}");
+            assert!(ClientNetworkSettings::default().trust(text.as_bytes()).is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_malformed_proxy_url_is_refused_without_showing_its_secrets() {
         for url in ["me:s3cret@nowhere", "ftp://me:s3cret@nowhere", "http://me:s3cret@:x"] {
-            let refused = NetworkSettings::default().through(url).unwrap_err();
+            let refused = ClientNetworkSettings::default().through(url).unwrap_err();
             assert!(!refused.contains("s3cret"), "{refused}");
         }
     }

@@ -23,7 +23,7 @@ impl TransportFetch for TransportFetchOnWorkers {
         Box::pin(async move {
             let fetched = on_workers(&runtime, async move { fetch.fetch(request).await }).await;
             let (parts, body) = fetched.unwrap_or_else(|| Err(failed()))?.into_parts();
-            let body: Box<dyn TransportFetchBody> = Box::new(BodyOnWorkers::read(&runtime, body));
+            let body: Box<dyn TransportFetchBody> = Box::new(WorkerFetchBody::read(&runtime, body));
             Ok(Response::from_parts(parts, body))
         })
     }
@@ -35,7 +35,7 @@ fn failed() -> TransportFetchError {
 }
 
 /// A body that is read on the workers, one piece per request for one: pieces that were not requested stay with the server.
-enum BodyOnWorkers {
+enum WorkerFetchBody {
     Reading {
         /// Requests one piece.
         requests: mpsc::Sender<()>,
@@ -49,7 +49,7 @@ enum BodyOnWorkers {
 
 type BodyChunkResult = Result<Bytes, TransportFetchError>;
 
-impl BodyOnWorkers {
+impl WorkerFetchBody {
     fn read(runtime: &Arc<dyn Runtime>, mut body: Box<dyn TransportFetchBody>) -> Self {
         let (requests, mut requested) = mpsc::channel(1);
         let (sender, pieces) = mpsc::channel(1);
@@ -68,7 +68,7 @@ impl BodyOnWorkers {
     }
 }
 
-impl TransportFetchBody for BodyOnWorkers {
+impl TransportFetchBody for WorkerFetchBody {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<BodyChunkResult>> {
         let Self::Reading { requests, requested, pieces } = self else { return Poll::Ready(None) };
         if !std::mem::replace(requested, true) {

@@ -112,12 +112,12 @@ mod tests {
     use std::error::Error as _;
 
     use super::*;
-    use crate::transport::http::client::fetch::network::NetworkSettings;
+    use crate::transport::http::client::fetch::network::ClientNetworkSettings;
 
     #[test]
     fn a_url_is_parsed_again_when_it_changes() {
         let fetch = ReqwestTransportFetch::new(
-            NetworkSettings::default().client(&Url::parse("http://a.example").unwrap()).unwrap(),
+            ClientNetworkSettings::default().client(&Url::parse("http://a.example").unwrap()).unwrap(),
         );
         for url in ["http://a.example/x", "http://a.example/x", "http://b.example/x", "no URL", "http://a.example/x"] {
             assert_eq!(fetch.parse(url), Url::parse(url).ok(), "{url}");
@@ -127,7 +127,7 @@ mod tests {
     #[tokio::test]
     async fn the_source_of_an_error_is_kept_without_its_url() {
         let url = Url::parse("http://127.0.0.1:1/?key=s3cret").unwrap();
-        let client = NetworkSettings::default().client(&url).unwrap();
+        let client = ClientNetworkSettings::default().client(&url).unwrap();
         let error = failed(client.get(url).send().await.unwrap_err());
         assert!(!error.may_be_sent() && !error.is_invalid_request());
         assert!(error.source().is_some_and(<dyn std::error::Error>::is::<reqwest::Error>));

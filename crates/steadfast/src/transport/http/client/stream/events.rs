@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use steadfast_proto::frame::sse::{SseDecoder, SseFrame};
+use steadfast_proto::frame::sse::{SseDecoder, SseDecoderOutput};
 use steadfast_proto::mutant;
 
 use crate::transport::http::client::fetch::{TransportFetchResponse, next_piece};
@@ -43,30 +43,30 @@ impl SseEventReader {
     pub(crate) async fn next(&mut self) -> SseReaderEvent {
         loop {
             match self.event().await {
-                Ok(SseFrame::TooLong) => return SseReaderEvent::TooLong,
+                Ok(SseDecoderOutput::TooLong) => return SseReaderEvent::TooLong,
                 // Events without data only set the id; events of other names are not messages.
-                Ok(SseFrame::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
-                Ok(SseFrame::Message(event)) => return SseReaderEvent::Message(event.data),
+                Ok(SseDecoderOutput::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
+                Ok(SseDecoderOutput::Message(event)) => return SseReaderEvent::Message(event.data),
                 Err(why) => return SseReaderEvent::End(why),
             }
         }
     }
 
     /// The next server-sent event, whatever its name; an error at the end of the stream.
-    pub(crate) async fn event(&mut self) -> Result<SseFrame, String> {
+    pub(crate) async fn event(&mut self) -> Result<SseDecoderOutput, String> {
         loop {
             let mut rest: &[u8] = &self.piece;
             let decoded = self.decoder.next(&mut rest);
             let taken = self.piece.len() - rest.len();
             self.piece = self.piece.split_off(taken);
             match decoded {
-                Some(SseFrame::TooLong) if std::mem::take(&mut self.reported_too_long) => continue,
+                Some(SseDecoderOutput::TooLong) if std::mem::take(&mut self.reported_too_long) => continue,
                 Some(decoded) => return Ok(decoded),
                 None => {}
             }
             if self.decoder.is_too_long() && !self.reported_too_long {
                 self.reported_too_long = true;
-                return Ok(SseFrame::TooLong);
+                return Ok(SseDecoderOutput::TooLong);
             }
             match next_piece(&mut self.response).await {
                 Some(Ok(piece)) => self.piece = piece,

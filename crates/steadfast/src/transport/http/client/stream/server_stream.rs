@@ -25,7 +25,7 @@ pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Send
                 shared.note_receives_notifications();
                 backoff.note_opened(shared.runtime.now());
                 let stream = continue_with(events.take(), response, shared.max_message_bytes);
-                if read(&shared, events.insert(stream), &mut backoff, &driver).await == ReadEndCause::DriverGone {
+                if read(&shared, events.insert(stream), &mut backoff, &driver).await == SseReadEndCause::DriverGone {
                     break;
                 }
             }
@@ -88,7 +88,7 @@ fn continue_with(before: Option<SseEventReader>, response: TransportFetchRespons
 
 /// Why reading a stream ended.
 #[derive(PartialEq)]
-enum ReadEndCause {
+enum SseReadEndCause {
     StreamEnd,
     DriverGone,
 }
@@ -98,20 +98,20 @@ async fn read(
     events: &mut SseEventReader,
     backoff: &mut StreamBackoff,
     driver: &mpsc::Sender<HttpClientDriverEvent>,
-) -> ReadEndCause {
+) -> SseReadEndCause {
     loop {
         match events.next().await {
             SseReaderEvent::Message(message) => {
                 backoff.note_message();
                 if driver.send(HttpClientDriverEvent::Message(shared.parse(message))).await.is_err() {
-                    return ReadEndCause::DriverGone;
+                    return SseReadEndCause::DriverGone;
                 }
             }
             SseReaderEvent::TooLong => {
                 let why = format!("longer than {} bytes", shared.max_message_bytes);
                 shared.log(Level::WARN, "a message of the server was dropped", &why);
             }
-            SseReaderEvent::End(_) => return ReadEndCause::StreamEnd,
+            SseReaderEvent::End(_) => return SseReadEndCause::StreamEnd,
         }
     }
 }

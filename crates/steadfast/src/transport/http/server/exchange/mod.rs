@@ -14,21 +14,21 @@ use steadfast_proto::envelope::Message;
 use steadfast_proto::http::status;
 use tokio::sync::futures::OwnedNotified;
 
-pub(crate) use stream::HttpExchangeStream;
+pub(crate) use stream::ServerHttpExchangeStream;
 
 use super::body::HttpServiceBody;
 use super::load::ServerLoadPermit;
 use super::reply;
 use super::service::HttpServiceState;
-use super::socket::HangupWatcher;
+use super::socket::SocketHangupWatcher;
 use crate::runtime::{ConnectionEngine, DriverMailbox, RequestExchange, Runtime, Timer};
 use crate::server::ServerDispatcher;
 
 /// Responds with JSON if the response is the only message, and with an event stream otherwise or if it takes long. While events are
 /// streamed, `hangup` reports that the client has disconnected.
 pub(crate) async fn respond(
-    mut running: Box<HttpExchange>,
-    hangup: Option<HangupWatcher>,
+    mut running: Box<ServerHttpExchange>,
+    hangup: Option<SocketHangupWatcher>,
 ) -> Response<HttpServiceBody> {
     let wait = running.shared.options.stream_after;
     let first = poll_fn(|cx| {
@@ -57,11 +57,11 @@ pub(crate) async fn respond(
         },
     }
     running.timer = None;
-    reply::events(HttpServiceBody::exchange(HttpExchangeStream::begin(running, ready, hangup)))
+    reply::events(HttpServiceBody::exchange(ServerHttpExchangeStream::begin(running, ready, hangup)))
 }
 
 /// An exchange while it runs. Dropping it cancels the request.
-pub(crate) struct HttpExchange {
+pub(crate) struct ServerHttpExchange {
     shared: Arc<HttpServiceState>,
     runtime: Arc<dyn Runtime>,
     /// Holds its permit until its handler and all cleanups have ended.
@@ -73,7 +73,7 @@ pub(crate) struct HttpExchange {
     shut_down: bool,
 }
 
-impl HttpExchange {
+impl ServerHttpExchange {
     /// Begins an HTTP request without a session: it gets a connection engine of its own.
     pub(crate) fn begin(
         shared: Arc<HttpServiceState>,

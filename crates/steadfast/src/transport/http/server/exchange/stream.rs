@@ -13,14 +13,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
-use super::HttpExchange;
+use super::ServerHttpExchange;
 use crate::runtime::{Runtime, spawn_off_workers};
 use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
-use crate::transport::http::server::socket::HangupWatcher;
+use crate::transport::http::server::socket::SocketHangupWatcher;
 
 /// The HTTP response.
-pub(crate) struct HttpExchangeStream {
-    shared: Arc<SharedHttpExchange>,
+pub(crate) struct ServerHttpExchangeStream {
+    shared: Arc<SharedServerHttpExchange>,
     /// Messages that were queued before it was decided that the response is an event stream.
     ready: VecDeque<Vec<u8>>,
     runtime: Arc<dyn Runtime>,
@@ -29,19 +29,19 @@ pub(crate) struct HttpExchangeStream {
 }
 
 /// The task that runs the request.
-struct HttpExchangeTask {
-    shared: Arc<SharedHttpExchange>,
+struct ServerHttpExchangeTask {
+    shared: Arc<SharedServerHttpExchange>,
     /// Resolves when the client has disconnected. The HTTP server may notice that late: bytes that it has not read hide the end of
     /// the input, and there may be nothing to write for long.
     hangup: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 /// The state that the HTTP response and the task of the exchange share. Neither is run while the lock is held.
-struct SharedHttpExchange(Mutex<HttpExchangeState>);
+struct SharedServerHttpExchange(Mutex<ServerHttpExchangeState>);
 
-struct HttpExchangeState {
+struct ServerHttpExchangeState {
     /// `None` when the request has ended, or the client has disconnected.
-    running: Option<Box<HttpExchange>>,
+    running: Option<Box<ServerHttpExchange>>,
     /// The next message, until the response takes it.
     message: Option<Vec<u8>>,
     /// Wakes the response.
@@ -50,19 +50,23 @@ struct HttpExchangeState {
     writer: Option<Waker>,
 }
 
-impl SharedHttpExchange {
-    fn lock(&self) -> MutexGuard<'_, HttpExchangeState> {
+impl SharedServerHttpExchange {
+    fn lock(&self) -> MutexGuard<'_, ServerHttpExchangeState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl HttpExchangeStream {
-    pub(crate) fn begin(running: Box<HttpExchange>, ready: VecDeque<Vec<u8>>, hangup: Option<HangupWatcher>) -> Self {
+impl ServerHttpExchangeStream {
+    pub(crate) fn begin(
+        running: Box<ServerHttpExchange>,
+        ready: VecDeque<Vec<u8>>,
+        hangup: Option<SocketHangupWatcher>,
+    ) -> Self {
         let (runtime, keep_alive_interval) = (Arc::clone(&running.runtime), running.shared.options.comment_interval);
-        let state = HttpExchangeState { running: Some(running), message: None, reader: None, writer: None };
-        let shared = Arc::new(SharedHttpExchange(Mutex::new(state)));
+        let state = ServerHttpExchangeState { running: Some(running), message: None, reader: None, writer: None };
+        let shared = Arc::new(SharedServerHttpExchange(Mutex::new(state)));
         let hangup = hangup.map(|hangup| -> Pin<Box<dyn Future<Output = ()> + Send>> { Box::pin(hangup.wait()) });
-        let task = HttpExchangeTask { shared: Arc::clone(&shared), hangup };
+        let task = ServerHttpExchangeTask { shared: Arc::clone(&shared), hangup };
         spawn_off_workers(&*runtime, task);
         Self { shared, ready, runtime, keep_alive_interval, keep_alive: SseKeepAliveTimer::default() }
     }
@@ -96,7 +100,7 @@ impl HttpExchangeStream {
     }
 }
 
-impl Drop for HttpExchangeStream {
+impl Drop for ServerHttpExchangeStream {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         let (running, writer) = (state.running.take(), state.writer.take());
@@ -106,7 +110,7 @@ impl Drop for HttpExchangeStream {
     }
 }
 
-impl Future for HttpExchangeTask {
+impl Future for ServerHttpExchangeTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -4,27 +4,27 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-use super::session::LegacySseSession;
+use super::session::ServerLegacySseSession;
 use crate::runtime::{Timer, spawn_off_workers};
-use crate::transport::http::server::load::LoadGuard;
+use crate::transport::http::server::load::ServerLoadGuard;
 use crate::transport::http::server::sessions::HttpSessionTable;
 
 /// How many turns the driver takes before it yields to others on its thread.
 const TURNS: usize = 32;
 
 /// Drives one session to its end.
-pub(crate) struct LegacySseDriver {
-    session: Arc<LegacySseSession>,
+pub(crate) struct ServerLegacySseDriver {
+    session: Arc<ServerLegacySseSession>,
     sessions: Weak<HttpSessionTable>,
     /// For the idle timeout.
     timer: Box<dyn Timer>,
     /// A shutdown waits until this is dropped.
-    load: LoadGuard,
+    load: ServerLoadGuard,
 }
 
-impl LegacySseDriver {
+impl ServerLegacySseDriver {
     /// Spawns the driver on a thread that handlers cannot block.
-    pub(crate) fn spawn(session: Arc<LegacySseSession>, sessions: Weak<HttpSessionTable>) {
+    pub(crate) fn spawn(session: Arc<ServerLegacySseSession>, sessions: Weak<HttpSessionTable>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), load: session.load.guard(), session, sessions };
         spawn_off_workers(&*runtime, driver);
@@ -37,7 +37,7 @@ impl LegacySseDriver {
     }
 }
 
-impl Future for LegacySseDriver {
+impl Future for ServerLegacySseDriver {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -24,18 +24,18 @@ use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::HttpSessionMode;
 use steadfast_proto::http::media::{self, Accepts};
 
-pub(crate) use driver::LegacySseDriver;
-pub(crate) use session::LegacySseSession;
-pub(crate) use stream::LegacySseStream;
+pub(crate) use driver::ServerLegacySseDriver;
+pub(crate) use session::ServerLegacySseSession;
+pub(crate) use stream::ServerLegacySseStream;
 
 use super::body::HttpServiceBody;
-use super::incoming::RequestHeaders;
+use super::incoming::HeaderMapAdapter;
 use super::post::{EarlyResponse, NO_RANDOM, SESSION_LIMIT, TOO_MANY_REQUESTS, ids_of, method_mismatch};
 use super::reply;
 use super::service::HttpServiceState;
 use super::sessions::{AnyHttpSession, SessionLimitReached};
 use crate::runtime::Runtime;
-use session::SubmitMessageError;
+use session::LegacySseSubmitError;
 
 /// The query parameter with the session id, named as in other servers of that revision.
 const SESSION: &str = "session_id";
@@ -68,7 +68,7 @@ impl HttpServiceState {
 
     /// GET: opens a session and its stream.
     fn open_stream(&self, runtime: Arc<dyn Runtime>, parts: &Parts) -> Response<HttpServiceBody> {
-        if !Accepts::of(&RequestHeaders(&parts.headers)).events {
+        if !Accepts::of(&HeaderMapAdapter(&parts.headers)).events {
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
         }
         if self.closing.is_closing() {
@@ -77,7 +77,7 @@ impl HttpServiceState {
         if self.sessions.is_full() {
             return reply::overloaded(SESSION_LIMIT);
         }
-        let Ok(session) = LegacySseSession::new(self, runtime, self.options.principal(parts)) else {
+        let Ok(session) = ServerLegacySseSession::new(self, runtime, self.options.principal(parts)) else {
             let error = ErrorObject::internal(NO_RANDOM);
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error);
         };
@@ -91,7 +91,7 @@ impl HttpServiceState {
         // Relative, without a host: the client uses the host by which it has reached the server.
         let path = self.options.legacy_sse.as_deref().unwrap_or_default();
         let endpoint = format!("{path}?{SESSION}={}", session.id());
-        let stream = LegacySseStream::new(session, Arc::downgrade(&self.sessions), &endpoint);
+        let stream = ServerLegacySseStream::new(session, Arc::downgrade(&self.sessions), &endpoint);
         reply::events(HttpServiceBody::sse(stream))
     }
 
@@ -102,7 +102,7 @@ impl HttpServiceState {
         parts: &Parts,
         body: B,
     ) -> Result<(), EarlyResponse> {
-        let request_headers = RequestHeaders(&parts.headers);
+        let request_headers = HeaderMapAdapter(&parts.headers);
         let refuse = |status, message| Err(Box::new(reply::refuse(status, message)));
         if !media::is_json(&request_headers) {
             return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json");
@@ -149,11 +149,11 @@ fn session_in(query: &str) -> Option<&str> {
     named.next().is_none().then_some(id)
 }
 
-fn refusal(error: SubmitMessageError, id: Option<&RequestId>) -> Response<HttpServiceBody> {
+fn refusal(error: LegacySseSubmitError, id: Option<&RequestId>) -> Response<HttpServiceBody> {
     match error {
-        SubmitMessageError::SessionEnded => gone(id),
-        SubmitMessageError::OutputFull => reply::overloaded("too many unread messages: read the event stream first"),
-        SubmitMessageError::IdInUse => {
+        LegacySseSubmitError::SessionEnded => gone(id),
+        LegacySseSubmitError::OutputFull => reply::overloaded("too many unread messages: read the event stream first"),
+        LegacySseSubmitError::IdInUse => {
             // In this HTTP response it cannot be mistaken for the response to the other request, as it could on the stream.
             let error = ErrorObject::invalid_request("a request with this id is still in flight");
             reply::error(StatusCode::BAD_REQUEST, id, &error)

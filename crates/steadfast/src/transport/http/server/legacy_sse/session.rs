@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::RequestKey;
+use steadfast_proto::connection::InboundRequestKey;
 use steadfast_proto::envelope::Message;
 
 use crate::runtime::{ConnectionEngine, DriverMailbox, Runtime};
@@ -15,7 +15,7 @@ use crate::transport::http::server::load::{ServerLoadLimiter, ServerLoadPermit};
 use crate::transport::http::server::service::HttpServiceState;
 
 /// One session.
-pub(crate) struct LegacySseSession {
+pub(crate) struct ServerLegacySseSession {
     id: Box<str>,
     /// The identity of the principal that opened the session.
     owner: Option<String>,
@@ -23,10 +23,10 @@ pub(crate) struct LegacySseSession {
     pub(crate) load: Arc<ServerLoadLimiter>,
     idle: Duration,
     pub(crate) keep_alive: Duration,
-    state: Mutex<LegacySseSessionState>,
+    state: Mutex<ServerLegacySseSessionState>,
 }
 
-pub(crate) struct LegacySseSessionState {
+pub(crate) struct ServerLegacySseSessionState {
     pub(crate) engine: ConnectionEngine<ServerDispatcher>,
     /// Wakes the stream.
     pub(crate) reader: Option<Waker>,
@@ -37,12 +37,12 @@ pub(crate) struct LegacySseSessionState {
     /// The stream has closed.
     pub(crate) ended: bool,
     /// The permits of messages, with their requests that have not ended.
-    permits: Vec<(Vec<RequestKey>, ServerLoadPermit)>,
+    permits: Vec<(Vec<InboundRequestKey>, ServerLoadPermit)>,
 }
 
 /// Why a message was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SubmitMessageError {
+pub(crate) enum LegacySseSubmitError {
     SessionEnded,
     /// Too many bytes wait to be read from the stream.
     OutputFull,
@@ -50,7 +50,7 @@ pub(crate) enum SubmitMessageError {
     IdInUse,
 }
 
-impl LegacySseSession {
+impl ServerLegacySseSession {
     /// A session with a random id.
     pub(crate) fn new(
         shared: &HttpServiceState,
@@ -67,7 +67,7 @@ impl LegacySseSession {
         let engine =
             ConnectionEngine::new(service, Arc::clone(&shared.hello), shared.limits.clone(), Arc::clone(&runtime));
         let now = runtime.now();
-        let state = LegacySseSessionState {
+        let state = ServerLegacySseSessionState {
             engine,
             reader: None,
             driver: None,
@@ -99,27 +99,27 @@ impl LegacySseSession {
         message: Message<'_>,
         ids: &[RequestId],
         permit: ServerLoadPermit,
-    ) -> Result<(), SubmitMessageError> {
+    ) -> Result<(), LegacySseSubmitError> {
         let mut guard = self.lock();
         let state = &mut *guard;
         let connection = &mut state.engine.connection;
         if state.ended || connection.closed().is_some() {
-            return Err(SubmitMessageError::SessionEnded);
+            return Err(LegacySseSubmitError::SessionEnded);
         }
         // Responses and cancellations are accepted in any case: they let requests end.
         if !ids.is_empty() && !connection.wants_input() {
-            return Err(SubmitMessageError::OutputFull);
+            return Err(LegacySseSubmitError::OutputFull);
         }
         if let [id] = ids
             && connection.key_of(id).is_some()
         {
-            return Err(SubmitMessageError::IdInUse);
+            return Err(LegacySseSubmitError::IdInUse);
         }
         let now = self.runtime.now();
         state.last_used = now;
         state.engine.mailbox.identify(principal);
         connection.handle_read(now, message);
-        let keys: Vec<RequestKey> = ids.iter().filter_map(|id| connection.key_of(id)).collect();
+        let keys: Vec<InboundRequestKey> = ids.iter().filter_map(|id| connection.key_of(id)).collect();
         state.permits.push((keys, permit));
         state.engine.process_events();
         state.release_permits();
@@ -145,19 +145,19 @@ impl LegacySseSession {
 
     /// When the session ends if the client does nothing. A client that reads gets a comment at every keep-alive interval; one that
     /// does not begin its handshake must not hold a session.
-    pub(crate) fn idle_deadline(&self, state: &LegacySseSessionState) -> Moment {
+    pub(crate) fn idle_deadline(&self, state: &ServerLegacySseSessionState) -> Moment {
         match state.engine.connection.peer() {
             Some(_) => state.last_used + self.idle.max(self.keep_alive * 2),
             None => state.opened + self.idle,
         }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, LegacySseSessionState> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ServerLegacySseSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl LegacySseSessionState {
+impl ServerLegacySseSessionState {
     pub(crate) fn end(&mut self, now: Moment) {
         if self.ended {
             return;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use steadfast_proto::frame::sse;
 
-use super::session::LegacySseSession;
+use super::session::ServerLegacySseSession;
 use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
 use crate::transport::http::server::sessions::HttpSessionTable;
 
@@ -14,17 +14,17 @@ use crate::transport::http::server::sessions::HttpSessionTable;
 const CHUNK: usize = 16 * 1024;
 
 /// The events of one session. Dropping it ends the session.
-pub(crate) struct LegacySseStream {
-    session: Arc<LegacySseSession>,
+pub(crate) struct ServerLegacySseStream {
+    session: Arc<ServerLegacySseSession>,
     sessions: Weak<HttpSessionTable>,
     /// The first event.
     endpoint: Option<Bytes>,
     keep_alive: SseKeepAliveTimer,
 }
 
-impl LegacySseStream {
+impl ServerLegacySseStream {
     /// A stream that begins with the endpoint event, which names the URL to POST to.
-    pub(crate) fn new(session: Arc<LegacySseSession>, sessions: Weak<HttpSessionTable>, endpoint: &str) -> Self {
+    pub(crate) fn new(session: Arc<ServerLegacySseSession>, sessions: Weak<HttpSessionTable>, endpoint: &str) -> Self {
         let mut out = Vec::new();
         let data = Some(endpoint.as_bytes());
         sse::SseEvent { name: Some("endpoint"), data, ..sse::SseEvent::default() }.write(&mut out);
@@ -69,7 +69,7 @@ impl LegacySseStream {
     }
 }
 
-impl Drop for LegacySseStream {
+impl Drop for ServerLegacySseStream {
     fn drop(&mut self) {
         if let Some(sessions) = self.sessions.upgrade() {
             sessions.remove(self.session.id());

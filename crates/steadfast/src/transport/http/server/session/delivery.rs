@@ -8,14 +8,14 @@ use steadfast_proto::frame::sse;
 use steadfast_proto::http::resume::SseStreamKey;
 use steadfast_proto::mutant;
 
-use super::HttpSessionState;
-use super::posts::{PostNumber, PostResponseDestination, SessionPost};
+use super::ServerHttpSessionState;
+use super::posts::{PostNumber, PostResponseDestination, ServerSessionPost};
 
 /// How many unread messages a stream may hold before droppable ones (progress, log messages, other notifications) are dropped, so
 /// that they do not push responses out of the log.
 const MAX_UNREAD: usize = 256;
 
-impl HttpSessionState {
+impl ServerHttpSessionState {
     /// Moves the messages that the connection has queued to where they belong. `direct` is the POST whose message was just
     /// handled: messages that belong to no request are its response.
     pub(super) fn deliver(&mut self, now: Moment, direct: Option<PostNumber>) {
@@ -34,15 +34,18 @@ impl HttpSessionState {
             let running = transmit.about.map(|key| self.engine.connection.is_open(key));
             let droppable = !is_request && running.unwrap_or(number.is_none());
             match number.and_then(|number| self.posts.get_mut(&number)) {
-                Some(SessionPost {
-                    destination: PostResponseDestination::Buffer(messages), waker, withdrawn, ..
+                Some(ServerSessionPost {
+                    destination: PostResponseDestination::Buffer(messages),
+                    waker,
+                    withdrawn,
+                    ..
                 }) => {
                     if !*withdrawn && (!droppable || messages.len() < MAX_UNREAD) {
                         messages.push(transmit.body);
                     }
                     waker.take().into_iter().for_each(Waker::wake);
                 }
-                Some(SessionPost { destination: PostResponseDestination::Stream(stream), .. }) => {
+                Some(ServerSessionPost { destination: PostResponseDestination::Stream(stream), .. }) => {
                     let stream = *stream;
                     self.append(now, stream, &transmit.body, droppable);
                 }

@@ -8,23 +8,23 @@ use steadfast_proto::mutant;
 
 use super::ServerHttpSession;
 use crate::runtime::{Timer, spawn_off_workers};
-use crate::transport::http::server::load::LoadGuard;
+use crate::transport::http::server::load::ServerLoadGuard;
 use crate::transport::http::server::sessions::HttpSessionTable;
 
 /// How many turns the driver takes before it yields to others on its thread.
 const TURNS: usize = 32;
 
 /// Drives one session to its end.
-pub(crate) struct SessionDriver {
+pub(crate) struct ServerHttpSessionDriver {
     session: Arc<ServerHttpSession>,
     sessions: Weak<HttpSessionTable>,
     /// Fires at the idle timeout of the session, and when stored events expire.
     timer: Box<dyn Timer>,
     /// A shutdown waits until this is dropped.
-    load: LoadGuard,
+    load: ServerLoadGuard,
 }
 
-impl SessionDriver {
+impl ServerHttpSessionDriver {
     /// Spawns the driver on the HTTP thread that the session was opened on, or on the I/O thread: handlers cannot block either.
     pub(crate) fn spawn(session: Arc<ServerHttpSession>, sessions: Weak<HttpSessionTable>) {
         let runtime = Arc::clone(&session.runtime);
@@ -33,7 +33,7 @@ impl SessionDriver {
     }
 }
 
-impl Future for SessionDriver {
+impl Future for ServerHttpSessionDriver {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

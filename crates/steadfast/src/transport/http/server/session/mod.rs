@@ -22,19 +22,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use steadfast_model::{Principal, RequestId};
 use steadfast_proto::Moment;
-use steadfast_proto::connection::RequestKey;
+use steadfast_proto::connection::InboundRequestKey;
 use steadfast_proto::envelope::Message;
 use steadfast_proto::http::resume::{SseEventLog, SseStreamKey, UnknownEventId};
 use steadfast_proto::mutant;
 
-pub(crate) use driver::SessionDriver;
-pub(crate) use stream::{PendingPostReply, PostReply, SessionStream};
+pub(crate) use driver::ServerHttpSessionDriver;
+pub(crate) use stream::{PostReplyFuture, ServerHttpSessionStream, SessionPostResponse};
 
 use super::load::{ServerLoadLimiter, ServerLoadPermit};
 use super::service::HttpServiceState;
 use crate::runtime::{ConnectionEngine, DriverMailbox, Runtime};
 use crate::server::ServerDispatcher;
-use posts::{PostNumber, SessionPost};
+use posts::{PostNumber, ServerSessionPost};
 
 /// One session.
 pub(crate) struct ServerHttpSession {
@@ -44,22 +44,22 @@ pub(crate) struct ServerHttpSession {
     runtime: Arc<dyn Runtime>,
     timing: SessionTiming,
     load: Arc<ServerLoadLimiter>,
-    state: Mutex<HttpSessionState>,
+    state: Mutex<ServerHttpSessionState>,
 }
 
 /// What became of a message that was accepted.
-pub(crate) enum SubmitMessageResult {
+pub(crate) enum HttpSessionSubmitResult {
     /// The message holds no request, so it gets no JSON-RPC response.
     Accepted,
     /// The message holds no request and is malformed; this is the error response.
     Refused(Vec<u8>),
     /// It holds requests.
-    Waiting(PendingPostReply),
+    Waiting(PostReplyFuture),
 }
 
 /// Why a session did not accept a message of the client. Nothing was started for the message.
 #[derive(Debug)]
-pub(crate) enum SubmitMessageError {
+pub(crate) enum HttpSessionSubmitError {
     SessionEnded,
     /// A request with the same id is running.
     IdInUse,
@@ -73,7 +73,7 @@ struct SessionTiming {
     resumable_after: Duration,
 }
 
-struct HttpSessionState {
+struct ServerHttpSessionState {
     engine: ConnectionEngine<ServerDispatcher>,
     log: SseEventLog<Bytes>,
     /// Random prefix of the event ids of this session. A client that has opened a new session may still send an event id of its
@@ -82,10 +82,10 @@ struct HttpSessionState {
     /// The stream of messages that belong to no request.
     standalone: SseStreamKey,
     /// POSTs with requests that have not ended, or with a response that was not read.
-    posts: BTreeMap<PostNumber, SessionPost>,
+    posts: BTreeMap<PostNumber, ServerSessionPost>,
     next_post: PostNumber,
     /// The POST that each open request came with.
-    routes: BTreeMap<RequestKey, PostNumber>,
+    routes: BTreeMap<InboundRequestKey, PostNumber>,
     /// The HTTP response that waits for the next event of a stream.
     readers: BTreeMap<SseStreamKey, Waker>,
     driver: Option<Waker>,
@@ -117,7 +117,7 @@ impl ServerHttpSession {
         engine.track_released_streams();
         let mut log = SseEventLog::new(shared.options.event_log.clone());
         let standalone = log.open();
-        let state = HttpSessionState {
+        let state = ServerHttpSessionState {
             engine,
             log,
             event_id_prefix: u32::from_be_bytes(prefix),
@@ -187,25 +187,25 @@ impl ServerHttpSession {
         ids: &[RequestId],
         may_cancel: bool,
         permit: ServerLoadPermit,
-    ) -> Result<SubmitMessageResult, SubmitMessageError> {
+    ) -> Result<HttpSessionSubmitResult, HttpSessionSubmitError> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if state.ended {
-            return Err(SubmitMessageError::SessionEnded);
+            return Err(HttpSessionSubmitError::SessionEnded);
         }
         let now = self.runtime.now();
         state.last_used = now;
         if let [id] = ids
             && state.engine.connection.key_of(id).is_some()
         {
-            return Err(SubmitMessageError::IdInUse);
+            return Err(HttpSessionSubmitError::IdInUse);
         }
         state.engine.mailbox.identify(principal);
         let post = state.open_post(permit);
         let in_use: Vec<bool> = ids.iter().map(|id| state.engine.connection.key_of(id).is_some()).collect();
         state.engine.connection.handle_read(now, message);
         let new_ids = ids.iter().zip(in_use).filter(|(_, in_use)| !in_use);
-        let keys: Vec<RequestKey> = new_ids.filter_map(|(id, _)| state.engine.connection.key_of(id)).collect();
+        let keys: Vec<InboundRequestKey> = new_ids.filter_map(|(id, _)| state.engine.connection.key_of(id)).collect();
         state.routes.extend(keys.iter().map(|key| (*key, post)));
         if let Some(post) = state.posts.get_mut(&post) {
             post.keys = keys;
@@ -228,14 +228,14 @@ impl ServerHttpSession {
         state.wake_driver();
         if !ids.is_empty() {
             drop(guard);
-            return Ok(SubmitMessageResult::Waiting(PendingPostReply::new(Arc::clone(self), post)));
+            return Ok(HttpSessionSubmitResult::Waiting(PostReplyFuture::new(Arc::clone(self), post)));
         }
-        let refusal = state.posts.remove(&post).and_then(SessionPost::into_first_message);
-        Ok(refusal.map_or(SubmitMessageResult::Accepted, SubmitMessageResult::Refused))
+        let refusal = state.posts.remove(&post).and_then(ServerSessionPost::into_first_message);
+        Ok(refusal.map_or(HttpSessionSubmitResult::Accepted, HttpSessionSubmitResult::Refused))
     }
 
     /// Answers a GET of the client: opens the stream on which the session sends messages that belong to no request.
-    pub(crate) fn listen(self: &Arc<Self>) -> Result<SessionStream, UnknownEventId> {
+    pub(crate) fn listen(self: &Arc<Self>) -> Result<ServerHttpSessionStream, UnknownEventId> {
         let mut state = self.lock();
         let now = self.runtime.now();
         let stream = state.standalone;
@@ -243,18 +243,18 @@ impl ServerHttpSession {
         if state.log.unread(stream) == 0 {
             state.prime(now, stream, self.timing.retry);
         }
-        Ok(SessionStream::attached(Arc::clone(self), &mut state, cursor))
+        Ok(ServerHttpSessionStream::attached(Arc::clone(self), &mut state, cursor))
     }
 
     /// Opens the rest of a stream, after the last event that the client has read.
-    pub(crate) fn resume(self: &Arc<Self>, last_event_id: &str) -> Result<SessionStream, UnknownEventId> {
+    pub(crate) fn resume(self: &Arc<Self>, last_event_id: &str) -> Result<ServerHttpSessionStream, UnknownEventId> {
         let mut state = self.lock();
         let (prefix, position) = last_event_id.split_once('-').ok_or(UnknownEventId)?;
         if prefix != format!("{:x}", state.event_id_prefix) {
             return Err(UnknownEventId);
         }
         let cursor = state.log.resume(position)?;
-        Ok(SessionStream::attached(Arc::clone(self), &mut state, cursor))
+        Ok(ServerHttpSessionStream::attached(Arc::clone(self), &mut state, cursor))
     }
 
     /// Restarts the idle timeout: the client has sent something.
@@ -280,12 +280,12 @@ impl ServerHttpSession {
         state.end(now);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HttpSessionState> {
+    fn lock(&self) -> MutexGuard<'_, ServerHttpSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl HttpSessionState {
+impl ServerHttpSessionState {
     fn wake_reader(&mut self, stream: SseStreamKey) {
         if let Some(reader) = self.readers.remove(&stream) {
             reader.wake();
@@ -313,7 +313,7 @@ impl HttpSessionState {
     fn finish(&mut self) {
         self.ended = true;
         std::mem::take(&mut self.readers).into_values().for_each(Waker::wake);
-        self.posts.values_mut().for_each(SessionPost::wake);
+        self.posts.values_mut().for_each(ServerSessionPost::wake);
     }
 
     /// An HTTP response was dropped or is complete.

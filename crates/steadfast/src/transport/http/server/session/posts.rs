@@ -2,19 +2,19 @@
 
 use std::task::Waker;
 
-use steadfast_proto::connection::RequestKey;
+use steadfast_proto::connection::InboundRequestKey;
 use steadfast_proto::http::resume::SseStreamKey;
 
-use super::HttpSessionState;
+use super::ServerHttpSessionState;
 use crate::transport::http::server::load::ServerLoadPermit;
 
 /// Identifies a POST within its session.
 pub(super) type PostNumber = u64;
 
 /// One POST with requests in it.
-pub(super) struct SessionPost {
+pub(super) struct ServerSessionPost {
     /// Its requests.
-    pub(super) keys: Vec<RequestKey>,
+    pub(super) keys: Vec<InboundRequestKey>,
     pub(super) destination: PostResponseDestination,
     /// All its requests have ended.
     pub(super) done: bool,
@@ -38,7 +38,7 @@ pub(super) enum PostResponseDestination {
     Discard,
 }
 
-impl SessionPost {
+impl ServerSessionPost {
     pub(super) fn wake(&mut self) {
         self.waker.take().into_iter().for_each(Waker::wake);
     }
@@ -52,11 +52,11 @@ impl SessionPost {
     }
 }
 
-impl HttpSessionState {
+impl ServerHttpSessionState {
     pub(super) fn open_post(&mut self, permit: ServerLoadPermit) -> PostNumber {
         let number = self.next_post;
         self.next_post += 1;
-        let post = SessionPost {
+        let post = ServerSessionPost {
             keys: Vec::new(),
             destination: PostResponseDestination::Buffer(Vec::new()),
             done: false,
@@ -89,7 +89,7 @@ impl HttpSessionState {
 
     /// A handler releases its client's connection: the client is to reconnect for the response. Only clients that got a priming
     /// event can.
-    pub(super) fn release(&mut self, key: RequestKey) {
+    pub(super) fn release(&mut self, key: InboundRequestKey) {
         if !self.primes() {
             return;
         }

@@ -8,55 +8,57 @@ use bytes::Bytes;
 use steadfast_proto::http::resume::{SseEventLogCursor, SseEventLogRead};
 use steadfast_proto::mutant;
 
-use super::posts::{PostNumber, PostResponseDestination, SessionPost};
-use super::{HttpSessionState, ServerHttpSession};
+use super::posts::{PostNumber, PostResponseDestination, ServerSessionPost};
+use super::{ServerHttpSession, ServerHttpSessionState};
 use crate::runtime::Timer;
 use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
 
 /// The HTTP response to a POST.
-pub(crate) enum PostReply {
+pub(crate) enum SessionPostResponse {
     /// One message, as JSON.
     Message(Vec<u8>),
     /// An event stream.
-    Events(SessionStream),
+    Events(ServerHttpSessionStream),
     /// The session ended before the request got its response, although its handler may have started.
     SessionEnded,
 }
 
 /// Resolves when it is decided whether the response to a POST is JSON or an event stream. Dropping it cancels nothing.
-pub(crate) struct PendingPostReply {
+pub(crate) struct PostReplyFuture {
     session: Arc<ServerHttpSession>,
     post: PostNumber,
     timer: Option<Box<dyn Timer>>,
 }
 
-impl PendingPostReply {
+impl PostReplyFuture {
     pub(crate) fn new(session: Arc<ServerHttpSession>, post: PostNumber) -> Self {
         session.lock().open_responses += 1;
         Self { session, post, timer: None }
     }
 }
 
-impl Future for PendingPostReply {
-    type Output = PostReply;
+impl Future for PostReplyFuture {
+    type Output = SessionPostResponse;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<PostReply> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<SessionPostResponse> {
         let reply = &mut *self;
         let session = Arc::clone(&reply.session);
         let mut guard = session.lock();
         let state = &mut *guard;
         let ended = state.ended;
-        let Some(post) = state.posts.get_mut(&reply.post) else { return Poll::Ready(PostReply::SessionEnded) };
+        let Some(post) = state.posts.get_mut(&reply.post) else {
+            return Poll::Ready(SessionPostResponse::SessionEnded);
+        };
         let PostResponseDestination::Buffer(messages) = &mut post.destination else {
-            return Poll::Ready(PostReply::SessionEnded);
+            return Poll::Ready(SessionPostResponse::SessionEnded);
         };
         if ended && !post.done && messages.is_empty() {
-            return Poll::Ready(PostReply::SessionEnded);
+            return Poll::Ready(SessionPostResponse::SessionEnded);
         }
         if post.done && messages.len() == 1 {
             let message = messages.pop().unwrap_or_default();
             state.posts.remove(&reply.post);
-            return Poll::Ready(PostReply::Message(message));
+            return Poll::Ready(SessionPostResponse::Message(message));
         }
         if !post.done && !post.released && messages.is_empty() {
             post.waker = Some(cx.waker().clone());
@@ -69,16 +71,16 @@ impl Future for PendingPostReply {
             std::task::ready!(timer.poll(cx));
         }
         match state.stream_post(&session, reply.post) {
-            Some(stream) => Poll::Ready(PostReply::Events(stream)),
-            None => Poll::Ready(PostReply::SessionEnded),
+            Some(stream) => Poll::Ready(SessionPostResponse::Events(stream)),
+            None => Poll::Ready(SessionPostResponse::SessionEnded),
         }
     }
 }
 
-impl Drop for PendingPostReply {
+impl Drop for PostReplyFuture {
     fn drop(&mut self) {
         let mut state = self.session.lock();
-        if let Some(SessionPost { destination: destination @ PostResponseDestination::Buffer(_), done, .. }) =
+        if let Some(ServerSessionPost { destination: destination @ PostResponseDestination::Buffer(_), done, .. }) =
             state.posts.get_mut(&self.post)
         {
             // Its requests go on; requests of ours that belong to them go to the standalone stream.
@@ -91,9 +93,9 @@ impl Drop for PendingPostReply {
     }
 }
 
-impl HttpSessionState {
+impl ServerHttpSessionState {
     /// Turns the messages of a POST into events, those that are buffered and those that follow.
-    fn stream_post(&mut self, session: &Arc<ServerHttpSession>, number: PostNumber) -> Option<SessionStream> {
+    fn stream_post(&mut self, session: &Arc<ServerHttpSession>, number: PostNumber) -> Option<ServerHttpSessionStream> {
         let now = session.runtime.now();
         let stream = self.log.open();
         self.prime(now, stream, session.timing.retry);
@@ -112,22 +114,22 @@ impl HttpSessionState {
             self.posts.remove(&number);
             self.log.close(stream);
         }
-        Some(SessionStream::attached(Arc::clone(session), self, cursor))
+        Some(ServerHttpSessionStream::attached(Arc::clone(session), self, cursor))
     }
 }
 
 /// The events of one stream. Dropping it cancels nothing.
-pub(crate) struct SessionStream {
+pub(crate) struct ServerHttpSessionStream {
     session: Arc<ServerHttpSession>,
     cursor: SseEventLogCursor,
     keep_alive: SseKeepAliveTimer,
 }
 
-impl SessionStream {
+impl ServerHttpSessionStream {
     /// Reads with a new cursor. The previous reader of the stream is woken to notice that it was superseded.
     pub(super) fn attached(
         session: Arc<ServerHttpSession>,
-        state: &mut HttpSessionState,
+        state: &mut ServerHttpSessionState,
         cursor: SseEventLogCursor,
     ) -> Self {
         state.wake_reader(cursor.stream());
@@ -153,7 +155,7 @@ impl SessionStream {
     }
 }
 
-impl Drop for SessionStream {
+impl Drop for ServerHttpSessionStream {
     fn drop(&mut self) {
         let mut state = self.session.lock();
         if state.log.is_current(&self.cursor) {
