@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use syn::{Error, Ident, LitStr, Result};
 
-use crate::emit::{self, HandlerCallTokens};
+use crate::emit::{self, HandlerCallSyntax};
 use crate::options::{PromptMacroOptions, ResourceMacroOptions, ToolMacroOptions};
 use crate::signature::{DefinitionKind, ErrorCollector, HandlerSignature};
 
@@ -33,7 +33,7 @@ impl ItemMacroOptions {
     }
 
     /// The expression that builds it.
-    pub(crate) fn emit(&self, function: &HandlerSignature, docs: &str, callee: &HandlerCallTokens) -> TokenStream {
+    pub(crate) fn emit(&self, function: &HandlerSignature, docs: &str, callee: &HandlerCallSyntax) -> TokenStream {
         match self {
             Self::Tool(options) => emit::tool(function, options, docs, callee),
             Self::Prompt(options) => emit::prompt(function, options, docs, callee),

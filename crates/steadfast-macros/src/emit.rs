@@ -12,7 +12,7 @@ use crate::parameter::{HandlerArgument, HandlerParameter};
 use crate::signature::{DefinitionKind, HandlerSignature};
 
 /// How the function is called.
-pub(crate) struct HandlerCallTokens {
+pub(crate) struct HandlerCallSyntax {
     /// The path of the function: `Self::forecast`, or `add`.
     pub(crate) path: TokenStream,
     /// Its first argument: `&*this`.
@@ -26,7 +26,7 @@ pub(crate) fn tool(
     function: &HandlerSignature,
     options: &ToolMacroOptions,
     docs: &str,
-    callee: &HandlerCallTokens,
+    callee: &HandlerCallSyntax,
 ) -> TokenStream {
     let builder =
         builder_with_common_options(&quote! { ::steadfast::ServerTool::new }, None, function, &options.common, docs);
@@ -56,7 +56,7 @@ pub(crate) fn prompt(
     function: &HandlerSignature,
     options: &PromptMacroOptions,
     docs: &str,
-    callee: &HandlerCallTokens,
+    callee: &HandlerCallSyntax,
 ) -> TokenStream {
     let builder =
         builder_with_common_options(&quote! { ::steadfast::ServerPrompt::new }, None, function, &options.common, docs);
@@ -81,7 +81,7 @@ pub(crate) fn resource(
     function: &HandlerSignature,
     options: &ResourceMacroOptions,
     docs: &str,
-    callee: &HandlerCallTokens,
+    callee: &HandlerCallSyntax,
 ) -> TokenStream {
     let fixed = options.uri.variables.is_empty();
     let begin = if fixed {
@@ -114,13 +114,13 @@ pub(crate) fn resource(
 }
 
 /// The call that completes a builder with the function: `run` is the name of the method, `given` are its first arguments.
-fn run(function: &HandlerSignature, callee: &HandlerCallTokens, run: &str, given: &TokenStream) -> TokenStream {
+fn run(function: &HandlerSignature, callee: &HandlerCallSyntax, run: &str, given: &TokenStream) -> TokenStream {
     let names = function.arguments().map(|argument| &argument.name);
     let variables = function.arguments().map(variable);
     let read = function.arguments().map(deserialized_type);
     let context = Ident::new("__context", Span::mixed_site());
     let passed = function.parameters.iter().map(|parameter| passed(parameter, &context));
-    let HandlerCallTokens { path, receiver, captured } = callee;
+    let HandlerCallSyntax { path, receiver, captured } = callee;
     let receiver = receiver.iter();
     let checks = checks(function);
     // If the return type does not satisfy the bounds of this call, the error has the span of the return type.

@@ -7,7 +7,7 @@ use syn::{Attribute, Error, GenericParam, Generics, Ident, ItemFn, Result};
 
 use crate::definition::ItemMacroOptions;
 use crate::docs;
-use crate::emit::HandlerCallTokens;
+use crate::emit::HandlerCallSyntax;
 use crate::parameter::{self, HandlerParameter};
 use crate::signature::{DefinitionKind, HandlerSignature, allowed_lints};
 
@@ -49,7 +49,7 @@ fn try_expand(kind: DefinitionKind, options: TokenStream, function: &mut ItemFn)
     let turbofish = turbofish(&function.sig.generics);
     let states: Vec<_> = function_info.parameters.iter().filter_map(state).collect();
     let captured = states.iter().map(|(name, _)| (*name).clone()).collect();
-    let callee = HandlerCallTokens { path: quote! { #name #turbofish }, receiver: None, captured };
+    let callee = HandlerCallSyntax { path: quote! { #name #turbofish }, receiver: None, captured };
     definition.check(&function_info)?;
     let expression = definition.emit(&function_info, &docs, &callee);
     let kind = definition.kind();

@@ -10,7 +10,7 @@ use syn::{
 
 use crate::definition::ItemMacroOptions;
 use crate::docs;
-use crate::emit::HandlerCallTokens;
+use crate::emit::HandlerCallSyntax;
 use crate::options::ServerMacroOptions;
 use crate::parameter::{self, HandlerParameter};
 use crate::signature::{DefinitionKind, ErrorCollector, HandlerSignature, allowed_lints};
@@ -120,7 +120,7 @@ fn server_item(kind: DefinitionKind, attribute: &Attribute, method: &mut ImplIte
     let this = Ident::new("__this", Span::mixed_site());
     let receiver = receiver(&function, method, &this)?;
     let name = &method.sig.ident;
-    let callee = HandlerCallTokens { path: quote! { Self::#name }, receiver: Some(receiver), captured: vec![this] };
+    let callee = HandlerCallSyntax { path: quote! { Self::#name }, receiver: Some(receiver), captured: vec![this] };
     let expression = definition.emit(&function, &docs::text(&method.attrs), &callee);
     let adder = definition.adder();
     let conditions: Vec<&Attribute> = method.attrs.iter().filter(|a| a.path().is_ident("cfg")).collect();

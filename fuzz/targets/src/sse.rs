@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use steadfast_proto::frame::sse::{SseEvent, SseMessageEvent, SseDecoder, SseDecoderOutput, write_comment};
+use steadfast_proto::frame::sse::{SseEvent, ReceivedSseEvent, SseDecoder, SseDecoderOutput, write_comment};
 
 use crate::pieces::Pieces;
 
@@ -60,7 +60,7 @@ fn plain(stream: &[u8]) -> Read {
             read.id.clone_from(&id);
             let name = std::mem::take(&mut name);
             if let Some(data) = data.take() {
-                read.found.push(SseDecoderOutput::Message(SseMessageEvent { id: id.as_deref().map(Into::into), name, data }));
+                read.found.push(SseDecoderOutput::Message(ReceivedSseEvent { id: id.as_deref().map(Into::into), name, data }));
             }
             continue;
         }
@@ -117,7 +117,7 @@ fn write_and_read(bytes: &[u8], at: usize) {
     SseEvent { data: Some(first), ..SseEvent::default() }.write(&mut out);
     let id = Some(one_line(&id)).filter(|id| !id.is_empty());
     let message = |name: &str, data: &[u8]| {
-        SseDecoderOutput::Message(SseMessageEvent { id: id.map(Into::into), name: name.to_owned(), data: with_plain_ends(data) })
+        SseDecoderOutput::Message(ReceivedSseEvent { id: id.map(Into::into), name: name.to_owned(), data: with_plain_ends(data) })
     };
     let expected = vec![message(one_line(&name), rest), message("", first)];
     let read = decode(std::iter::once(out.as_slice()), PLENTY);

@@ -61,7 +61,7 @@ pub use challenge::{AuthScheme, WwwAuthenticateChallenge};
 pub use credentials::{ClientCredential, ClientKey};
 pub use dpop::ClientDpopPolicy;
 pub use driver::{
-    AssertionSource, Authorizer, AuthorizerBuilder, LoopbackUserAgent, OAuthRequestAuthorization, OAuthResponseAction,
+    AssertionSource, Authorizer, AuthorizerBuilder, LoopbackUserAgent, OAuthRequestAttempt, OAuthResponseAction,
     UserAgent, UserLogin, open_browser,
 };
 pub use error::{Error, OAuthErrorResponse};

@@ -231,7 +231,9 @@ impl GrantedTokens {
     /// The authorization scheme of the token.
     pub(super) fn scheme(&self, key: Option<&DpopProofKey>, must_be_bound: bool) -> Result<AuthScheme, Error> {
         match (AuthScheme::parse(&self.token_type), key) {
-            (Some(AuthScheme::Bearer), _) if must_be_bound => Err(invalid("has a token that is not bound to a key")),
+            (Some(AuthScheme::Bearer), _) if must_be_bound => {
+                Err(invalid("has a Bearer token, but a token bound to the DPoP key of the client is required"))
+            }
             (Some(AuthScheme::Dpop), None) => Err(invalid("has a DPoP token, but no DPoP key was sent")),
             (Some(scheme), _) => Ok(scheme),
             (None, _) => Err(invalid("has a token of an unknown type")),

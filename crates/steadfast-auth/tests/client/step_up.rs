@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode};
 use steadfast_auth::client::{
-    Authorizer, BoxFuture, Error, OAuthClientSettings, OAuthRequestAuthorization, OAuthResponseAction, TokenStore as _,
+    Authorizer, BoxFuture, Error, OAuthClientSettings, OAuthRequestAttempt, OAuthResponseAction, TokenStore as _,
     Tokens, Url, UserAgent, UserLogin,
 };
 use steadfast_auth::{HttpClient, HttpClientBody, HttpClientError, HttpClientFuture};
@@ -33,7 +33,7 @@ async fn step_up(authorizer: &Authorizer, site: &Site, scopes: &str) -> Result<O
     answered(&mut attempt, scopes).await
 }
 
-async fn answered(attempt: &mut OAuthRequestAuthorization, scopes: &str) -> Result<OAuthResponseAction, Error> {
+async fn answered(attempt: &mut OAuthRequestAttempt, scopes: &str) -> Result<OAuthResponseAction, Error> {
     let mut headers = HeaderMap::new();
     let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scopes}\"");
     headers.insert("www-authenticate", challenge.parse().unwrap());

@@ -189,7 +189,7 @@ pub fn write_result<R: RequestResult>(
     common_members: &PerMessageMembers,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
-    append(out, &SerializableResult { revision, result, common_members })
+    append(out, &ResultForRevision { revision, result, common_members })
 }
 
 /// Appends the parameters of a request or notification. Nothing is appended if they cannot be encoded for that revision.
@@ -199,7 +199,7 @@ pub fn write_params<P: Encode>(
     common_members: &PerMessageMembers,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
-    append(out, &SerializableParams { revision, params, common_members })
+    append(out, &ParamsForRevision { revision, params, common_members })
 }
 
 /// The parameters of a request or notification, as text.
@@ -208,7 +208,7 @@ pub fn params_text<P: Encode>(
     params: &P,
     common_members: &PerMessageMembers,
 ) -> Result<Box<str>, serde_json::Error> {
-    serde_json::to_string(&SerializableParams { revision, params, common_members }).map(String::into_boxed_str)
+    serde_json::to_string(&ParamsForRevision { revision, params, common_members }).map(String::into_boxed_str)
 }
 
 /// Appends a value that is neither a result nor parameters, without common members.
@@ -240,13 +240,13 @@ fn append<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), serde_json::
     serde_json::to_writer(&mut *out, value).inspect_err(|_| out.truncate(start))
 }
 
-struct SerializableResult<'a, R> {
+struct ResultForRevision<'a, R> {
     revision: Revision,
     result: &'a R,
     common_members: &'a PerMessageMembers,
 }
 
-impl<R: RequestResult> Serialize for SerializableResult<'_, R> {
+impl<R: RequestResult> Serialize for ResultForRevision<'_, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = ObjectEncoder::outermost(serializer.serialize_map(None)?, self.revision, self.common_members);
         if self.revision.is_stateless() && !self.result.has_result_type() {
@@ -264,13 +264,13 @@ impl<R: RequestResult> Serialize for SerializableResult<'_, R> {
     }
 }
 
-struct SerializableParams<'a, P> {
+struct ParamsForRevision<'a, P> {
     revision: Revision,
     params: &'a P,
     common_members: &'a PerMessageMembers,
 }
 
-impl<P: Encode> Serialize for SerializableParams<'_, P> {
+impl<P: Encode> Serialize for ParamsForRevision<'_, P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = ObjectEncoder::outermost(serializer.serialize_map(None)?, self.revision, self.common_members);
         self.params.encode(&mut object)?;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::call::LateResponses;
+use super::call::CallsAwaitingLateResult;
 use super::stage::{ConnectionStage, DrainState};
 use super::{CancelReason, CloseCause, Connection, ConnectionEvent};
 use crate::Moment;
@@ -185,7 +185,7 @@ impl Connection {
         self.outbox.shut();
         self.batches.clear();
         self.queued_notifications.clear();
-        self.late = LateResponses::default();
+        self.late = CallsAwaitingLateResult::default();
         self.timers.clear_all();
         self.events.push_back(ConnectionEvent::Closed(cause));
     }

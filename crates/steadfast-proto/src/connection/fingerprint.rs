@@ -69,7 +69,7 @@ impl Connection {
                 TimerPurpose::Progress(key) => (1, requests.get(&key)),
                 TimerPurpose::Call(call) => (2, calls.get(&call)),
                 TimerPurpose::CallTotal(call) => (3, calls.get(&call)),
-                TimerPurpose::LateResponses(call) => (4, late.get(&call)),
+                TimerPurpose::CallsAwaitingLateResult(call) => (4, late.get(&call)),
             };
             (until(when, now), rank).hash(&mut hasher);
         }

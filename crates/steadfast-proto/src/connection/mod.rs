@@ -49,7 +49,7 @@ pub use statistics::ConnectionStatistics;
 
 use crate::Moment;
 use crate::coverage::{self, Input};
-use call::{LateResponses, OutboundCalls};
+use call::{CallsAwaitingLateResult, OutboundCalls};
 use handshake::StatelessClientDescription;
 use outbox::{Outbox, OutboxFrameKey};
 use request::{InboundRequest, OpenBatchTable};
@@ -82,7 +82,7 @@ pub struct Connection {
     /// Calls of ours that wait for a response.
     outbound: OutboundCalls,
     /// Cancelled calls of ours whose results are still needed.
-    late: LateResponses,
+    late: CallsAwaitingLateResult,
     outbox: Outbox,
     /// Queued notifications that belong to no request, so that none is queued twice.
     queued_notifications: BTreeMap<(Method, Option<Box<str>>), OutboxFrameKey>,
@@ -124,7 +124,7 @@ impl Connection {
             held_bytes: 0,
             batches: OpenBatchTable::default(),
             outbound: OutboundCalls::default(),
-            late: LateResponses::default(),
+            late: CallsAwaitingLateResult::default(),
             outbox: Outbox::default(),
             queued_notifications: BTreeMap::new(),
             events: VecDeque::new(),
@@ -210,7 +210,7 @@ impl Connection {
                 TimerPurpose::Handler(key) => self.end_timed_out(key),
                 TimerPurpose::Progress(key) => self.release_progress(now, key),
                 TimerPurpose::Call(call) | TimerPurpose::CallTotal(call) => self.end_timed_out_call(now, call),
-                TimerPurpose::LateResponses(call) => self.forget_late(call),
+                TimerPurpose::CallsAwaitingLateResult(call) => self.forget_late(call),
             }
         }
         if let Some(drain) = self.stage.drain().filter(|drain| drain.window.is_some_and(|window| window <= now)) {

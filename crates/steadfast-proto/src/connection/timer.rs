@@ -17,7 +17,7 @@ pub(super) enum TimerPurpose {
     /// A call's total timeout: it has had no response, whatever progress was reported.
     CallTotal(CallKey),
     /// The time for the late response to a cancelled call is over.
-    LateResponses(CallKey),
+    CallsAwaitingLateResult(CallKey),
 }
 
 #[derive(Debug, Clone, Default)]

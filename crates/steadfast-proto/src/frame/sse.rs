@@ -82,14 +82,14 @@ fn each_line(mut text: &[u8], mut line: impl FnMut(&[u8])) {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseDecoderOutput {
     /// An event.
-    Message(SseMessageEvent),
+    Message(ReceivedSseEvent),
     /// An event longer than the limit; its bytes were dropped.
     TooLong,
 }
 
 /// An event that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SseMessageEvent {
+pub struct ReceivedSseEvent {
     /// The id of the newest event that had one: the `Last-Event-ID` for a reconnect.
     pub id: Option<Arc<str>>,
     /// The kind of event; empty means `message`.
@@ -268,7 +268,7 @@ impl SseDecoder {
         // The newline after the last line is not part of the data; without any line there is no event.
         data.pop()?;
         let name = String::from_utf8_lossy(&name).into_owned();
-        Some(SseDecoderOutput::Message(SseMessageEvent { id: self.id.clone(), name, data }))
+        Some(SseDecoderOutput::Message(ReceivedSseEvent { id: self.id.clone(), name, data }))
     }
 }
 
@@ -303,7 +303,7 @@ mod tests {
 
     fn messages(bytes: &[u8]) -> Vec<(Option<String>, String, String)> {
         let own = |decoded| match decoded {
-            SseDecoderOutput::Message(SseMessageEvent { id, name, data }) => {
+            SseDecoderOutput::Message(ReceivedSseEvent { id, name, data }) => {
                 (id.map(|id| id.to_string()), name, String::from_utf8(data).unwrap())
             }
             SseDecoderOutput::TooLong => panic!("too long"),

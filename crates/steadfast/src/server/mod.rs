@@ -56,10 +56,10 @@ pub(crate) use registry::{Catalog, CatalogItem, LiveCatalog};
 pub(crate) use serve::signals::listen as listen_for_signals;
 #[cfg(feature = "http")]
 pub(crate) use serve::start_failed;
-pub(crate) use subscriptions::watch::{ServerSubscriptionCallback, ServerSubscriptionEvent};
+pub(crate) use subscriptions::watch::{ServerChange, ServerChangeCallback};
 pub(crate) use tool::arguments::RawArguments;
 
-use subscriptions::watch::ServerSubscriptionWatchers;
+use subscriptions::watch::ServerChangeWatchers;
 
 use crate::error::Error;
 use dispatch::layer::{ServerRequestInterceptor, TasksExtensionCheckInterceptor};
@@ -94,7 +94,7 @@ struct ServerInner {
     resource_templates: LiveCatalog<ServerResourceTemplate>,
     /// The tasks of the server. Created by the first task, or by the first request about one.
     tasks: OnceLock<Arc<ServerTasks>>,
-    watchers: Arc<ServerSubscriptionWatchers>,
+    watchers: Arc<ServerChangeWatchers>,
     /// The interceptors that see every request before it is routed to a handler, in this order.
     layers: Vec<Arc<dyn ServerRequestInterceptor>>,
 }
@@ -247,7 +247,7 @@ impl Server {
             tracing::error!(tool = tool.name(), problem, "added a tool that cannot be called");
         }
         let replaced = self.inner.tools.add(tool);
-        self.inner.watchers.notify(&ServerSubscriptionEvent::Tools);
+        self.inner.watchers.notify(&ServerChange::Tools);
         replaced
     }
 
@@ -255,7 +255,7 @@ impl Server {
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.inner.tools.remove(name);
         if removed {
-            self.inner.watchers.notify(&ServerSubscriptionEvent::Tools);
+            self.inner.watchers.notify(&ServerChange::Tools);
         }
         removed
     }
@@ -285,7 +285,7 @@ impl Server {
     }
 
     /// Has `watcher` called after each change, until the last `Arc` of it is dropped.
-    pub(crate) fn watch(&self, watcher: &Arc<ServerSubscriptionCallback>) {
+    pub(crate) fn watch(&self, watcher: &Arc<ServerChangeCallback>) {
         self.inner.watchers.add(watcher);
     }
 
@@ -302,7 +302,7 @@ impl Server {
     fn assemble(settings: ServerSettings, items: ServerItems) -> Self {
         let common_members = PerMessageMembers::of_server(&settings.info).with_cache(settings.cache);
         let page_size = settings.page_size;
-        let watchers: Arc<ServerSubscriptionWatchers> = Arc::default();
+        let watchers: Arc<ServerChangeWatchers> = Arc::default();
         let inner = ServerInner {
             tools: LiveCatalog::new(items.tools, page_size),
             prompts: LiveCatalog::new(items.prompts, page_size),

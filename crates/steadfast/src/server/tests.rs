@@ -290,10 +290,10 @@ fn a_definition_of_another_server_is_not_changed() {
 fn watchers_are_called_after_each_change_until_they_are_dropped() {
     let server = Server::builder("s", "1").build();
     let count = Arc::new(AtomicUsize::new(0));
-    let watcher: Arc<ServerSubscriptionCallback> = {
+    let watcher: Arc<ServerChangeCallback> = {
         let (count, server) = (Arc::clone(&count), server.clone());
         Arc::new(move |change| {
-            assert!(matches!(change, ServerSubscriptionEvent::Tools), "{change:?}");
+            assert!(matches!(change, ServerChange::Tools), "{change:?}");
             // A watcher may call methods of the server.
             let _ = server.tools();
             count.fetch_add(1, Ordering::Relaxed);
@@ -308,7 +308,7 @@ fn watchers_are_called_after_each_change_until_they_are_dropped() {
     drop(watcher);
     server.add_tool(ready("b"));
     assert_eq!(count.load(Ordering::Relaxed), 3);
-    server.watch(&(Arc::new(|_: &ServerSubscriptionEvent| ()) as Arc<ServerSubscriptionCallback>));
+    server.watch(&(Arc::new(|_: &ServerChange| ()) as Arc<ServerChangeCallback>));
     assert_eq!(server.inner.watchers.len(), 1, "dead watchers are forgotten");
 }
 

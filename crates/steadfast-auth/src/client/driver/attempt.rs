@@ -35,7 +35,7 @@ pub enum OAuthResponseAction {
 /// The number of retries is limited, however the server behaves.
 ///
 /// An attempt is for one URL, because a DPoP proof is. To follow a redirect, start another attempt.
-pub struct OAuthRequestAuthorization {
+pub struct OAuthRequestAttempt {
     authorizer: Authorizer,
     method: Method,
     url: Url,
@@ -45,7 +45,7 @@ pub struct OAuthRequestAuthorization {
     step_ups: u8,
 }
 
-impl OAuthRequestAuthorization {
+impl OAuthRequestAttempt {
     pub(super) fn new(authorizer: Authorizer, method: Method, url: Url) -> Self {
         Self { authorizer, method, url, used: None, nonces: 0, renewals: 0, step_ups: 0 }
     }
@@ -133,11 +133,11 @@ impl OAuthRequestAuthorization {
     }
 }
 
-impl fmt::Debug for OAuthRequestAuthorization {
+impl fmt::Debug for OAuthRequestAttempt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "OAuthRequestAuthorization({} {})",
+            "OAuthRequestAttempt({} {})",
             self.method,
             crate::client::url_policy::redact_url(self.url.as_str())
         )

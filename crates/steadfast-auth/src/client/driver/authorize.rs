@@ -4,7 +4,7 @@ use http::{HeaderMap, Method, StatusCode};
 use steadfast::transport::http as transport;
 use steadfast::transport::http::RequestAuthorizationFuture;
 
-use super::{Authorizer, OAuthRequestAuthorization, OAuthResponseAction};
+use super::{Authorizer, OAuthRequestAttempt, OAuthResponseAction};
 use crate::client::Error;
 
 /// ```no_run
@@ -29,7 +29,7 @@ impl transport::Authorize for Authorizer {
 }
 
 /// An attempt, or the error of starting one.
-struct RequestAuthorizationAdapter(Result<OAuthRequestAuthorization, Option<Error>>);
+struct RequestAuthorizationAdapter(Result<OAuthRequestAttempt, Option<Error>>);
 
 impl transport::RequestAuthorization for RequestAuthorizationAdapter {
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> RequestAuthorizationFuture<'a, ()> {

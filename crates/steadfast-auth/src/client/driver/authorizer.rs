@@ -12,7 +12,7 @@ use url::Url;
 
 use super::denied_scopes::DeniedScopes;
 use super::persistence::PendingSave;
-use super::{AssertionSource, OAuthRequestAuthorization, UserAgent};
+use super::{AssertionSource, OAuthRequestAttempt, UserAgent};
 use crate::HttpClient;
 use crate::client::Error;
 use crate::client::profile::OAuthClientSettings;
@@ -60,12 +60,12 @@ pub(super) struct AuthorizerState {
 
 impl Authorizer {
     /// Starts a request. Its URL must have the origin of the server.
-    pub fn attempt(&self, method: Method, url: &str) -> Result<OAuthRequestAuthorization, Error> {
+    pub fn attempt(&self, method: Method, url: &str) -> Result<OAuthRequestAttempt, Error> {
         let url = Url::parse(url).map_err(|_| Error::WrongOrigin)?;
         if url.origin() != self.0.server.origin() {
             return Err(Error::WrongOrigin);
         }
-        Ok(OAuthRequestAuthorization::new(self.clone(), method, url))
+        Ok(OAuthRequestAttempt::new(self.clone(), method, url))
     }
 
     pub(super) fn randomness(&self) -> &dyn RandomSource {

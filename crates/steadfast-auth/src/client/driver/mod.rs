@@ -15,7 +15,7 @@ mod renew;
 mod renewal_permit;
 mod sign_out;
 
-pub use attempt::{OAuthRequestAuthorization, OAuthResponseAction};
+pub use attempt::{OAuthRequestAttempt, OAuthResponseAction};
 pub use authorizer::Authorizer;
 pub use builder::AuthorizerBuilder;
 pub use loopback::{LoopbackUserAgent, open_browser};

@@ -57,5 +57,5 @@ pub(super) async fn run_detached<T: Send + 'static>(
         let done = part.await;
         (permit, done)
     });
-    done.await.map_err(|_| Error::Misuse("the runtime is shutting down"))
+    done.await.map_err(|_| Error::Misuse("the login or token renewal was aborted: the tokio runtime is shutting down"))
 }

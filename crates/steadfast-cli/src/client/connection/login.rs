@@ -214,20 +214,20 @@ impl UserAgent for TerminalUserAgent {
             });
             let visit = listener.prepare(preferred).await?;
             let prepared: Box<dyn UserLogin> =
-                Box::new(PreparedLogin { visit, question, logging_in: Arc::clone(&self.logging_in) });
+                Box::new(TerminalUserLogin { visit, question, logging_in: Arc::clone(&self.logging_in) });
             Ok(prepared)
         })
     }
 }
 
 /// A login whose loopback listener is bound.
-struct PreparedLogin {
+struct TerminalUserLogin {
     visit: Box<dyn UserLogin>,
     question: OpenBrowserQuestion,
     logging_in: Arc<watch::Sender<bool>>,
 }
 
-impl UserLogin for PreparedLogin {
+impl UserLogin for TerminalUserLogin {
     fn redirect_uri(&self) -> &str {
         self.visit.redirect_uri()
     }

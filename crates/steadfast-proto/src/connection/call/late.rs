@@ -21,7 +21,7 @@ const MAX_CALLS: usize = 1_024;
 const EXPIRY: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Default)]
-pub(in crate::connection) struct LateResponses {
+pub(in crate::connection) struct CallsAwaitingLateResult {
     calls: BTreeMap<CallKey, CancelledCall>,
     /// By request id.
     ids: BTreeMap<RequestId, CallKey>,
@@ -35,7 +35,7 @@ struct CancelledCall {
     peer_notified: bool,
 }
 
-impl LateResponses {
+impl CallsAwaitingLateResult {
     /// The call that was cancelled first.
     fn oldest(&self) -> Option<CallKey> {
         self.calls.iter().min_by_key(|(key, cancelled)| (cancelled.until, **key)).map(|(key, _)| *key)
@@ -64,7 +64,7 @@ impl Connection {
             self.forget_late(oldest);
         }
         let until = now + EXPIRY;
-        self.timers.set(until, TimerPurpose::LateResponses(key));
+        self.timers.set(until, TimerPurpose::CallsAwaitingLateResult(key));
         self.late.ids.insert(waiting.id.clone(), key);
         self.late
             .calls
@@ -75,7 +75,7 @@ impl Connection {
     pub(in crate::connection) fn forget_late(&mut self, key: CallKey) {
         if let Some(cancelled) = self.late.calls.remove(&key) {
             self.late.ids.remove(&cancelled.id);
-            self.timers.clear(cancelled.until, TimerPurpose::LateResponses(key));
+            self.timers.clear(cancelled.until, TimerPurpose::CallsAwaitingLateResult(key));
         }
     }
 

@@ -13,7 +13,7 @@ mod end;
 mod late;
 mod listen;
 
-pub(in crate::connection) use late::LateResponses;
+pub(in crate::connection) use late::CallsAwaitingLateResult;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -43,7 +43,7 @@ enum StartedCallState<R: Request> {
 type CallStepFuture<R> = Pin<Box<dyn Future<Output = (Result<CallStepResult<R>, Error>, Box<CallFlow<R>>)> + Send>>;
 
 /// How a call ended, and what is needed to repeat it; `None` if it cannot be repeated.
-pub(crate) type EndedCall<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
+pub(crate) type ClientCallResultAndFlow<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
 
 impl<R: Request> CallResultFuture<R> {
     /// Takes the response from the cache, or sends the first request.
@@ -73,7 +73,7 @@ impl<R: Request> CallResultFuture<R> {
         outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<EndedCall<R>> {
+    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<ClientCallResultAndFlow<R>> {
         loop {
             match &mut self.state {
                 StartedCallState::Failed(..) => {
@@ -123,7 +123,7 @@ impl<R: Request> CallResultFuture<R> {
     }
 
     /// The end of the call, or `None` if it is `Continuing` now.
-    fn apply(&mut self, decision: CallControlFlow<R>, flow: Box<CallFlow<R>>) -> Option<EndedCall<R>> {
+    fn apply(&mut self, decision: CallControlFlow<R>, flow: Box<CallFlow<R>>) -> Option<ClientCallResultAndFlow<R>> {
         match decision {
             CallControlFlow::End(result) => Some((result, Some(flow))),
             CallControlFlow::Continue(step) => {
@@ -148,7 +148,7 @@ fn run<R: Request>(mut flow: Box<CallFlow<R>>, step: CallStep) -> CallStepFuture
 
 /// Converts the end of a call into the [`CallOutcome`] for its caller: whether the server may have acted on it, with the call to
 /// send again if that is unknown.
-pub(crate) fn outcome_of<R: Request>((result, flow): EndedCall<R>) -> CallOutcome<R> {
+pub(crate) fn outcome_of<R: Request>((result, flow): ClientCallResultAndFlow<R>) -> CallOutcome<R> {
     CallOutcome::new(result, flow.map(|flow| flow.into_call()))
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::Call;
 use super::canceller::Canceller;
 use super::outcome::CallOutcome;
-use super::pending::{EndedCall, outcome_of};
+use super::pending::{ClientCallResultAndFlow, outcome_of};
 use crate::error::{Error, Outcome};
 use crate::runtime::{LossyChannel, progress_bytes};
 
@@ -98,7 +98,7 @@ impl Stream for ProgressStream {
 #[must_use = "dropping this cancels the call"]
 pub struct CallHandle<R: Request> {
     /// `None` once the end was returned.
-    result: Option<oneshot::Receiver<EndedCall<R>>>,
+    result: Option<oneshot::Receiver<ClientCallResultAndFlow<R>>>,
     canceller: Canceller,
 }
 
@@ -113,7 +113,7 @@ impl<R: Request> CallHandle<R> {
         outcome_of(std::future::poll_fn(|cx| self.poll_end(cx)).await)
     }
 
-    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<EndedCall<R>> {
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<ClientCallResultAndFlow<R>> {
         // After its end it stays pending, rather than panic.
         let Some(result) = &mut self.result else { return Poll::Pending };
         let ended = std::task::ready!(Pin::new(result).poll(cx));

@@ -11,7 +11,7 @@ pub(crate) fn result_of<R: Request>(ending: CallEnd) -> Result<R::Result, Error>
     complete::<R>(answer_of::<R>(ending)?)
 }
 
-/// The decoded result of a call, of whatever kind.
+/// Decodes the result of a call, whatever its `resultType`: complete, input required, or a task.
 pub(crate) fn answer_of<R: Request>(ending: CallEnd) -> Result<DeferrableResult<R::Result>, Error> {
     let text = text_of(ending, R::METHOD.name())?;
     DeferrableResult::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))

@@ -22,7 +22,7 @@ pub(crate) enum DriverCommand {
     RespondAndEnd { key: InboundRequestKey, response: EncodedResponse },
     /// An execution has ended.
     EndExecution { key: InboundRequestKey },
-    /// Send the newest progress of a handler's execution, which is stored in the execution.
+    /// A handler has reported progress: send its newest report, which is stored in its execution.
     SendProgress { key: InboundRequestKey },
     /// Send a log message to the client.
     Log { key: InboundRequestKey, level: LoggingLevel, logger: Option<String>, data: Value },

@@ -118,7 +118,8 @@ impl std::fmt::Debug for VendorNotificationHandlers {
 
 type VendorNotificationChannel = LossyChannel<(VendorMethod, OwnedParams, VendorNotificationContext)>;
 
-/// The notifications of one connection that wait for their handlers. Dropping it ends the task that runs them.
+/// The vendor notifications received on one connection that wait for their handlers. Dropping the queue ends the task that runs
+/// the handlers.
 #[derive(Default)]
 pub(crate) struct VendorNotificationQueue {
     waiting: Option<Arc<VendorNotificationChannel>>,

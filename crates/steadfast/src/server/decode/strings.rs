@@ -166,7 +166,7 @@ impl<'de> StringValueDeserializer<'de> {
         }
     }
 
-    /// Compound values are encoded as JSON.
+    /// Decodes a sequence, map or struct from this string, which must be JSON.
     fn json<T>(
         self,
         read: impl FnOnce(&mut JsonStrDeserializer<'de>) -> serde_json::Result<T>,

@@ -6,7 +6,7 @@ use steadfast_model as model;
 use steadfast_model::ListPromptsResult;
 
 use super::ServerPrompt;
-use crate::server::{Catalog, CatalogItem, Server, ServerSubscriptionEvent};
+use crate::server::{Catalog, CatalogItem, Server, ServerChange};
 
 impl CatalogItem for ServerPrompt {
     const KIND: u8 = b'p';
@@ -64,7 +64,7 @@ impl Server {
             );
         }
         let replaced = self.inner.prompts.add(prompt);
-        self.inner.watchers.notify(&ServerSubscriptionEvent::Prompts);
+        self.inner.watchers.notify(&ServerChange::Prompts);
         replaced
     }
 
@@ -72,7 +72,7 @@ impl Server {
     pub fn remove_prompt(&self, name: &str) -> bool {
         let removed = self.inner.prompts.remove(name);
         if removed {
-            self.inner.watchers.notify(&ServerSubscriptionEvent::Prompts);
+            self.inner.watchers.notify(&ServerChange::Prompts);
         }
         removed
     }

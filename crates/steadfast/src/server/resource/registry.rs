@@ -7,7 +7,7 @@ use steadfast_model::{ListResourceTemplatesResult, ListResourcesResult};
 
 use super::ServerResource;
 use super::template::ServerResourceTemplate;
-use crate::server::{Catalog, CatalogItem, Server, ServerSubscriptionEvent};
+use crate::server::{Catalog, CatalogItem, Server, ServerChange};
 
 impl CatalogItem for ServerResource {
     const KIND: u8 = b'r';
@@ -91,7 +91,7 @@ impl Server {
             tracing::error!(resource = resource.uri(), problem, "added a resource that cannot be read");
         }
         let replaced = self.inner.resources.add(resource);
-        self.inner.watchers.notify(&ServerSubscriptionEvent::Resources);
+        self.inner.watchers.notify(&ServerChange::Resources);
         replaced
     }
 
@@ -99,7 +99,7 @@ impl Server {
     pub fn remove_resource(&self, uri: &str) -> bool {
         let removed = self.inner.resources.remove(uri);
         if removed {
-            self.inner.watchers.notify(&ServerSubscriptionEvent::Resources);
+            self.inner.watchers.notify(&ServerChange::Resources);
         }
         removed
     }
@@ -115,7 +115,7 @@ impl Server {
             );
         }
         let replaced = self.inner.resource_templates.add(template);
-        self.inner.watchers.notify(&ServerSubscriptionEvent::Resources);
+        self.inner.watchers.notify(&ServerChange::Resources);
         replaced
     }
 
@@ -123,7 +123,7 @@ impl Server {
     pub fn remove_resource_template(&self, uri_template: &str) -> bool {
         let removed = self.inner.resource_templates.remove(uri_template);
         if removed {
-            self.inner.watchers.notify(&ServerSubscriptionEvent::Resources);
+            self.inner.watchers.notify(&ServerChange::Resources);
         }
         removed
     }
@@ -136,7 +136,7 @@ impl Server {
     /// server.resource_updated("note://1");
     /// ```
     pub fn resource_updated(&self, uri: &str) {
-        self.inner.watchers.notify(&ServerSubscriptionEvent::Updated(uri));
+        self.inner.watchers.notify(&ServerChange::Updated(uri));
     }
 
     /// Whether a URI names something that may be read: a resource, or a match of a template.

@@ -18,7 +18,7 @@ use super::dispatch::ServerDispatchContext;
 use super::dispatch::encode::ServerHandlerOutput;
 use super::dispatch::routes::ServerDispatchResult;
 use super::tasks::{self, TaskChangeNotifier, TaskRecord};
-use super::{Server, ServerSubscriptionCallback, ServerSubscriptionEvent};
+use super::{Server, ServerChange, ServerChangeCallback};
 use crate::runtime::{DriverMailbox, HandlerExecution, HandlerJob, OutboundNotifications, PreparedHandler};
 
 /// The subscriptions of a connection of an older revision.
@@ -26,7 +26,7 @@ pub(super) struct ServerConnectionSubscriptions {
     uris: Arc<Mutex<BTreeSet<String>>>,
     most: usize,
     /// The callback that posts notifications of changes to the client, for as long as the connection lives.
-    _watcher: Arc<ServerSubscriptionCallback>,
+    _watcher: Arc<ServerChangeCallback>,
 }
 
 impl ServerConnectionSubscriptions {
@@ -40,13 +40,13 @@ impl ServerConnectionSubscriptions {
             .with_resources_list_changed(tells_resources(declared));
         let uris: Arc<Mutex<BTreeSet<String>>> = Arc::default();
         let notices = OutboundNotifications::new(mailbox, None);
-        let watcher: Arc<ServerSubscriptionCallback> = {
+        let watcher: Arc<ServerChangeCallback> = {
             let uris = Arc::clone(&uris);
-            Arc::new(move |change: &ServerSubscriptionEvent<'_>| {
+            Arc::new(move |change: &ServerChange<'_>| {
                 let Some(method) = matching_method(change, &told, &lock(&uris)) else { return };
                 let params = match change {
                     // No parameters of these differ by revision.
-                    ServerSubscriptionEvent::Updated(uri) => Some(params_text(
+                    ServerChange::Updated(uri) => Some(params_text(
                         Revision::V2025_11_25,
                         &ResourceUriParams::new(*uri),
                         &PerMessageMembers::none(),
@@ -194,7 +194,7 @@ impl ServerSubscriptionStream {
         &self,
         notices: Arc<OutboundNotifications>,
         on_task: Option<Box<ServerTaskChangeCallback>>,
-    ) -> Arc<ServerSubscriptionCallback> {
+    ) -> Arc<ServerChangeCallback> {
         let (filter, revision) = (self.honoured.clone(), self.revision);
         let mut uris = BTreeSet::new();
         for uri in &filter.resource_subscriptions {
@@ -202,15 +202,13 @@ impl ServerSubscriptionStream {
         }
         let common_members = PerMessageMembers::of_subscription(&self.id);
         let of_a_list = params_text(revision, &EmptyParams::new(), &common_members);
-        Arc::new(move |change: &ServerSubscriptionEvent<'_>| {
-            if let (ServerSubscriptionEvent::Task(record), Some(on_task)) = (change, &on_task) {
+        Arc::new(move |change: &ServerChange<'_>| {
+            if let (ServerChange::Task(record), Some(on_task)) = (change, &on_task) {
                 on_task(record);
             }
             let Some(method) = matching_method(change, &filter, &uris) else { return };
             let params = match change {
-                ServerSubscriptionEvent::Updated(uri) => {
-                    params_text(revision, &ResourceUriParams::new(*uri), &common_members)
-                }
+                ServerChange::Updated(uri) => params_text(revision, &ResourceUriParams::new(*uri), &common_members),
                 _ => of_a_list.clone(),
             };
             notices.post(method, Some(params));
@@ -235,20 +233,16 @@ fn tells_resources(declared: &ServerCapabilities) -> bool {
 }
 
 /// The method of the notification to send for a change, if the filter of the subscription matches the change.
-fn matching_method(
-    change: &ServerSubscriptionEvent<'_>,
-    filter: &SubscriptionFilter,
-    uris: &BTreeSet<String>,
-) -> Option<Method> {
+fn matching_method(change: &ServerChange<'_>, filter: &SubscriptionFilter, uris: &BTreeSet<String>) -> Option<Method> {
     let (method, wanted) = match change {
-        ServerSubscriptionEvent::Tools => (Method::ToolListChanged, filter.tools()),
-        ServerSubscriptionEvent::Prompts => (Method::PromptListChanged, filter.prompts()),
-        ServerSubscriptionEvent::Resources => (Method::ResourceListChanged, filter.resources()),
-        ServerSubscriptionEvent::Updated(uri) => {
+        ServerChange::Tools => (Method::ToolListChanged, filter.tools()),
+        ServerChange::Prompts => (Method::PromptListChanged, filter.prompts()),
+        ServerChange::Resources => (Method::ResourceListChanged, filter.resources()),
+        ServerChange::Updated(uri) => {
             (Method::ResourceUpdated, uris.contains(*uri) || steadfast_proto::mutant!(IgnoreFilters))
         }
         // `TaskChangeNotifier` posts these: it knows the owners of tasks.
-        ServerSubscriptionEvent::Task(_) => return None,
+        ServerChange::Task(_) => return None,
     };
     wanted.then_some(method)
 }

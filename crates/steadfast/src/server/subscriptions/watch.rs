@@ -6,7 +6,7 @@ use crate::server::tasks::TaskRecord;
 
 /// A change in a server.
 #[derive(Debug, Clone)]
-pub(crate) enum ServerSubscriptionEvent<'a> {
+pub(crate) enum ServerChange<'a> {
     /// The list of tools.
     Tools,
     /// The list of prompts.
@@ -20,22 +20,22 @@ pub(crate) enum ServerSubscriptionEvent<'a> {
 }
 
 /// Called after each change of a list, resource or task of the server. It must not block.
-pub(crate) type ServerSubscriptionCallback = dyn Fn(&ServerSubscriptionEvent<'_>) + Send + Sync;
+pub(crate) type ServerChangeCallback = dyn Fn(&ServerChange<'_>) + Send + Sync;
 
 /// All watchers of a server.
 #[derive(Default)]
-pub(crate) struct ServerSubscriptionWatchers(Mutex<Vec<Weak<ServerSubscriptionCallback>>>);
+pub(crate) struct ServerChangeWatchers(Mutex<Vec<Weak<ServerChangeCallback>>>);
 
-impl ServerSubscriptionWatchers {
+impl ServerChangeWatchers {
     /// Has `watcher` called after each change, until the last `Arc` of it is dropped.
-    pub(crate) fn add(&self, watcher: &Arc<ServerSubscriptionCallback>) {
+    pub(crate) fn add(&self, watcher: &Arc<ServerChangeCallback>) {
         let mut watchers = self.lock();
         watchers.retain(|watcher| watcher.strong_count() > 0);
         watchers.push(Arc::downgrade(watcher));
     }
 
     /// Calls all watchers.
-    pub(crate) fn notify(&self, change: &ServerSubscriptionEvent<'_>) {
+    pub(crate) fn notify(&self, change: &ServerChange<'_>) {
         // Called without the lock, because a watcher may call methods of the server.
         let watchers: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         for watcher in watchers {
@@ -49,7 +49,7 @@ impl ServerSubscriptionWatchers {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<ServerSubscriptionCallback>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<ServerChangeCallback>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

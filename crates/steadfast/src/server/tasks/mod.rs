@@ -39,7 +39,7 @@ pub(super) use serve::{TaskDecision, refuse_unknown_task, task_decision, without
 
 use timestamp::timestamp;
 
-use super::subscriptions::watch::{ServerSubscriptionEvent, ServerSubscriptionWatchers};
+use super::subscriptions::watch::{ServerChange, ServerChangeWatchers};
 
 /// Whether calls of a tool run as tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,7 +122,7 @@ pub(crate) struct ServerTasks {
     time_to_live: Option<Duration>,
     poll_interval: Duration,
     /// Notified of changes.
-    watchers: Arc<ServerSubscriptionWatchers>,
+    watchers: Arc<ServerChangeWatchers>,
     /// The tasks that run in this process.
     running: Mutex<HashMap<String, Arc<ServerTaskChangeSignal>>>,
 }
@@ -148,7 +148,7 @@ pub(crate) struct NewTask {
 }
 
 impl ServerTasks {
-    pub(super) fn new(settings: TaskSettings, watchers: Arc<ServerSubscriptionWatchers>) -> Self {
+    pub(super) fn new(settings: TaskSettings, watchers: Arc<ServerChangeWatchers>) -> Self {
         let TaskSettings { store, time_to_live, poll_interval } = settings;
         Self { store, time_to_live, poll_interval, watchers, running: Mutex::default() }
     }
@@ -248,7 +248,7 @@ impl ServerTasks {
             record.task.task.last_updated_at = timestamp(SystemTime::now());
             match self.store.replace(record.clone()).await {
                 Ok(()) => {
-                    self.watchers.notify(&ServerSubscriptionEvent::Task(&record));
+                    self.watchers.notify(&ServerChange::Task(&record));
                     return Ok(Some(record));
                 }
                 Err(TaskStoreError::Conflict) => {}

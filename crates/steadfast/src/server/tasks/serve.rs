@@ -22,7 +22,7 @@ use crate::server::dispatch::encode::ServerHandlerOutput;
 use crate::server::dispatch::routes::ServerDispatchResult;
 use crate::server::{Context, Server, ServerTool};
 
-/// Whether a call of a tool runs as a task.
+/// What the server decided for one call of a tool: to run it as a task, as an ordinary call, or to refuse it.
 pub(crate) enum TaskDecision {
     /// It runs as an ordinary call.
     Inline,
@@ -131,7 +131,7 @@ fn read_params(request: &Request) -> Result<(String, InputResponses), ErrorObjec
 }
 
 enum ServerTaskReply {
-    /// The task was not created: the input that is needed before it starts was not given.
+    /// The server created no task: the input that the tool asks for before it starts was not given.
     NotBegun(CallToolResult),
     Created(CreateTaskResult),
     Shown(Box<DetailedTask>),

@@ -46,7 +46,7 @@ pub enum Change {
     Prompts,
     /// The list of resources or of resource templates has changed.
     Resources,
-    /// The resource at this URI has changed.
+    /// The server reported that the resource at this URI has changed: read it again.
     Resource(String),
     /// The status of a task has changed.
     Task(Box<DetailedTask>),

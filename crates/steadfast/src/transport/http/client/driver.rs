@@ -26,7 +26,7 @@ use super::mirrored_headers::mirrored_headers;
 use super::shared::ClientHttpRequest;
 use super::shared::HttpClientConnection;
 #[cfg(feature = "legacy-sse")]
-use super::stream::events::SseEventReader;
+use super::stream::events::SseMessageReader;
 use super::stream::server_stream::listen;
 use super::task::{HttpClientTaskHandle, HttpClientTasks};
 use crate::runtime::{ConnectionCloseReport, ConnectionEngine, DriverMailbox, InboundDispatcher, Runtime, Timer};
@@ -269,7 +269,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
 
     /// Reads the stream of HTTP+SSE, on which the server sends all its messages.
     #[cfg(feature = "legacy-sse")]
-    fn read_legacy_stream(&mut self, events: SseEventReader) {
+    fn read_legacy_stream(&mut self, events: SseMessageReader) {
         let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.event_sender.clone());
         self.shared.note_receives_notifications();
         self.server_stream = Some(self.start(reading, || Some(HttpClientDriverEvent::LegacyStreamEnded)));

@@ -26,7 +26,7 @@ use super::exchange::HttpClientDriverEvent;
 use super::fetch::TransportFetchResponse;
 use super::shared::HttpClientConnection;
 use super::shared::{ClientHttpRequest, ClientHttpRequestError};
-use super::stream::events::{SseEventReader, SseReaderEvent, is_events};
+use super::stream::events::{SseMessageOrEnd, SseMessageReader, is_events};
 use crate::runtime::timeout::timeout_at;
 
 /// How long a server may take to name the endpoint. A server that does not name one has another kind of stream there, and the
@@ -102,7 +102,7 @@ pub(crate) enum LegacySseOpenError {
 }
 
 /// Opens the stream and stores its endpoint.
-pub(crate) async fn open(shared: &HttpClientConnection) -> Result<SseEventReader, LegacySseOpenError> {
+pub(crate) async fn open(shared: &HttpClientConnection) -> Result<SseMessageReader, LegacySseOpenError> {
     let response = shared.send(ClientHttpRequest::default()).await.map_err(LegacySseOpenError::NoResponse)?;
     if !response.status().is_success() {
         return Err(LegacySseOpenError::Refused(response));
@@ -110,14 +110,14 @@ pub(crate) async fn open(shared: &HttpClientConnection) -> Result<SseEventReader
     if !is_events(&response) {
         return Err(LegacySseOpenError::NotLegacy("there is no event stream at the URL of the server".to_owned()));
     }
-    let mut events = SseEventReader::new(response, shared.max_message_bytes);
+    let mut events = SseMessageReader::new(response, shared.max_message_bytes);
     let named = read_endpoint(shared, &mut events).await.map_err(LegacySseOpenError::NotLegacy)?;
     shared.legacy.note_endpoint(endpoint_of(&shared.url, &named).map_err(LegacySseOpenError::BadEndpoint)?);
     Ok(events)
 }
 
 /// Reads the first event, which names the endpoint.
-async fn read_endpoint(shared: &HttpClientConnection, events: &mut SseEventReader) -> Result<Vec<u8>, String> {
+async fn read_endpoint(shared: &HttpClientConnection, events: &mut SseMessageReader) -> Result<Vec<u8>, String> {
     let until = shared.runtime.now() + ENDPOINT_TIMEOUT;
     let first = timeout_at(&*shared.runtime, Some(until), events.event()).await;
     match first.unwrap_or_else(|| Err("timed out waiting for the endpoint event".to_owned())) {
@@ -148,23 +148,23 @@ const ENDED: &str = "the event stream of the server has ended, and the connectio
 /// Reads the stream to its end, which is the end of the connection.
 pub(crate) async fn read(
     shared: Arc<HttpClientConnection>,
-    mut events: SseEventReader,
+    mut events: SseMessageReader,
     driver: mpsc::Sender<HttpClientDriverEvent>,
 ) {
     loop {
         match events.next().await {
-            SseReaderEvent::Message(message) => {
+            SseMessageOrEnd::Message(message) => {
                 if driver.send(HttpClientDriverEvent::Message(shared.parse(message))).await.is_err() {
                     return;
                 }
             }
-            SseReaderEvent::TooLong => {
+            SseMessageOrEnd::TooLong => {
                 // It may be a response, and to which request is not known. No caller may wait for it.
                 let why = format!("a message is longer than {} bytes", shared.max_message_bytes);
                 shared.log(Level::WARN, ENDED, &why);
                 break;
             }
-            SseReaderEvent::End(why) => {
+            SseMessageOrEnd::End(why) => {
                 shared.log(Level::DEBUG, ENDED, &why);
                 break;
             }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::authorize::Authorize;
 use super::fetch::network::ClientNetworkSettings;
-use super::fetch::{ReqwestTransportFetch, TransportFetch, TransportFetchOnWorkers};
+use super::fetch::{ReqwestTransportFetch, TransportFetch, TransportFetchOnWorkerThreads};
 #[cfg(feature = "legacy-sse")]
 use super::legacy_sse::{ClientLegacySseState, ServerNeedsLegacySse};
 use super::mirrored_headers::ClientToolHeaders;
@@ -179,7 +179,7 @@ impl HttpTarget {
     fn fetch_from(&self, url: &Url, runtime: &Arc<dyn Runtime>) -> io::Result<Arc<dyn TransportFetch>> {
         if let Some(fetch) = &self.fetch {
             let (fetch, runtime) = (Arc::clone(fetch), Arc::clone(runtime));
-            return Ok(Arc::new(TransportFetchOnWorkers { fetch, runtime }));
+            return Ok(Arc::new(TransportFetchOnWorkerThreads { fetch, runtime }));
         }
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let client = match &*pool {

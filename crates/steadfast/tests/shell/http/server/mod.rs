@@ -21,7 +21,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use steadfast::prelude::*;
 use steadfast::transport::http::{HttpServerOptions, HttpService, HttpServiceBody};
-use steadfast_proto::frame::sse::{SseDecoder, SseDecoderOutput, SseMessageEvent};
+use steadfast_proto::frame::sse::{ReceivedSseEvent, SseDecoder, SseDecoderOutput};
 use tower_service::Service;
 
 use crate::*;
@@ -148,7 +148,7 @@ impl Events {
         Self { body: response.into_body(), decoder: SseDecoder::new(1 << 20), rest: Bytes::new() }
     }
 
-    async fn next(&mut self) -> Option<SseMessageEvent> {
+    async fn next(&mut self) -> Option<ReceivedSseEvent> {
         loop {
             let mut input = &*self.rest;
             let found = self.decoder.next(&mut input);

@@ -13,7 +13,7 @@ use super::{HttpClientDriverEvent, MessagePost};
 use crate::transport::http::client::fetch::{TransportFetchResponse, read_body};
 use crate::transport::http::client::legacy_sse::{LegacySseOpenError, is_legacy_refusal, open};
 use crate::transport::http::client::shared::ClientHttpRequest;
-use crate::transport::http::client::stream::events::SseEventReader;
+use crate::transport::http::client::stream::events::SseMessageReader;
 
 /// How much is read of the body with which a server accepts a message. The content does not matter, but a response that was read
 /// to its end leaves its connection reusable.
@@ -68,7 +68,7 @@ impl MessagePost {
         }
     }
 
-    async fn stream_opened(&mut self, events: SseEventReader, body: Bytes) -> Result<(), CallEnd> {
+    async fn stream_opened(&mut self, events: SseMessageReader, body: Bytes) -> Result<(), CallEnd> {
         self.report(HttpClientDriverEvent::LegacyStreamOpened(Box::new(events))).await;
         let shared = Arc::clone(&self.shared);
         match shared.legacy.endpoint() {

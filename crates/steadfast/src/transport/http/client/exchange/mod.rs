@@ -24,7 +24,7 @@ use super::in_flight::{HttpClientInFlightRequest, HttpPostDelivery};
 use super::shared::HttpClientConnection;
 use super::shared::{ClientHttpRequest, ClientHttpRequestError};
 use super::stream::backoff::StreamBackoff;
-use super::stream::events::{SseEventReader, SseReaderEvent, is_events};
+use super::stream::events::{SseMessageOrEnd, SseMessageReader, is_events};
 use crate::runtime::RuntimeTask;
 use crate::runtime::timeout::{sleep, timeout_at};
 
@@ -38,7 +38,7 @@ pub(crate) enum HttpClientDriverEvent {
     SessionLost,
     /// The stream of HTTP+SSE is open.
     #[cfg(feature = "legacy-sse")]
-    LegacyStreamOpened(Box<SseEventReader>),
+    LegacyStreamOpened(Box<SseMessageReader>),
     /// The stream of HTTP+SSE has ended, and with it the connection.
     #[cfg(feature = "legacy-sse")]
     LegacyStreamEnded,
@@ -191,12 +191,12 @@ impl MessagePost {
         }
         let message = self.shared.parse(body);
         let relation = self.relation_of(&message);
-        if let RelationToRequest::ErrorResponse(end) = relation {
+        if let ReceivedMessageRole::ErrorResponse(end) = relation {
             return Err(end);
         }
         self.report(HttpClientDriverEvent::Message(message)).await;
         match relation {
-            RelationToRequest::Other if is_call => {
+            ReceivedMessageRole::Other if is_call => {
                 // The driver handles the message first: if it ends the call after all, this has no effect.
                 Err(CallEnd::Unreadable("the HTTP response holds no response to the request".to_owned()))
             }
@@ -207,29 +207,29 @@ impl MessagePost {
     /// Reads events until the response to the request has come. A stream that breaks off before is resumed, in revisions that can.
     async fn read_events(&mut self, response: TransportFetchResponse) -> Result<(), CallEnd> {
         let max_bytes = self.shared.max_message_bytes;
-        let mut events = SseEventReader::new(response, max_bytes);
+        let mut events = SseMessageReader::new(response, max_bytes);
         let mut backoff = StreamBackoff::for_response();
         loop {
             match events.next().await {
-                SseReaderEvent::Message(message) => {
+                SseMessageOrEnd::Message(message) => {
                     let message = self.shared.parse(message);
                     match self.relation_of(&message) {
-                        RelationToRequest::ErrorResponse(end) => return Err(end),
-                        RelationToRequest::Response => {
+                        ReceivedMessageRole::ErrorResponse(end) => return Err(end),
+                        ReceivedMessageRole::Response => {
                             // First: when the message has ended the call, the driver aborts this task.
                             self.leave_tail(events).await;
                             self.report(HttpClientDriverEvent::Message(message)).await;
                             return Ok(());
                         }
-                        RelationToRequest::Other => {
+                        ReceivedMessageRole::Other => {
                             backoff.note_message();
                             self.report(HttpClientDriverEvent::Message(message)).await;
                         }
                     }
                 }
-                SseReaderEvent::TooLong => return Err(too_long(max_bytes)),
-                SseReaderEvent::End(_) if self.kind.call().is_none() => return Ok(()),
-                SseReaderEvent::End(why) => {
+                SseMessageOrEnd::TooLong => return Err(too_long(max_bytes)),
+                SseMessageOrEnd::End(_) if self.kind.call().is_none() => return Ok(()),
+                SseMessageOrEnd::End(why) => {
                     let next = match events.last_event_id() {
                         Some(last) if self.mirrored.is_none() => self.resume(last, events.retry(), &mut backoff).await,
                         _ => None,
@@ -270,7 +270,7 @@ impl MessagePost {
     }
 
     /// Hands the rest of a response to the driver, as a task of its own.
-    async fn leave_tail(&self, events: SseEventReader) {
+    async fn leave_tail(&self, events: SseMessageReader) {
         let mut tail: RuntimeTask = Box::pin(events.finish());
         let ended = std::future::poll_fn(|cx| Poll::Ready(tail.as_mut().poll(cx).is_ready())).await;
         if !ended {
@@ -282,19 +282,21 @@ impl MessagePost {
     }
 
     /// How a message of the server relates to the message POSTed. What cannot be read is for the connection to judge.
-    fn relation_of(&self, message: &Envelope) -> RelationToRequest {
-        let TransmitKind::Request { id: request_id, .. } = &self.kind else { return RelationToRequest::Other };
+    fn relation_of(&self, message: &Envelope) -> ReceivedMessageRole {
+        let TransmitKind::Request { id: request_id, .. } = &self.kind else { return ReceivedMessageRole::Other };
         match message.message() {
-            Ok(Message::Response { id: Some(id), .. }) if id == *request_id => RelationToRequest::Response,
+            Ok(Message::Response { id: Some(id), .. }) if id == *request_id => ReceivedMessageRole::Response,
             Ok(Message::Response { id: None, body: ResultOrError::Error(error) }) => serde_json::from_str(error)
-                .map_or(RelationToRequest::Other, |error| RelationToRequest::ErrorResponse(CallEnd::Refused(error))),
-            _ => RelationToRequest::Other,
+                .map_or(ReceivedMessageRole::Other, |error| {
+                    ReceivedMessageRole::ErrorResponse(CallEnd::Refused(error))
+                }),
+            _ => ReceivedMessageRole::Other,
         }
     }
 }
 
 /// How a message of the server relates to the message POSTed.
-enum RelationToRequest {
+enum ReceivedMessageRole {
     /// The response to it.
     Response,
     /// An error without an id: in the HTTP response to a request, it ends that request.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 
-pub(crate) use on_workers::TransportFetchOnWorkers;
+pub(crate) use on_workers::TransportFetchOnWorkerThreads;
 pub(crate) use reqwest::ReqwestTransportFetch;
 
 /// A request in flight. Dropping it aborts the request.

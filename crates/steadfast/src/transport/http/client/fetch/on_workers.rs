@@ -12,12 +12,12 @@ use crate::runtime::timeout::unless_stopped;
 use crate::runtime::{Runtime, on_workers, poll_as_handler};
 
 /// A [`TransportFetch`] that runs another one on the workers.
-pub(crate) struct TransportFetchOnWorkers {
+pub(crate) struct TransportFetchOnWorkerThreads {
     pub(crate) fetch: Arc<dyn TransportFetch>,
     pub(crate) runtime: Arc<dyn Runtime>,
 }
 
-impl TransportFetch for TransportFetchOnWorkers {
+impl TransportFetch for TransportFetchOnWorkerThreads {
     fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture {
         let (fetch, runtime) = (Arc::clone(&self.fetch), Arc::clone(&self.runtime));
         Box::pin(async move {

@@ -16,7 +16,7 @@ pub(crate) fn is_events(response: &TransportFetchResponse) -> bool {
 }
 
 /// The events of a response, and of the responses that resume it.
-pub(crate) struct SseEventReader {
+pub(crate) struct SseMessageReader {
     response: TransportFetchResponse,
     decoder: SseDecoder,
     piece: Bytes,
@@ -25,7 +25,7 @@ pub(crate) struct SseEventReader {
 }
 
 /// What is read from a stream.
-pub(crate) enum SseReaderEvent {
+pub(crate) enum SseMessageOrEnd {
     Message(Vec<u8>),
     /// A message is longer than the limit. Reported before its end, which may never come.
     TooLong,
@@ -33,21 +33,21 @@ pub(crate) enum SseReaderEvent {
     End(String),
 }
 
-impl SseEventReader {
+impl SseMessageReader {
     pub(crate) fn new(response: TransportFetchResponse, max_bytes: usize) -> Self {
         let decoder = SseDecoder::new(max_bytes);
         Self { response, decoder, piece: Bytes::new(), reported_too_long: false }
     }
 
     /// The next message.
-    pub(crate) async fn next(&mut self) -> SseReaderEvent {
+    pub(crate) async fn next(&mut self) -> SseMessageOrEnd {
         loop {
             match self.event().await {
-                Ok(SseDecoderOutput::TooLong) => return SseReaderEvent::TooLong,
+                Ok(SseDecoderOutput::TooLong) => return SseMessageOrEnd::TooLong,
                 // Events without data only set the id; events of other names are not messages.
                 Ok(SseDecoderOutput::Message(event)) if event.data.is_empty() || !is_message(&event.name) => {}
-                Ok(SseDecoderOutput::Message(event)) => return SseReaderEvent::Message(event.data),
-                Err(why) => return SseReaderEvent::End(why),
+                Ok(SseDecoderOutput::Message(event)) => return SseMessageOrEnd::Message(event.data),
+                Err(why) => return SseMessageOrEnd::End(why),
             }
         }
     }
@@ -146,15 +146,15 @@ mod tests {
     /// The messages of a stream, and the id to resume it after.
     fn read(pieces: VecDeque<Bytes>, breaks_off: bool) -> (Vec<String>, Option<String>) {
         let body: Box<dyn TransportFetchBody> = Box::new(Pieces { pieces, breaks_off });
-        let mut events = SseEventReader::new(http::Response::new(body), 1024);
+        let mut events = SseMessageReader::new(http::Response::new(body), 1024);
         let mut messages = Vec::new();
         loop {
             let mut cx = Context::from_waker(Waker::noop());
             let next = std::pin::pin!(events.next()).poll(&mut cx);
             match next {
-                Poll::Ready(SseReaderEvent::Message(message)) => messages.push(String::from_utf8(message).unwrap()),
-                Poll::Ready(SseReaderEvent::TooLong) => panic!("too long"),
-                Poll::Ready(SseReaderEvent::End(_)) => break,
+                Poll::Ready(SseMessageOrEnd::Message(message)) => messages.push(String::from_utf8(message).unwrap()),
+                Poll::Ready(SseMessageOrEnd::TooLong) => panic!("too long"),
+                Poll::Ready(SseMessageOrEnd::End(_)) => break,
                 Poll::Pending => panic!("there was a piece"),
             }
         }
@@ -227,12 +227,12 @@ mod tests {
         let long = vec![b'x'; 2000];
         let pieces = [&b"data: "[..], &long, &long, b"\n\ndata: a\n\n"].map(Bytes::copy_from_slice);
         let body: Box<dyn TransportFetchBody> = Box::new(Pieces { pieces: pieces.into(), breaks_off: false });
-        let mut events = SseEventReader::new(http::Response::new(body), 1024);
+        let mut events = SseMessageReader::new(http::Response::new(body), 1024);
         let mut cx = Context::from_waker(Waker::noop());
         let mut next = || match std::pin::pin!(events.next()).poll(&mut cx) {
-            Poll::Ready(SseReaderEvent::TooLong) => "too long".to_owned(),
-            Poll::Ready(SseReaderEvent::Message(message)) => String::from_utf8(message).unwrap(),
-            Poll::Ready(SseReaderEvent::End(_)) => "end".to_owned(),
+            Poll::Ready(SseMessageOrEnd::TooLong) => "too long".to_owned(),
+            Poll::Ready(SseMessageOrEnd::Message(message)) => String::from_utf8(message).unwrap(),
+            Poll::Ready(SseMessageOrEnd::End(_)) => "end".to_owned(),
             Poll::Pending => "nothing".to_owned(),
         };
         assert_eq!([next(), next(), next()], ["too long", "a", "end"]);

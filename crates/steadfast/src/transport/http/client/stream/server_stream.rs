@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tracing::Level;
 
 use super::backoff::StreamBackoff;
-use super::events::{SseEventReader, SseReaderEvent, is_events};
+use super::events::{SseMessageOrEnd, SseMessageReader, is_events};
 use crate::runtime::timeout::sleep;
 use crate::transport::http::client::exchange::HttpClientDriverEvent;
 use crate::transport::http::client::fetch::TransportFetchResponse;
@@ -18,9 +18,9 @@ use crate::transport::http::client::shared::HttpClientConnection;
 /// reached after all retries.
 pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Sender<HttpClientDriverEvent>) {
     let mut backoff = StreamBackoff::for_server_stream();
-    let mut events: Option<SseEventReader> = None;
+    let mut events: Option<SseMessageReader> = None;
     loop {
-        match open(&shared, events.as_ref().and_then(SseEventReader::last_event_id)).await {
+        match open(&shared, events.as_ref().and_then(SseMessageReader::last_event_id)).await {
             GetStreamOpenResult::Stream(response) => {
                 shared.note_receives_notifications();
                 backoff.note_opened(shared.runtime.now());
@@ -37,7 +37,7 @@ pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Send
             GetStreamOpenResult::Unsupported => break,
             GetStreamOpenResult::Failed => {}
         }
-        let retry = events.as_ref().and_then(SseEventReader::retry);
+        let retry = events.as_ref().and_then(SseMessageReader::retry);
         let Some(pause) = backoff.pause(retry, &*shared.runtime) else {
             let what = "notifications and requests of the server are no longer received";
             shared.log(Level::WARN, what, "the GET stream could not be reopened");
@@ -76,13 +76,17 @@ async fn open(shared: &HttpClientConnection, last_event_id: Option<&str>) -> Get
 }
 
 /// Reads the events of a response. If it resumes a stream, continues the reader of the response before.
-fn continue_with(before: Option<SseEventReader>, response: TransportFetchResponse, max_bytes: usize) -> SseEventReader {
+fn continue_with(
+    before: Option<SseMessageReader>,
+    response: TransportFetchResponse,
+    max_bytes: usize,
+) -> SseMessageReader {
     match before {
         Some(mut events) => {
             events.resume_with(response, max_bytes);
             events
         }
-        None => SseEventReader::new(response, max_bytes),
+        None => SseMessageReader::new(response, max_bytes),
     }
 }
 
@@ -95,23 +99,23 @@ enum SseReadEndCause {
 
 async fn read(
     shared: &HttpClientConnection,
-    events: &mut SseEventReader,
+    events: &mut SseMessageReader,
     backoff: &mut StreamBackoff,
     driver: &mpsc::Sender<HttpClientDriverEvent>,
 ) -> SseReadEndCause {
     loop {
         match events.next().await {
-            SseReaderEvent::Message(message) => {
+            SseMessageOrEnd::Message(message) => {
                 backoff.note_message();
                 if driver.send(HttpClientDriverEvent::Message(shared.parse(message))).await.is_err() {
                     return SseReadEndCause::DriverGone;
                 }
             }
-            SseReaderEvent::TooLong => {
+            SseMessageOrEnd::TooLong => {
                 let why = format!("longer than {} bytes", shared.max_message_bytes);
                 shared.log(Level::WARN, "a message of the server was dropped", &why);
             }
-            SseReaderEvent::End(_) => return SseReadEndCause::StreamEnd,
+            SseMessageOrEnd::End(_) => return SseReadEndCause::StreamEnd,
         }
     }
 }
