@@ -184,7 +184,7 @@ async fn serve_connections<T: Transport>(
             }
             Err(error) => {
                 // Too many open files, for example. Wait instead of retrying in a busy loop.
-                tracing::warn!(%error, "failed to accept a connection");
+                tracing::warn!(%error, "failed to accept a connection on the Unix or TCP socket; trying again");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }

@@ -7,7 +7,7 @@
 use crate::connection::{CallEnd, CancelReason, CloseCause, ConnectionEvent, NotSentReason, ProtocolWarning};
 use crate::envelope::MalformedMessageReason;
 
-/// Defines an enum with a name for each variant.
+/// Defines an enum of things to count, each with the text that the simulator's coverage report shows for it.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($variant:ident => $text:literal,)* }) => {
         $(#[$doc])*

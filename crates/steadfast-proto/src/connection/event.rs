@@ -82,7 +82,7 @@ pub struct Request {
 pub struct PeerInfo {
     /// The revision of its messages.
     pub revision: Revision,
-    /// Its name and version, which are not verified.
+    /// The name and version that the peer gives itself; they are not verified.
     pub info: Option<Implementation>,
     /// The capabilities of a client.
     pub client_capabilities: ClientCapabilities,

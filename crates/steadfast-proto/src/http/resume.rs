@@ -86,7 +86,7 @@ struct SseEventLogStream<B> {
     first: u64,
     /// The position of the first unread event.
     unread: u64,
-    /// Counts cursors; only the newest can read.
+    /// How many cursors were opened on this stream, which is the number of the newest one: only that one can read.
     cursors: u64,
     closed: bool,
     /// A cursor that was cut off although the stream continues: its number, and the position at which it ends.

@@ -1,4 +1,4 @@
-//! One method per request of the protocol.
+//! The methods of `Client` that send requests: one per request of the protocol.
 
 use std::collections::BTreeMap;
 

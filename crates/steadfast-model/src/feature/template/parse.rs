@@ -70,7 +70,12 @@ fn read_variable(text: &str) -> Result<UriTemplateVariable, &'static str> {
     } else if let Some((name, length)) = text.split_once(':') {
         let digits = length.bytes().all(|byte| byte.is_ascii_digit());
         let length = length.parse().ok().filter(|length| digits && (1..=LONGEST_PREFIX).contains(length));
-        (name, UriTemplateModifier::Prefix(length.ok_or("a prefix that is not a number from 1 to 9999")?))
+        (
+            name,
+            UriTemplateModifier::Prefix(
+                length.ok_or("a prefix length (as in `{name:3}`) that is not a number from 1 to 9999")?,
+            ),
+        )
     } else {
         (text, UriTemplateModifier::Whole)
     };

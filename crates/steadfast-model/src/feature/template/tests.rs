@@ -82,8 +82,8 @@ fn invalid_templates_are_refused_with_the_position() {
         ("a b", "a character that cannot be part of a URI at character 2"),
         ("ü{}", "a variable whose name is not letters, digits and underscores at character 3"),
         ("{a,}", "a variable whose name is not letters, digits and underscores at character 2"),
-        ("{a:0}", "a prefix that is not a number from 1 to 9999 at character 2"),
-        ("{a:+1}", "a prefix that is not a number from 1 to 9999 at character 2"),
+        ("{a:0}", "a prefix length (as in `{name:3}`) that is not a number from 1 to 9999 at character 2"),
+        ("{a:+1}", "a prefix length (as in `{name:3}`) that is not a number from 1 to 9999 at character 2"),
         ("{!a}", "a reserved operator at character 2"),
     ] {
         assert_eq!(text.parse::<UriTemplate>().unwrap_err().to_string(), reason, "{text}");

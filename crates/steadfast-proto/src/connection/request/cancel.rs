@@ -35,7 +35,10 @@ impl Connection {
         }
         let Some(key) = key else {
             #[cfg(mutants)]
-            assert!(!crate::mutant!(PanicOnLateCancel), "a cancellation for a request that is not open");
+            assert!(
+                !crate::mutant!(PanicOnLateCancel),
+                "mutant PanicOnLateCancel: the peer cancelled a request that is not open"
+            );
             self.statistics.late_cancels += 1;
             return self.warn(ProtocolWarning::LateCancel(id.clone()));
         };

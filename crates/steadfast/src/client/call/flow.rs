@@ -34,7 +34,7 @@ use crate::runtime::{OutboundCallOptions, Runtime};
 
 /// The data of one call that outlive each of its requests.
 pub(crate) struct CallFlow<R: Request> {
-    /// Keeps the connection open while the call waits.
+    /// A clone of the client, held so that its connection is not closed while the call waits.
     client: Client,
     /// The connection of the last request.
     live: Arc<ClientConnection>,

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use steadfast_model::{ClientCapabilities, DetailedTask, Implementation, InputResponses, JsonObject, Revision};
 
-/// The future of a store operation.
+/// The future that the methods of a task store return.
 pub type TaskStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TaskStoreError>> + Send + 'a>>;
 
 /// A task in a store. A store in another crate can build it, and serialise it with serde:

@@ -148,7 +148,7 @@ impl InterruptibleDescriptor {
         self.poll(wanted, true)
     }
 
-    /// Waits for a hangup or the waker, or only for the waker if the hangup is known already.
+    /// Blocks the thread until the descriptor hangs up or the transport wakes it; only until it is woken if the hangup is known.
     fn wait_for_hangup(&mut self, known: bool) -> PollFlags {
         self.poll(PollFlags::empty(), self.pollable && !known)
     }

@@ -152,7 +152,7 @@ impl<T> Future for HttpClientTaskFuture<T> {
     }
 }
 
-/// Marks the task as ended when its future is dropped, so that a task that panics counts as ended too.
+/// Marks the HTTP request as ended when its future is dropped, so that one whose future panics counts as ended too.
 impl<T> Drop for HttpClientTaskFuture<T> {
     fn drop(&mut self) {
         drop_catching_panics(self.task.take());
