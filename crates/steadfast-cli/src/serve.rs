@@ -156,7 +156,7 @@ fn require_loopback(address: SocketAddr) -> Result<(), Error> {
     )))
 }
 
-/// Serves each accepted connection in a task of its own, until a signal.
+/// Serves each client that connects to a Unix or TCP socket in a task of its own, until the process is signalled to stop.
 async fn serve_connections<T: Transport>(
     server: Server,
     limits: Limits,

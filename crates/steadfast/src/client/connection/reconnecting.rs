@@ -59,7 +59,8 @@ pub(crate) struct CallLossReport {
     pub(crate) live: Arc<ClientConnection>,
     pub(crate) call_sent_at: Moment,
     pub(crate) kind: CallLossScope,
-    /// The call was lost for the first time, before it was sent, and may be lost again.
+    /// The call may be sent again at once on the same connection, without a reconnect: it was lost before it was sent, for the first
+    /// time, and has another retry left.
     pub(crate) resend_at_once: bool,
 }
 

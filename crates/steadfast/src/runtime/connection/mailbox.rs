@@ -24,7 +24,7 @@ pub(crate) enum DriverCommand {
     EndExecution { key: InboundRequestKey },
     /// A handler has reported progress: send its newest report, which is stored in its execution.
     SendProgress { key: InboundRequestKey },
-    /// Send a log message to the client.
+    /// A handler has logged a message: send it to the client as `notifications/message`.
     Log { key: InboundRequestKey, level: LoggingLevel, logger: Option<String>, data: Value },
     /// Send a request to the peer. The slot receives its end.
     Call { key: CallKey, call: Call, slot: Arc<CallSlot> },

@@ -158,7 +158,7 @@ impl HttpPostDelivery {
         }
     }
 
-    /// Waits until the message is not being sent any more.
+    /// Waits until the head of the HTTP response has been handled, or the POST has failed.
     async fn sending_ends(&self) {
         // The sender is in `self`, so the channel does not close.
         let _ = self.0.subscribe().wait_for(|stage| !matches!(stage, HttpPostDeliveryStage::Sending(_))).await;
