@@ -32,6 +32,9 @@
 //! - [`runtime`]: the runtime that drives connections; replaceable, for simulators;
 //! - [`model`]: all types of the protocol, named as in its schema. Those that most programs need are re-exported here.
 //!
+//! To test a tool without a client: `MyServer.into_server().tool("name").unwrap().call(json!({ .. })).await`; see
+//! [`ServerTool::call`].
+//!
 //! # Features
 //!
 //! - `server` (default): servers over stdio, sockets, any reader and writer, and in memory.

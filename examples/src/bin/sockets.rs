@@ -1,4 +1,4 @@
-//! ServeBuilder on sockets: each accepted connection is a separate MCP session with the same server.
+//! A server on sockets: each accepted connection is a separate MCP session with the same server.
 //!
 //! There is no encryption and no authorization, so bind to loopback, or to a Unix socket that only its owner may open.
 

@@ -38,7 +38,8 @@ const EXIT_CODES: &str = "Exit codes:
   1    the tool reported an error, for example invalid arguments
   2    usage error
   3    the request did not reach the server: safe to retry
-  4    the server responded with an error, or its response could not be used
+  4    the server responded with an error (it may have executed a part of the request), or its response could
+       not be used
   5    the request was sent and got no response: the server may have executed it
   6    not authorized: the server requires a login, or denies access (see --login)
   130  cancelled with Ctrl-C; the server was notified (143: SIGTERM, 129: SIGHUP)

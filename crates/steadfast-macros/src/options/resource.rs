@@ -65,7 +65,7 @@ impl ResourceMacroOptions {
                 self.annotations = Some(expression(meta, self.annotations.is_some(), how)?);
             }
             "cache" => {
-                let how = "`Cache::new(60_000, CacheScope::Public)`";
+                let how = "`CacheHints::new(60_000, CacheScope::Public)`";
                 self.cache = Some(expression(meta, self.cache.is_some(), how)?);
             }
             "cancel" => self.cooperative = cooperative(meta)?,

@@ -13,7 +13,7 @@ const LONG: usize = 128;
 /// The struct name that makes serde_json copy a value as JSON text, as its `RawValue` uses it.
 const RAW: &str = "$serde_json::private::RawValue";
 
-/// Text as a JSON string. To be written with serde_json only, as everything in `era` is.
+/// Text as a JSON string. To be written with serde_json only, as everything in `wire` is.
 pub(super) struct Text<'a>(pub(super) &'a str);
 
 impl Serialize for Text<'_> {

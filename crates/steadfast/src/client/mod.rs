@@ -155,12 +155,12 @@ impl Client {
 
 /// Calls, and the end of the client.
 impl Client {
-    /// Calls any method of the protocol, or one that is not in the specification: see [`request`](steadfast_model::request).
+    /// Calls any method of the protocol, or one that is not in the specification: see [`request`](crate::model::request).
     pub fn call<R: Request>(&self, params: R::Params) -> Call<R> {
         Call::new(self.clone(), params)
     }
 
-    /// Sends a notification that is not in the specification: see [`notification`](steadfast_model::notification). It is sent
+    /// Sends a notification that is not in the specification: see [`notification`](crate::model::notification). It is sent
     /// on the current connection, without waiting for it. Over HTTP each notification is a request of its own, so two of them may
     /// arrive in another order.
     ///

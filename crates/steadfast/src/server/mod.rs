@@ -260,8 +260,9 @@ impl Server {
         removed
     }
 
-    /// A server with the tools, prompts and resources of both servers, and the name and settings of this one. The two
-    /// servers are not changed.
+    /// A server with the tools, prompts and resources of both servers. Everything else is that of this server; the name, the
+    /// instructions, the limits, the extensions and the handlers of vendor methods of `other` are dropped. The two servers are not
+    /// changed.
     ///
     /// Fails if both have a tool or a prompt with the same name, or a resource with the same URI.
     ///

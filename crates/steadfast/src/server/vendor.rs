@@ -51,9 +51,10 @@ impl fmt::Debug for ServerVendorHandlers {
 
 /// Methods that are not in the specification.
 impl ServerBuilder {
-    /// Adds a handler for a request that is not in the specification: see [`request`](steadfast_model::request). It runs as
+    /// Adds a handler for a request that is not in the specification: see [`request`](crate::model::request). It runs as
     /// handlers of tools do: with a deadline, a [`Context`] for progress, log messages and cancellation, and with its panics
-    /// caught. It cannot ask its client for input in 2026-07-28.
+    /// caught. It cannot ask its client for input in 2026-07-28. A type with `#[server]` is merged into the server that has the
+    /// handler: `Server::builder("search", "1.0.0").on_request(..).build().merge(MyType)?`.
     ///
     /// ```
     /// use serde::{Deserialize, Serialize};
@@ -129,7 +130,7 @@ impl ServerBuilder {
 
 /// Notifications that are not in the specification.
 impl Context {
-    /// Sends the client a notification about this request: see [`notification`](steadfast_model::notification). It is sent
+    /// Sends the client a notification about this request: see [`notification`](crate::model::notification). It is sent
     /// before the response. It is dropped if the request has ended, or if as many of its notifications and log messages wait to
     /// be written as [`Limits::queued_logs`](crate::Limits::queued_logs) allows.
     ///

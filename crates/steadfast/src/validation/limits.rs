@@ -4,6 +4,10 @@
 //! [problem](crate::ServerTool::problem) of its tool, and clients do not call a tool with such an output schema. A schema of
 //! a few lines can keep a processor busy for years, or overflow the stack, because references can repeat subschemas. So
 //! the size alone is not enough.
+#![cfg_attr(
+    not(feature = "schema-validation"),
+    allow(dead_code, reason = "schemas are measured only where they are used to validate")
+)]
 
 /// The maximum length in bytes of JSON. 1 MiB: schemas written by people have a few thousand.
 pub(crate) const BYTES: usize = 1 << 20;

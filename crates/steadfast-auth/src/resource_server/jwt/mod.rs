@@ -28,7 +28,7 @@ pub use keys::{InvalidKeySet, KeySet, KeySource, KeysFuture, KeysUnavailable};
 /// ```
 /// use steadfast_auth::resource_server::{Algorithm, RemoteKeySet, HttpClient, InsecureEndpoint, JwtVerifier};
 ///
-/// // The client is a `OAuthReqwestClient`, or one of your own.
+/// // The client is an `OAuthReqwestClient`, or one of your own.
 /// fn verifier(client: impl HttpClient) -> Result<JwtVerifier, InsecureEndpoint> {
 ///     let keys = RemoteKeySet::new(client, "https://auth.example.com/jwks.json")?;
 ///     let verifier = JwtVerifier::new("https://auth.example.com", "https://mcp.example.com/mcp", keys);

@@ -147,7 +147,7 @@ pub(in crate::connection) enum CallSendState {
 
 /// Commands.
 impl Connection {
-    /// Sends a call to the peer. Its end is an [`ConnectionEvent::CallEnded`](super::ConnectionEvent::CallEnded).
+    /// Sends a call to the peer. Its end is a [`ConnectionEvent::CallEnded`](super::ConnectionEvent::CallEnded).
     pub fn call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), NotSentReason> {
         self.count_input(Input::Call);
         let called = self.check_call(&call).and_then(|()| self.open_call(now, key, call));

@@ -71,7 +71,7 @@ const DEFAULT_TOTAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A call that has not started: await it, or [`start`](Call::start) it.
 ///
-/// On a client that reconnects (see [`Reconnect`](super::Reconnect)), a call that was lost before it was sent is sent
+/// On a client that reconnects (see [`ReconnectPolicy`](super::ReconnectPolicy)), a call that was lost before it was sent is sent
 /// again. So is a call that was lost after it was sent, if its method only reads or the call is
 /// [idempotent](Call::idempotent). Every other call that is lost ends with
 /// [`Outcome::Unknown`](crate::Outcome::Unknown).

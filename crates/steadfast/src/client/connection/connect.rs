@@ -154,7 +154,7 @@ impl ConnectBuilder {
         self
     }
 
-    /// Adds a handler for a request that is not in the specification: see [`request`](steadfast_model::request). Servers send
+    /// Adds a handler for a request that is not in the specification: see [`request`](crate::model::request). Servers send
     /// such requests up to 2025-11-25. A request whose method has no handler gets an error.
     ///
     /// ```

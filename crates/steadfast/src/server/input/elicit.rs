@@ -190,7 +190,7 @@ impl Context {
     /// An error that makes a client of 2025-11-25 show these URLs to its user, and retry the request after they were
     /// visited: return it. A URL without an id gets one.
     ///
-    /// [`Context::elicit_url`] does the same timeout the request, and in every revision that supports URLs. A client of
+    /// [`Context::elicit_url`] does the same within the request, and in every revision that supports URLs. A client of
     /// another revision, or one that has not declared URL elicitation, gets an error that says so.
     pub fn urls_required(&self, message: impl Into<String>, urls: Vec<ElicitUrlParams>) -> Error {
         let Some(execution) = self.execution() else { return Error::closed(Outcome::NotSent) };

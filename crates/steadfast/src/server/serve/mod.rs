@@ -50,7 +50,8 @@ pub trait Serve: IntoServer + Sized {
         serving
     }
 
-    /// Serves any number of clients over Streamable HTTP at `/mcp`, until it is shut down.
+    /// Serves any number of clients over Streamable HTTP at `/mcp`, until it is shut down. The
+    /// [builder](crate::transport::http::ServeHttpBuilder) that it returns has other paths and options.
     ///
     /// On a loopback address only this machine is allowed to connect: `Host` and `Origin` are checked. SIGTERM and
     /// SIGINT start a graceful shutdown; a second signal ends the process immediately.
@@ -59,7 +60,13 @@ pub trait Serve: IntoServer + Sized {
     /// # use steadfast::prelude::*;
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), steadfast::Error> {
-    /// Server::builder("clock", "1.0.0").build().serve_http("127.0.0.1:3210").await
+    /// # use steadfast::transport::http::HttpServerOptions;
+    /// Server::builder("clock", "1.0.0")
+    ///     .build()
+    ///     .serve_http("127.0.0.1:3210")
+    ///     .path("/clock")
+    ///     .options(HttpServerOptions::new().max_sessions(100))
+    ///     .await
     /// # }
     /// ```
     #[cfg(feature = "http")]

@@ -19,6 +19,7 @@ use super::fetch::TransportFetchError;
 use super::fetch::network::{REDIRECTS, redirected};
 use super::fetch::{TransportFetch, TransportFetchRequest, TransportFetchResponse};
 use super::in_flight::HttpPostDelivery;
+#[cfg(feature = "legacy-sse")]
 use super::legacy_sse::ClientLegacySseState;
 use super::mirrored_headers::ClientToolHeaders;
 use crate::runtime::{PeerWarningRecord, RateLimitedLog, Runtime};

@@ -78,6 +78,8 @@ impl HttpServerOptions {
     }
 
     /// How many sessions may be open (before 2026-07-28), of both transports together. Further ones are refused with 503.
+    ///
+    /// 10,000 by default. Clients of 2026-07-28 have no sessions: `max_connections` limits them.
     pub fn max_sessions(mut self, max_sessions: usize) -> Self {
         self.max_sessions = max_sessions;
         self
@@ -98,6 +100,8 @@ impl HttpServerOptions {
     }
 
     /// How long clients are asked to wait before they reconnect (`retry` of server-sent events).
+    ///
+    /// 500 ms by default.
     pub fn retry_after(mut self, retry_after: Duration) -> Self {
         self.retry_after = retry_after;
         self
@@ -105,36 +109,48 @@ impl HttpServerOptions {
 
     /// A request of 2026-07-28 that takes longer than this gets an event stream, so that comments can keep the connection open.
     /// Proxies close connections that are idle for 30 to 60 seconds.
+    ///
+    /// 5 s by default.
     pub fn stream_after(mut self, stream_after: Duration) -> Self {
         self.stream_after = stream_after;
         self
     }
 
     /// A request before 2026-07-28 that takes longer than this gets an event stream: only event streams can be resumed.
+    ///
+    /// 250 ms by default.
     pub fn resumable_after(mut self, resumable_after: Duration) -> Self {
         self.resumable_after = resumable_after;
         self
     }
 
     /// How long a stream may be idle before a comment is sent on it.
+    ///
+    /// 15 s by default.
     pub fn comment_interval(mut self, comment_interval: Duration) -> Self {
         self.comment_interval = comment_interval;
         self
     }
 
     /// How long a client may take to send a body.
+    ///
+    /// 30 s by default.
     pub fn body_timeout(mut self, body_timeout: Duration) -> Self {
         self.body_timeout = body_timeout;
         self
     }
 
     /// How long a client may take to send the head of a request, and how long a connection may be idle (`serve_http` only).
+    ///
+    /// 30 s by default.
     pub fn head_timeout(mut self, head_timeout: Duration) -> Self {
         self.head_timeout = head_timeout;
         self
     }
 
     /// How many connections may be open (`serve_http` only). Further ones wait in the backlog of the listener.
+    ///
+    /// 10,000 by default.
     pub fn max_connections(mut self, max_connections: usize) -> Self {
         self.max_connections = max_connections;
         self

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method, StatusCode};
 
-/// The future of one step of an [`RequestAuthorization`].
+/// The future of one step of a [`RequestAuthorization`].
 pub type RequestAuthorizationFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
