@@ -1,5 +1,7 @@
-//! References in the documents are valid: the targets of links, and the tests that docs/wire.md lists.
+//! References in the documents are valid: the targets of links, names and files in backticks, and the tests that docs/wire.md
+//! lists.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +44,53 @@ fn link_targets_exist() {
             assert!(elsewhere || folder.join(file).exists(), "{document} links to {link}, which is not there");
         }
     }
+}
+
+/// All files under a folder, with the folder.
+fn files(folder: &Path, into: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("a folder that can be read") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            files(&path, into);
+        } else {
+            into.push(path.display().to_string());
+        }
+    }
+}
+
+/// What stands in backticks, outside of blocks of code.
+fn code_spans(document: &str) -> impl Iterator<Item = &str> {
+    let text = document.split("```").step_by(2);
+    text.flat_map(|text| text.split('`').skip(1).step_by(2))
+}
+
+#[test]
+fn names_and_files_in_backticks_exist() {
+    let (mut code, mut paths) = (String::new(), Vec::new());
+    for folder in ["crates", "examples", "testing", "xtask", "benches", "fuzz"] {
+        sources(&root().join(folder), &mut code);
+        files(&root().join(folder), &mut paths);
+    }
+    let is_word = |text: &str| text.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    let words: HashSet<&str> = code.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
+    let mut checked = 0;
+    for document in DOCUMENTS {
+        for span in code_spans(&read(&root().join(document))) {
+            let is_path = span.ends_with(".rs") && !span.contains([' ', '*', '{']);
+            let is_member =
+                span.contains("::") && span.split("::").all(is_word) && span.starts_with(char::is_uppercase);
+            if is_path {
+                // Some paths are written with the name of their crate.
+                let below = span.strip_prefix("model/").or(span.strip_prefix("proto/"));
+                let path = format!("/{}", below.unwrap_or(span));
+                assert!(paths.iter().any(|file| file.ends_with(&path)), "{document} names the file `{span}`");
+            } else if is_member {
+                assert!(span.split("::").all(|word| words.contains(word)), "{document} names `{span}`");
+            }
+            checked += usize::from(is_path || is_member);
+        }
+    }
+    assert!(checked > 100, "only {checked} were found");
 }
 
 #[test]
