@@ -76,7 +76,8 @@ fn names_and_files_in_backticks_exist() {
     let mut checked = 0;
     for document in DOCUMENTS {
         for span in code_spans(&read(&root().join(document))) {
-            let is_path = span.ends_with(".rs") && !span.contains([' ', '*', '{']);
+            let is_rust = Path::new(span).extension().is_some_and(|extension| extension == "rs");
+            let is_path = is_rust && !span.contains([' ', '*', '{']);
             let is_member =
                 span.contains("::") && span.split("::").all(is_word) && span.starts_with(char::is_uppercase);
             if is_path {
