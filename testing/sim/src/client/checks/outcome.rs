@@ -58,7 +58,12 @@ pub(in crate::client) fn at_end(
             }
             ErrorKind::TimedOut => now < call.began + plan.timeout.min(plan.total),
             ErrorKind::Closed => facts.closing.is_none() && facts.left.is_none() && !facts.trouble,
-            ErrorKind::Transport => decided || (faults.is_empty() && facts.closing.is_none() && !facts.trouble),
+            // A call that may be made again waits for another connection, which may not be had, while the rest of the first is still
+            // read: an answer in that rest ends it no more.
+            ErrorKind::Transport => {
+                decided && first_answer_was_in_time(facts, transport, call)
+                    || (faults.is_empty() && facts.closing.is_none() && !facts.trouble)
+            }
             // A server that redirects the same request has not started it, and no request is sent to the new place.
             ErrorKind::Unsendable => !faults.iter().any(|fault| matches!(fault, Fault::Status(307 | 308))),
             ErrorKind::Cancelled => said != Some(ResponseKind::TaskCancelled) && !call.cancelled,
