@@ -331,7 +331,7 @@ pub fn logging_message_params() -> [LoggingMessageParams; 2] {
 
 /// Every level of severity.
 pub fn set_level_params() -> Vec<SetLevelParams> {
-    LoggingLevel::ALL.into_iter().map(SetLevelParams::new).collect()
+    LoggingLevel::ALL.iter().copied().map(SetLevelParams::new).collect()
 }
 
 /// One error of each kind.
