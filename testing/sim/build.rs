@@ -7,7 +7,9 @@ use std::process::Command;
 const SOURCES: [&str; 4] = ["crates", "testing/sim", "Cargo.toml", "Cargo.lock"];
 
 fn main() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    // Asked for at run time: two clones with one target folder share this program, and `env!` would be the folder of the first.
+    let package = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it for build scripts");
+    let root = &*format!("{package}/../..");
     for source in SOURCES {
         println!("cargo::rerun-if-changed={root}/{source}");
     }

@@ -157,7 +157,7 @@ struct FailingHttpClient;
 
 impl HttpClient for FailingHttpClient {
     fn send(&self, _: Request<HttpClientBody>, _: usize) -> HttpClientFuture<'_> {
-        Box::pin(async { Err(HttpClientError::new("nobody is there")) })
+        Box::pin(async { Err(HttpClientError::new("connection refused")) })
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn start(level: &str) {
     }));
 }
 
-/// Waits until the queued log lines are written to standard error, or until nobody seems to read them.
+/// Waits until the queued log lines are written to standard error, or until standard error is not read for a while.
 pub(crate) fn finish() {
     let Some(lines) = LINES.get() else { return };
     let (done, written) = sync_channel(0);

@@ -173,7 +173,7 @@ impl HttpClient for FailingHttpClient {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             tokio::task::yield_now().await;
-            Err(HttpClientError::new("nobody is there"))
+            Err(HttpClientError::new("connection refused"))
         })
     }
 }

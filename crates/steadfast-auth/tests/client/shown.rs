@@ -118,7 +118,7 @@ async fn no_public_type_prints_a_secret() {
         OAuthFlowCommandResult::RegistrationLoaded(Some(registration())),
         OAuthFlowCommandResult::Redirected(String::from("code=s3cr3t")),
         OAuthFlowCommandResult::Assertion(Secret::new(SECRET)),
-        OAuthFlowCommandResult::Unreachable(HttpClientError::new("nobody is there")),
+        OAuthFlowCommandResult::Unreachable(HttpClientError::new("connection refused")),
         TokenStoreKey::Server { url: SERVER.to_owned() },
         TokenStoreKey::Tokens { issuer: String::from("https://auth.example.com"), resource: SERVER.to_owned() },
         Authorizer::builder(SERVER, profile(), MinimalHttpClient).unwrap(),

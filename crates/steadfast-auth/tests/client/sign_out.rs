@@ -108,7 +108,7 @@ async fn an_issuer_that_does_not_take_tokens_back_keeps_nobody_from_signing_out(
     for unhelpful in [
         FailingRevocation(Ok(503)),
         FailingRevocation(Ok(302)),
-        FailingRevocation(Err(HttpClientError::new("nobody is there"))),
+        FailingRevocation(Err(HttpClientError::new("connection refused"))),
     ] {
         let store = with_tokens("none").await;
         let builder = Authorizer::builder(SERVER, OAuthClientSettings::new("Test"), unhelpful).unwrap();

@@ -97,7 +97,7 @@ pub(crate) struct ConnectionEngine<S> {
     commands: Vec<DriverCommand>,
     log: RateLimitedLog,
     ended: Option<ConnectionCloseReport>,
-    /// Requests whose handlers allowed the client to disconnect, since they were last taken; `None` if nobody tracks them.
+    /// Requests whose handlers allowed the client to disconnect, since they were last taken; `None` if they are not tracked.
     released_streams: Option<Vec<InboundRequestKey>>,
     /// Calls that have ended since the owner of the engine last took them; set if the owner tracks them.
     ended_calls: Option<Vec<CallKey>>,

@@ -247,28 +247,3 @@ impl std::fmt::Debug for HttpTarget {
         formatter.debug_struct("HttpTarget").field("origin", &origin).finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::fetch::{TransportFetchFuture, TransportFetchRequest};
-    use super::*;
-
-    #[derive(Debug)]
-    struct UnusedFetch;
-
-    impl TransportFetch for UnusedFetch {
-        fn fetch(&self, _: TransportFetchRequest) -> TransportFetchFuture {
-            Box::pin(async { unreachable!("no request is sent") })
-        }
-    }
-
-    #[test]
-    fn network_settings_conflict_with_a_client_of_the_program() {
-        let target = HttpTarget::new("http://127.0.0.1:1/");
-        let own = target.clone().fetch(UnusedFetch);
-        assert_eq!((target.no_proxy().conflict(), own.conflict()), (None, None));
-        for beside in [own.clone().no_proxy(), own.clone().proxy("http://127.0.0.1:2")] {
-            assert!(beside.conflict().is_some_and(|problem| problem.contains("beside `fetch`")));
-        }
-    }
-}

@@ -96,7 +96,7 @@ async fn errors_about_headers_do_not_show_secret_values() {
     }
 }
 
-/// Whoever has the id of a session is in it.
+/// The id of a session is what lets a client into it.
 #[tokio::test]
 async fn the_id_of_a_session_is_marked_as_a_secret() {
     struct Sessions(Arc<Mutex<Vec<bool>>>);
@@ -161,9 +161,9 @@ async fn arguments_are_mirrored_beside_deep_ones_and_arguments_past_the_depth_li
 }
 
 /// A fetch that must not be called.
-struct Nobody;
+struct UnusedFetch;
 
-impl TransportFetch for Nobody {
+impl TransportFetch for UnusedFetch {
     fn fetch(&self, _: TransportFetchRequest) -> TransportFetchFuture {
         panic!("nothing is to be sent")
     }
@@ -174,10 +174,10 @@ async fn contradictory_settings_are_refused_before_a_request_is_sent() {
     let authority = Authority::new();
     let target = || HttpTarget::new("http://127.0.0.1:1/mcp");
     let rows = [
-        target().proxy("http://127.0.0.1:2").fetch(Nobody),
-        target().fetch(Nobody).proxy("http://127.0.0.1:2"),
-        target().fetch(Nobody).no_proxy(),
-        target().fetch(Nobody).trust_certificate(authority.pem()),
+        target().proxy("http://127.0.0.1:2").fetch(UnusedFetch),
+        target().fetch(UnusedFetch).proxy("http://127.0.0.1:2"),
+        target().fetch(UnusedFetch).no_proxy(),
+        target().fetch(UnusedFetch).trust_certificate(authority.pem()),
     ];
     for target in rows {
         let error = soon(Client::connect(target).into_future()).await.unwrap_err();
@@ -192,7 +192,7 @@ async fn the_first_of_several_configuration_errors_is_reported() {
         (HttpTarget::new("http://127.0.0.1:1/").header("host", "a").proxy("ftp://b").header("c d", ""), "`host`"),
         (HttpTarget::new("http://127.0.0.1:1/").proxy("ftp://b").header("host", "a"), "`ftp:`"),
         (HttpTarget::new("gopher://127.0.0.1:1/").header("host", "a"), "`gopher:`"),
-        (HttpTarget::new("http://127.0.0.1:1/").fetch(Nobody).no_proxy().header("host", "a"), "`host`"),
+        (HttpTarget::new("http://127.0.0.1:1/").fetch(UnusedFetch).no_proxy().header("host", "a"), "`host`"),
     ];
     for (target, first) in rows {
         let error = soon(Client::connect(target).into_future()).await.unwrap_err();
