@@ -61,6 +61,12 @@ struct Add {
 }
 
 #[derive(Deserialize, schemars::JsonSchema)]
+struct Blob {
+    /// How much.
+    bytes: usize,
+}
+
+#[derive(Deserialize, schemars::JsonSchema)]
 struct Wait {
     /// How long.
     ms: u64,
@@ -71,6 +77,11 @@ impl Reference {
     #[tool(description = "Adds two integers")]
     async fn add(&self, Parameters(Add { a, b }): Parameters<Add>) -> String {
         a.wrapping_add(b).to_string()
+    }
+
+    #[tool(description = "Answers with that much text")]
+    async fn blob(&self, Parameters(Blob { bytes }): Parameters<Blob>) -> String {
+        "x".repeat(bytes)
     }
 
     #[tool(description = "Waits, and answers")]

@@ -62,6 +62,16 @@ impl Reference {
         a.wrapping_add(b).to_string()
     }
 
+    /// Answers with that much text
+    #[tool]
+    async fn blob(
+        &self,
+        /// How much.
+        bytes: usize,
+    ) -> String {
+        "x".repeat(bytes)
+    }
+
     /// Waits, and answers
     #[tool]
     async fn wait(

@@ -111,7 +111,8 @@ impl Answer {
     }
 }
 
-const fn opening(era: Era) -> &'static str {
+/// The result of the request that opens a connection.
+pub const fn opening(era: Era) -> &'static str {
     match era {
         Era::Initialize => {
             r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bare","version":"0"}}"#
@@ -122,7 +123,8 @@ const fn opening(era: Era) -> &'static str {
     }
 }
 
-fn result(era: Era, text: &str) -> String {
+/// The result of a call. `text` needs no escaping.
+pub fn result(era: Era, text: &str) -> String {
     match era {
         Era::Initialize => format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#),
         Era::Stateless => format!(

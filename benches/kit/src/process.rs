@@ -1,11 +1,12 @@
 //! One contestant as a child process: started, watched, its CPU time read, ended.
 
+use crate::rates::{Latency, Taken};
 use crate::watchdog::Watchdog;
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
 use std::io;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A server or client that runs. It never outlives the bench, even when that ends with an error.
 pub struct Subject {
@@ -36,6 +37,53 @@ impl Subject {
     /// The CPU time that it took so far: all its threads, in user and kernel mode.
     pub fn cpu_time(&self) -> io::Result<Duration> {
         Ok(Duration::from(self.clock.now()?))
+    }
+
+    /// How often a thread of the process stopped to run so far. Threads that have ended are not counted.
+    pub fn context_switches(&self) -> io::Result<u64> {
+        let mut switches = 0;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.pid))? {
+            // A thread that ends meanwhile has no status any more.
+            let Ok(status) = std::fs::read_to_string(thread?.path().join("status")) else { continue };
+            let counts =
+                status.lines().filter_map(|line| line.split_once("ctxt_switches:")?.1.trim().parse::<u64>().ok());
+            switches += counts.sum::<u64>();
+        }
+        Ok(switches)
+    }
+
+    /// Bytes of the process that are in memory.
+    pub fn resident_bytes(&self) -> io::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+        let missing = || io::Error::new(io::ErrorKind::InvalidData, "no VmRSS in the status of the process");
+        kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(missing)
+    }
+
+    /// Waits until the process does nothing more.
+    pub fn settle(&self) -> io::Result<()> {
+        let mut before = self.cpu_time()?;
+        loop {
+            std::thread::sleep(Duration::from_millis(50));
+            let now = self.cpu_time()?;
+            if now.saturating_sub(before) < Duration::from_millis(2) {
+                return Ok(());
+            }
+            before = now;
+        }
+    }
+
+    /// Runs a load that returns how many requests were answered and how long each took, and reads what the process took for it.
+    pub fn measure(&self, load: impl FnOnce() -> io::Result<(u64, Vec<Duration>)>) -> io::Result<Taken> {
+        let switches = self.context_switches()?;
+        let cpu = self.cpu_time()?;
+        let began = Instant::now();
+        let (requests, times) = load()?;
+        let wall = began.elapsed();
+        let cpu = self.cpu_time()?.saturating_sub(cpu);
+        let context_switches = self.context_switches()?.saturating_sub(switches);
+        Ok(Taken { requests, cpu, wall, context_switches, latency: Latency::of(times) })
     }
 
     /// Watches a step that begins now: if it takes too long, the process is killed.

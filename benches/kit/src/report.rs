@@ -5,7 +5,7 @@
 
 use crate::counts::Cost;
 use crate::figures::{Spread, grouped, significant};
-use crate::rates::{Cell, Metric};
+use crate::rates::{Cell, Latency, Metric};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ type Figure = fn(&Cost) -> f64;
 /// Those that take part: a column each.
 pub struct Columns {
     /// What each is called.
-    pub names: Vec<&'static str>,
+    pub names: Vec<String>,
     /// Which of them are rmcp, in whichever form.
     pub rmcp: Vec<usize>,
     /// Which of them is the limit, if there is one.
@@ -48,6 +48,7 @@ impl Columns {
         for (metric, heading) in [(Metric::Cpu, per_cpu_second.as_str()), (Metric::Wall, "Requests per second")] {
             let _ = write!(text, "\n{heading}\n{}", self.ratios(metric, rows));
         }
+        text.push_str(&self.one_at_a_time(rows));
         if absolutes {
             let heading =
                 format!("Microseconds of the {}'s CPU time per request, of this machine in this minute", self.role);
@@ -93,6 +94,37 @@ impl Columns {
             text.push('\n');
         }
         let _ = writeln!(text, "(half of the rounds lie within ±{:.0}% in the noisiest column)", 100.0 * widest);
+        text
+    }
+
+    /// Context switches, and latencies against the limit, of the rows with one request at a time.
+    fn one_at_a_time(&self, rows: &[Row<'_, Cell>]) -> String {
+        let serial = || rows.iter().filter(|row| row.of.taken.iter().flatten().all(|taken| taken.latency.is_some()));
+        if serial().next().is_none() {
+            return String::new();
+        }
+        let mut text = format!("\nContext switches of the {} per request\n{}", self.role, self.head(18));
+        for Row { label, of: cell } in serial() {
+            let _ = write!(text, "{label:<LABEL$}");
+            for contestant in 0..self.names.len() {
+                let _ = write!(text, "{:>18}", significant(cell.context_switches(contestant)));
+            }
+            text.push('\n');
+        }
+        let Some(bare) = self.bare else { return text };
+        let _ =
+            write!(text, "\nTime per request, x bare: median and 99th percentile; less is better\n{}", self.head(18));
+        for Row { label, of: cell } in serial() {
+            let _ = write!(text, "{label:<LABEL$}");
+            for contestant in 0..self.names.len() {
+                for figure in [|latency: &Latency| latency.p50, |latency: &Latency| latency.p99] {
+                    let ratio = cell.latency_ratio(figure, contestant, bare);
+                    let shown = ratio.map_or_else(|| "-".to_owned(), |ratio| significant(ratio.median));
+                    let _ = write!(text, "{shown:>9}");
+                }
+            }
+            text.push('\n');
+        }
         text
     }
 
@@ -153,6 +185,9 @@ impl Columns {
                     "requests": taken.requests,
                     "cpu_seconds": taken.cpu.as_secs_f64(),
                     "wall_seconds": taken.wall.as_secs_f64(),
+                    "context_switches": taken.context_switches,
+                    "p50_seconds": taken.latency.map(|latency| latency.p50.as_secs_f64()),
+                    "p99_seconds": taken.latency.map(|latency| latency.p99.as_secs_f64()),
                 })
             });
             json!({
@@ -163,8 +198,8 @@ impl Columns {
             })
         });
         json!({
-            "rmcp_by_cpu": self.best_rmcp(cell, Metric::Cpu).map(|place| self.names[place]),
-            "rmcp_by_wall": self.best_rmcp(cell, Metric::Wall).map(|place| self.names[place]),
+            "rmcp_by_cpu": self.best_rmcp(cell, Metric::Cpu).map(|place| self.names[place].clone()),
+            "rmcp_by_wall": self.best_rmcp(cell, Metric::Wall).map(|place| self.names[place].clone()),
             format!("{}s", self.role): contestants.collect::<Vec<Value>>(),
         })
     }

@@ -44,10 +44,7 @@ fn main() -> Result<(), Failure> {
         Threads::Multi => tokio::runtime::Builder::new_multi_thread(),
         Threads::Current => tokio::runtime::Builder::new_current_thread(),
     };
-    runtime
-        .enable_all()
-        .build()?
-        .block_on(serve(options.transport))
+    runtime.enable_all().build()?.block_on(serve(options.transport))
 }
 
 async fn serve(transport: Transport) -> Result<(), Failure> {
@@ -92,12 +89,16 @@ impl Blob {
     }
 }
 
+#[derive(Deserialize, schemars::JsonSchema)]
+struct Sleep {
+    /// How long.
+    ms: u64,
+}
+
 #[tool_router]
 impl Reference {
     fn new() -> Self {
-        Self {
-            tool_router: Self::tool_router(),
-        }
+        Self { tool_router: Self::tool_router() }
     }
 
     #[tool(description = "Says the text back")]
@@ -108,6 +109,12 @@ impl Reference {
     #[tool(description = "Adds two integers")]
     async fn add(&self, Parameters(Add { a, b }): Parameters<Add>) -> String {
         a.wrapping_add(b).to_string()
+    }
+
+    #[tool(description = "Waits, and answers")]
+    async fn sleep(&self, Parameters(Sleep { ms }): Parameters<Sleep>) -> String {
+        tokio::time::sleep(std::time::Duration::from_millis(ms)).await;
+        "slept".to_owned()
     }
 
     #[tool(description = "Answers with that much text")]

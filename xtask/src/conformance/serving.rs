@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
+use crate::cargo;
 use crate::failure::{Context, Failure, Outcome};
-use crate::{paths, process};
 
-const BUILDING: Duration = Duration::from_secs(60 * 60);
 const STARTING: Duration = Duration::from_secs(30);
 const STOPPING: Duration = Duration::from_secs(5);
 
@@ -36,14 +34,7 @@ pub(super) async fn client() -> Outcome<PathBuf> {
 
 /// A program of ours, built for release.
 async fn built(package: &str, binary: &str) -> Outcome<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--package", package, "--bin", binary]);
-    command.args(["--message-format", "json-render-diagnostics"]).current_dir(paths::root());
-    let text = process::run_checked(&mut command, BUILDING).await?;
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut executables = messages.filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)));
-    executables.next_back().ok_or_else(|| Failure::new("cargo named no executable"))
+    cargo::build(cargo::command(), "release", package, binary).await
 }
 
 pub(crate) struct Serving {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::process::Command;
 
 use crate::failure::{Context, Failure, Outcome};
-use crate::{paths, process};
+use crate::{npm, paths, process};
 
 /// The release that the requirement sets are taken from. A new one may ask for other things: read its notes first.
 const PACKAGE: &str = "@modelcontextprotocol/conformance";
@@ -14,7 +14,6 @@ const VERSION: &str = "0.2.0-alpha.12";
 /// The suite uses what Node 20 does not have.
 const NODE: &str = "22";
 
-const INSTALLING: Duration = Duration::from_secs(10 * 60);
 const LISTING: Duration = Duration::from_secs(60);
 /// A whole requirement set takes seconds, and half a minute for each scenario that gets no answer.
 const RUNNING: Duration = Duration::from_secs(20 * 60);
@@ -120,14 +119,6 @@ fn empty(folder: &Path) -> Outcome<()> {
 
 async fn install(folder: &Path) -> Outcome<()> {
     eprintln!("conformance: installing {PACKAGE} {VERSION} into {}", folder.display());
-    std::fs::create_dir_all(folder).context(|| format!("making {}", folder.display()))?;
-    // Its install script fetches the program; npm 12 and later run only those that are allowed here.
-    let manifest = serde_json::json!({ "private": true, "allowScripts": { "node": true } });
-    std::fs::write(folder.join("package.json"), manifest.to_string())
-        .context(|| format!("writing package.json in {}", folder.display()))?;
-    let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
-    let mut command = Command::new(npm);
-    command.args(["install", "--no-audit", "--no-fund", "--save-exact", "--loglevel=error"]);
-    command.arg(format!("node@{NODE}")).arg(format!("{PACKAGE}@{VERSION}")).current_dir(folder);
-    process::run_checked(&mut command, INSTALLING).await.map(drop)
+    // The install script of the package `node` fetches the program.
+    npm::install(folder, &[format!("node@{NODE}"), format!("{PACKAGE}@{VERSION}")], &["node"]).await
 }

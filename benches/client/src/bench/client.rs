@@ -5,7 +5,7 @@ use bench_kit::process::Subject;
 use bench_kit::rates::Taken;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A client that is connected and waits for orders.
 pub(crate) struct Client {
@@ -24,15 +24,16 @@ impl Client {
         let (subject, input, output) = Subject::start(name, command, patience)?;
         let mut client = Self { subject, input, output: BufReader::new(output) };
         let watch = client.subject.watch();
-        watch.end("its start", client.line())?;
+        watch.end("its start", read_line(&mut client.output))?;
         Ok(client)
     }
 
     /// Has it make calls. The CPU time is its own: a server that it started is not in it.
     pub(crate) fn drive(&mut self, order: Order) -> io::Result<Taken> {
-        let watch = self.subject.watch();
-        let outcome = self.follow(order);
-        watch.end("its calls", outcome)
+        let Self { subject, input, output } = self;
+        let watch = subject.watch();
+        let taken = subject.measure(|| Ok((follow(input, output, order)?, Vec::new())));
+        watch.end("its calls", taken)
     }
 
     /// Closes its input and waits for its end.
@@ -40,25 +41,22 @@ impl Client {
         drop(self.input);
         self.subject.wait()
     }
+}
 
-    fn follow(&mut self, order: Order) -> io::Result<Taken> {
-        let cpu = self.subject.cpu_time()?;
-        let began = Instant::now();
-        self.input.write_all(order.line().as_bytes())?;
-        let line = self.line()?;
-        let wall = began.elapsed();
-        let cpu = self.subject.cpu_time()?.saturating_sub(cpu);
-        match line.trim().parse() {
-            Ok(requests) if requests > 0 => Ok(Taken { requests, cpu, wall }),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("no calls, but {line:?}"))),
-        }
+/// Gives the order, and returns how many calls were answered.
+fn follow(input: &mut ChildStdin, output: &mut BufReader<ChildStdout>, order: Order) -> io::Result<u64> {
+    input.write_all(order.line().as_bytes())?;
+    let line = read_line(output)?;
+    match line.trim().parse() {
+        Ok(requests) if requests > 0 => Ok(requests),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("no calls, but {line:?}"))),
     }
+}
 
-    fn line(&mut self) -> io::Result<String> {
-        let mut line = String::new();
-        if self.output.read_line(&mut line)? == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended"));
-        }
-        Ok(line)
+fn read_line(output: &mut BufReader<ChildStdout>) -> io::Result<String> {
+    let mut line = String::new();
+    if output.read_line(&mut line)? == 0 {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended"));
     }
+    Ok(line)
 }

@@ -80,7 +80,7 @@ impl Contestants {
 pub(crate) fn columns(kinds: &[Kind]) -> Columns {
     let rmcp = kinds.iter().enumerate().filter(|(_, kind)| **kind != Kind::Steadfast);
     Columns {
-        names: kinds.iter().map(|kind| kind.name()).collect(),
+        names: kinds.iter().map(|kind| kind.name().to_owned()).collect(),
         rmcp: rmcp.map(|(place, _)| place).collect(),
         bare: None,
         role: "client",

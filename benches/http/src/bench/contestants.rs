@@ -114,7 +114,7 @@ pub(crate) fn columns(contestants: &[&Contestant]) -> Columns {
         all.filter(move |(_, one)| one.kind == wanted).map(|(place, _)| place)
     };
     Columns {
-        names: contestants.iter().map(|one| one.name()).collect(),
+        names: contestants.iter().map(|one| one.name().to_owned()).collect(),
         rmcp: places(Kind::Rmcp).collect(),
         bare: places(Kind::Bare).next(),
         role: "server",

@@ -1,6 +1,6 @@
 //! One connection to a server, on which one thing is asked at a time.
 
-use crate::request::{Call, FIRST_ID, Tool};
+use crate::request::{self, Call, FIRST_ID, Tool};
 use crate::response::{Inbox, Response, broken};
 use serde_json::Value;
 use std::io::{self, Write};
@@ -53,14 +53,30 @@ impl Line {
         Err(io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Makes one call and checks all of its answer.
+    /// Opens a session, and returns its id.
+    pub(crate) fn open_session(&mut self, to: SocketAddr) -> io::Result<String> {
+        let response = self.ask(&request::initialize(to))?;
+        let session = response.session.ok_or_else(|| broken("initialize opened no session"))?;
+        let accepted = self.ask(&request::initialized(to, &session))?;
+        if accepted.status == 202 {
+            return Ok(session);
+        }
+        Err(broken(format!("the end of the handshake was answered with status {}", accepted.status)))
+    }
+
+    /// Makes one stateless call and checks all of its answer.
     pub(crate) fn check(&mut self, to: SocketAddr, tool: Tool) -> io::Result<Response> {
-        let response = self.ask(Call::new(to, tool).under(FIRST_ID))?;
+        self.check_call(&mut Call::new(to, tool), tool)
+    }
+
+    /// Makes this call and checks all of its answer.
+    pub(crate) fn check_call(&mut self, call: &mut Call, tool: Tool) -> io::Result<Response> {
+        let response = self.ask(call.under(FIRST_ID))?;
         let shown = || String::from_utf8_lossy(&response.body).into_owned();
         let answer = answer_in(&response);
-        let text = answer.as_ref().map(|answer| answer["result"]["content"][0]["text"].clone());
+        let text = answer.as_ref().and_then(|answer| answer["result"]["content"][0]["text"].as_str());
         let id = answer.as_ref().map(|answer| answer["id"].clone());
-        if response.status == 200 && text == Some(tool.text().into()) && id == Some(FIRST_ID.into()) {
+        if response.status == 200 && text.is_some_and(|text| tool.is_answered_by(text)) && id == Some(FIRST_ID.into()) {
             return Ok(response);
         }
         Err(broken(format!("{} was answered with status {} and {}", tool.name(), response.status, shown())))

@@ -17,12 +17,12 @@ use bench_kit::counts::{Cost, Count, Folder};
 use bench_kit::endpoint::Endpoint;
 use bench_kit::figures::{grouped, significant};
 use bench_kit::options::print;
-use bench_kit::rates::Cell;
 use bench_kit::report::Row;
 use clap::Parser;
 use contestants::{Contestant, columns};
-use load::{Load, Until};
+use load::{Load, LoadKind, Until};
 use options::{Options, Part};
+use request::Tool;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::io;
@@ -67,31 +67,41 @@ type Measure = fn(&[Contestant], &Options, &mut Vec<verdict::Verdict>) -> io::Re
 const PARTS: [(Part, &str, Measure); 3] =
     [(Part::Cpu, "cpu", cpu), (Part::Memory, "memory", memory), (Part::Stalls, "stalls", stalls)];
 
-/// One connection, and many.
-fn loads(options: &Options) -> [(u16, String); 2] {
+/// One connection and many, stateless and in sessions; and an answer with much text.
+fn loads(options: &Options) -> [LoadKind; 5] {
     let many = options.connections;
-    [(1, "add, 1 connection".to_owned()), (many, format!("add, {many} conn."))]
+    let load = |sessions, tool, connections| LoadKind { tool, sessions, connections };
+    [
+        load(false, Tool::Add, 1),
+        load(false, Tool::Add, many),
+        load(true, Tool::Add, 1),
+        load(true, Tool::Add, many),
+        load(false, Tool::Blob, 1),
+    ]
 }
 
 fn cpu(all: &[Contestant], options: &Options, verdicts: &mut Vec<verdict::Verdict>) -> io::Result<Value> {
-    let some: Vec<&Contestant> = all.iter().filter(|one| one.kind.is_loaded()).collect();
-    let columns = columns(&some);
-    let cells: Vec<(String, Cell)> = loads(options)
-        .into_iter()
-        .map(|(connections, label)| Ok((label, load::measure(&some, connections, options)?)))
-        .collect::<io::Result<_>>()?;
-    let rows: Vec<Row<'_, Cell>> = cells.iter().map(|(label, of)| Row { label: label.clone(), of }).collect();
     print(&format!(
-        "Stateless tools/call of revision {}, {}; medians over rounds of the ratio within a round; \
-         more is better.\n{}",
+        "tools/call, stateless of revision {} and in sessions of {}, {}; medians over rounds of the ratio within a round; \
+         more is better.\n",
         request::MODERN,
+        request::WITH_SESSIONS,
         options.running.conditions(),
-        columns.rates(&rows, options.running.absolutes)
     ))?;
-    if let Some((_, cell)) = cells.last() {
-        verdicts.extend(verdict::of_cpu(cell, &some, &columns));
+    let mut values = Vec::new();
+    for kind in loads(options) {
+        let some: Vec<&Contestant> = all.iter().filter(|one| kind.is_for(one)).collect();
+        let columns = columns(&some);
+        let cell = load::measure(&some, kind, options)?;
+        let label = kind.label();
+        let rows = [Row { label: String::new(), of: &cell }];
+        print(&format!("\n== {label}\n{}", columns.rates(&rows, options.running.absolutes)))?;
+        if !kind.sessions && kind.connections == options.connections {
+            verdicts.extend(verdict::of_cpu(&cell, &some, &columns));
+        }
+        values.push(json!({"load": label, "of": columns.cell_json(&cell)}));
     }
-    Ok(cells.iter().map(|(label, cell)| json!({"load": label, "of": columns.cell_json(cell)})).collect())
+    Ok(values.into())
 }
 
 fn memory(all: &[Contestant], options: &Options, verdicts: &mut Vec<verdict::Verdict>) -> io::Result<Value> {
@@ -134,31 +144,32 @@ fn stalls(all: &[Contestant], options: &Options, verdicts: &mut Vec<verdict::Ver
 
 fn counts(all: &[Contestant], options: &Options) -> io::Result<Value> {
     const PATIENCE: Duration = Duration::from_secs(300);
-    let some: Vec<&Contestant> = all.iter().filter(|one| one.kind.is_loaded()).collect();
-    let columns = columns(&some);
     let folder = Folder::new(options.running.keep.as_deref())?;
-    let mut cells: Vec<(String, Vec<Cost>)> = Vec::new();
-    for (connections, label) in loads(options) {
+    print("User mode only; less is better.\n")?;
+    let mut values = Vec::new();
+    for kind in loads(options) {
+        let some: Vec<&Contestant> = all.iter().filter(|one| kind.is_for(one)).collect();
+        let columns = columns(&some);
+        let label = kind.label();
         let cost = |contestant: &&Contestant| {
             let count = Count {
                 folder: &folder,
-                label: &format!("{}.{connections}", contestant.name()),
+                label: &format!("{}.{}", contestant.name(), label.replace([',', ' '], "-")),
                 command_line: &contestant.command_line(),
                 requests: options.counted_requests(),
             };
             count.run(|command, requests| {
                 let server = Endpoint::start(contestant.name(), command, PATIENCE)?;
-                let mut load = Load::connect(&server, connections)?;
+                let mut load = Load::connect(&server, kind)?;
                 load.drive(&server, Until::Answered(requests))?;
                 drop(load);
                 server.end()
             })
         };
-        cells.push((label, some.iter().map(cost).collect::<io::Result<_>>()?));
+        let costs = some.iter().map(cost).collect::<io::Result<Vec<Cost>>>()?;
+        let rows = [Row { label: String::new(), of: costs.as_slice() }];
+        print(&format!("\n== {label}\n{}", columns.counts(&rows)))?;
+        values.push(json!({"load": label, "servers": columns.costs_json(&costs)}));
     }
-    let rows: Vec<Row<'_, [Cost]>> =
-        cells.iter().map(|(label, costs)| Row { label: label.clone(), of: costs.as_slice() }).collect();
-    let revision = request::MODERN;
-    print(&format!("Revision {revision}; user mode only; less is better.\n{}", columns.counts(&rows)))?;
-    Ok(cells.iter().map(|(label, costs)| json!({"load": label, "servers": columns.costs_json(costs)})).collect())
+    Ok(values.into())
 }

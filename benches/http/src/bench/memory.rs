@@ -6,9 +6,7 @@ use crate::contestants::Contestant;
 use crate::line::Line;
 use crate::options::Options;
 use crate::request;
-use crate::response::broken;
 use bench_kit::endpoint::Endpoint;
-use bench_kit::process::Subject;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -38,8 +36,8 @@ fn growth(server: &Endpoint, sessions: u32) -> io::Result<u64> {
         for _ in 0..count {
             streams.push(session(server.address, &mut line)?);
         }
-        settled(&server.subject)?;
-        resident(&server.subject)
+        server.subject.settle()?;
+        server.subject.resident_bytes()
     };
     let before = open(BEFORE)?;
     Ok(open(sessions)?.saturating_sub(before))
@@ -47,32 +45,6 @@ fn growth(server: &Endpoint, sessions: u32) -> io::Result<u64> {
 
 /// Opens a session over `line`, and its stream over a connection of its own.
 fn session(to: SocketAddr, line: &mut Line) -> io::Result<TcpStream> {
-    let response = line.ask(&request::initialize(to))?;
-    let session = response.session.ok_or_else(|| broken("initialize opened no session"))?;
-    let accepted = line.ask(&request::initialized(to, &session))?;
-    if accepted.status != 202 {
-        return Err(broken(format!("the end of the handshake was answered with status {}", accepted.status)));
-    }
+    let session = line.open_session(to)?;
     Line::connect(to)?.open(&request::listen(to, &session))
-}
-
-/// Waits until the server does nothing more.
-fn settled(server: &Subject) -> io::Result<()> {
-    let mut before = server.cpu_time()?;
-    loop {
-        std::thread::sleep(Duration::from_millis(50));
-        let now = server.cpu_time()?;
-        if now.saturating_sub(before) < Duration::from_millis(2) {
-            return Ok(());
-        }
-        before = now;
-    }
-}
-
-/// Bytes of the process that are in memory.
-fn resident(server: &Subject) -> io::Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
-    kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| broken("no VmRSS in the status of the process"))
 }

@@ -16,11 +16,16 @@ pub(crate) const WITH_SESSIONS: &str = "2025-11-25";
 pub(crate) enum Tool {
     /// The one that is measured.
     Add,
+    /// Answers with much text, which is measured too.
+    Blob,
     /// Answers after a while, with JSON.
     Wait,
     /// Answers after the same while, and reports before: a stream of two events.
     Report,
 }
+
+/// How much text the blob has.
+pub(crate) const BLOB_BYTES: usize = 65_536;
 
 /// How long the slow tools take. A delayed acknowledgement takes eight times as long.
 const MILLISECONDS: u64 = 5;
@@ -29,6 +34,7 @@ impl Tool {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Add => "add",
+            Self::Blob => "blob",
             Self::Wait => "wait",
             Self::Report => "report",
         }
@@ -37,21 +43,23 @@ impl Tool {
     fn arguments(self) -> Value {
         match self {
             Self::Add => json!({"a": 20, "b": 22}),
+            Self::Blob => json!({"bytes": BLOB_BYTES}),
             Self::Wait | Self::Report => json!({"ms": MILLISECONDS}),
         }
     }
 
-    /// The text of the right answer.
-    pub(crate) const fn text(self) -> &'static str {
+    /// Whether this text is the right answer.
+    pub(crate) fn is_answered_by(self, text: &str) -> bool {
         match self {
-            Self::Add => "42",
-            Self::Wait => "waited",
-            Self::Report => "reported",
+            Self::Add => text == "42",
+            Self::Blob => text.len() == BLOB_BYTES,
+            Self::Wait => text == "waited",
+            Self::Report => text == "reported",
         }
     }
 }
 
-/// A stateless `tools/call` that is written again and again, each time under another id of the same length.
+/// A `tools/call` that is written again and again, each time under another id of the same length.
 pub(crate) struct Call {
     bytes: Vec<u8>,
     /// Where the id stands.
@@ -62,6 +70,7 @@ pub(crate) struct Call {
 pub(crate) const FIRST_ID: u64 = 1_000_000_000;
 
 impl Call {
+    /// A stateless call.
     pub(crate) fn new(to: SocketAddr, tool: Tool) -> Self {
         let mut meta = json!({
             "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -72,10 +81,20 @@ impl Call {
             meta["progressToken"] = json!("t");
         }
         let params = json!({"_meta": meta, "name": tool.name(), "arguments": tool.arguments()});
+        let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool.name())];
+        Self::with(to, &headers, &params)
+    }
+
+    /// A call in a session.
+    pub(crate) fn in_session(to: SocketAddr, tool: Tool, session: &str) -> Self {
+        let params = json!({"name": tool.name(), "arguments": tool.arguments()});
+        Self::with(to, &[("MCP-Protocol-Version", WITH_SESSIONS), ("Mcp-Session-Id", session)], &params)
+    }
+
+    fn with(to: SocketAddr, headers: &[(&str, &str)], params: &Value) -> Self {
         let before = "{\"jsonrpc\":\"2.0\",\"id\":";
         let body = format!("{before}{FIRST_ID},\"method\":\"tools/call\",\"params\":{params}}}");
-        let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool.name())];
-        let bytes = post(to, &headers, &body);
+        let bytes = post(to, headers, &body);
         let start = bytes.len() - body.len() + before.len();
         Self { id: start..start + FIRST_ID.to_string().len(), bytes }
     }

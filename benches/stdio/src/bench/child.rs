@@ -58,12 +58,38 @@ impl Server {
 
     /// Keeps `window` calls in flight until it is enough, then waits for the answers that are still due.
     pub(crate) fn drive(&mut self, window: u64, until: Until) -> io::Result<Taken> {
+        let Self { subject, input, output, inbox, call, tool, next_id, outgoing } = self;
+        let mut exchange = Exchange { input, output, inbox, call, tool: *tool, next_id, outgoing };
+        let watch = subject.watch();
+        let taken = subject.measure(|| exchange.run(window, until));
+        watch.end(tool.name(), taken)
+    }
+
+    /// The process.
+    pub(crate) fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// Sends so many calls of a tool that answers much later, and returns their ids.
+    pub(crate) fn send_slow_calls(&mut self, count: u64) -> io::Result<std::ops::Range<u64>> {
+        let first = self.next_id;
+        self.next_id += count;
+        let ids = first..self.next_id;
+        self.send_lines(ids.clone(), workload::slow_call)?;
+        Ok(ids)
+    }
+
+    /// Cancels calls.
+    pub(crate) fn cancel(&mut self, ids: std::ops::Range<u64>) -> io::Result<()> {
+        self.send_lines(ids, workload::cancellation)
+    }
+
+    fn send_lines(&mut self, ids: std::ops::Range<u64>, line: fn(u64) -> String) -> io::Result<()> {
         self.watched(|server| {
-            let cpu = server.subject.cpu_time()?;
-            let began = Instant::now();
-            let requests = server.exchange(window, until, began)?;
-            let wall = began.elapsed();
-            Ok(Taken { requests, cpu: server.subject.cpu_time()?.saturating_sub(cpu), wall })
+            for id in ids {
+                server.input.write_all(line(id).as_bytes())?;
+            }
+            Ok(())
         })
     }
 
@@ -86,12 +112,35 @@ impl Server {
         self.input.write_all(workload::opened(era).as_bytes())
     }
 
-    fn exchange(&mut self, window: u64, until: Until, began: Instant) -> io::Result<u64> {
-        let first = self.next_id;
+    /// Runs a step under the watchdog, and says whose failure it was.
+    fn watched<T>(&mut self, step: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        let watch = self.subject.watch();
+        let outcome = step(self);
+        watch.end(self.tool.name(), outcome)
+    }
+}
+
+/// The calls and answers of one drive.
+struct Exchange<'a> {
+    input: &'a mut ChildStdin,
+    output: &'a mut ChildStdout,
+    inbox: &'a mut Inbox,
+    call: &'a Call,
+    tool: Tool,
+    next_id: &'a mut u64,
+    outgoing: &'a mut Vec<u8>,
+}
+
+impl Exchange<'_> {
+    /// How many calls were answered and, with one at a time, how long each took.
+    fn run(&mut self, window: u64, until: Until) -> io::Result<(u64, Vec<Duration>)> {
+        let began = Instant::now();
+        let mut times = Vec::new();
+        let first = *self.next_id;
         let mut in_flight = 0;
         let mut id_sum: u64 = 0;
         loop {
-            let sent = self.next_id - first;
+            let sent = *self.next_id - first;
             let room = window - in_flight;
             let wanted = match until {
                 Until::Elapsed(time) if began.elapsed() >= time => 0,
@@ -100,32 +149,35 @@ impl Server {
             };
             self.outgoing.clear();
             for _ in 0..wanted {
-                self.call.write_under(self.next_id, &mut self.outgoing);
-                id_sum = id_sum.wrapping_add(self.next_id);
-                self.next_id += 1;
+                self.call.write_under(*self.next_id, self.outgoing);
+                id_sum = id_sum.wrapping_add(*self.next_id);
+                *self.next_id += 1;
             }
             in_flight += wanted;
             if in_flight == 0 {
                 break;
             }
-            self.input.write_all(&self.outgoing)?;
-            let arrived = self.inbox.answers(&mut self.output, self.tool)?;
+            let asked = Instant::now();
+            self.input.write_all(self.outgoing)?;
+            let arrived = loop {
+                let arrived = self.inbox.answers(self.output, self.tool)?;
+                // With one call in flight there is nothing to do before its answer is whole.
+                if window > 1 || arrived.answers > 0 {
+                    break arrived;
+                }
+            };
+            if window == 1 {
+                times.push(asked.elapsed());
+            }
             id_sum = id_sum.wrapping_sub(arrived.id_sum);
             in_flight = in_flight
                 .checked_sub(arrived.answers)
                 .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "more answers than requests"))?;
         }
         if id_sum == 0 {
-            Ok(self.next_id - first)
+            Ok((*self.next_id - first, times))
         } else {
             Err(io::Error::new(io::ErrorKind::InvalidData, "some request was answered twice and another not at all"))
         }
-    }
-
-    /// Runs a step under the watchdog, and says whose failure it was.
-    fn watched<T>(&mut self, step: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
-        let watch = self.subject.watch();
-        let outcome = step(self);
-        watch.end(self.tool.name(), outcome)
     }
 }

@@ -26,10 +26,12 @@ pub(crate) enum Kind {
     Bare,
     /// The limit of a server that writes each answer by itself.
     BareUnbatched,
+    /// The limit of a server on tokio: as `Bare`, on a runtime with one thread.
+    BareTokio,
 }
 
 impl Kind {
-    pub(crate) const fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Steadfast => "steadfast",
             Self::RmcpPipes => "rmcp pipes",
@@ -37,10 +39,11 @@ impl Kind {
             Self::RmcpPipesOneThread => "rmcp 1 thread",
             Self::Bare => "bare",
             Self::BareUnbatched => "bare unbatched",
+            Self::BareTokio => "bare tokio",
         }
     }
 
-    pub(crate) const fn is_rmcp(self) -> bool {
+    const fn is_rmcp(self) -> bool {
         matches!(self, Self::RmcpPipes | Self::RmcpStdio | Self::RmcpPipesOneThread)
     }
 
@@ -48,36 +51,76 @@ impl Kind {
         match self {
             Self::Steadfast => "steadfast",
             Self::RmcpPipes | Self::RmcpStdio | Self::RmcpPipesOneThread => "rmcp-server",
-            Self::Bare | Self::BareUnbatched => "bare",
+            Self::Bare | Self::BareUnbatched | Self::BareTokio => "bare",
         }
     }
 }
 
-/// A server with its program.
-pub(crate) struct Contestant {
-    pub(crate) kind: Kind,
-    program: PathBuf,
+/// A server of another SDK, which is started by a command.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    name: String,
+    command: Vec<OsString>,
+}
+
+impl std::str::FromStr for Peer {
+    type Err = &'static str;
+
+    /// Reads `NAME=PROGRAM ARGUMENT ...`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, command) = text.split_once('=').ok_or("expected NAME=COMMAND")?;
+        let command: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
+        if name.is_empty() || command.is_empty() {
+            return Err("expected NAME=COMMAND");
+        }
+        Ok(Self { name: name.to_owned(), command })
+    }
+}
+
+/// A server that takes part.
+pub(crate) enum Contestant {
+    /// One that this bench knows, with its program.
+    Known(Kind, PathBuf),
+    /// One that was named on the command line.
+    Peer(Peer),
 }
 
 impl Contestant {
-    pub(crate) fn name(&self) -> &'static str {
-        self.kind.name()
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Known(kind, _) => kind.name(),
+            Self::Peer(peer) => &peer.name,
+        }
+    }
+
+    pub(crate) fn is(&self, wanted: Kind) -> bool {
+        matches!(self, Self::Known(kind, _) if *kind == wanted)
+    }
+
+    pub(crate) fn is_rmcp(&self) -> bool {
+        matches!(self, Self::Known(kind, _) if kind.is_rmcp())
     }
 
     /// The program and its arguments, to be run as they are or under valgrind.
     pub(crate) fn command_line(&self, era: Era, tool: Tool) -> Vec<OsString> {
-        let mut line: Vec<OsString> = vec![self.program.clone().into()];
+        let (kind, program) = match self {
+            Self::Known(kind, program) => (*kind, program),
+            Self::Peer(peer) => return peer.command.clone(),
+        };
+        let mut line: Vec<OsString> = vec![program.clone().into()];
         let mut with = |arguments: &[&str]| line.extend(arguments.iter().map(OsString::from));
-        match self.kind {
+        match kind {
             Kind::Steadfast => with(&["serve"]),
             Kind::RmcpPipes => with(&["--transport", "pipes"]),
             Kind::RmcpStdio => with(&["--transport", "stdio"]),
             Kind::RmcpPipesOneThread => with(&["--transport", "pipes", "--threads", "current"]),
-            Kind::Bare | Kind::BareUnbatched => {
+            Kind::Bare | Kind::BareUnbatched | Kind::BareTokio => {
                 let (text, times) = tool.text();
                 with(&["--era", era.name(), "--text", text, "--times", &times.to_string()]);
-                if self.kind == Kind::BareUnbatched {
-                    with(&["--unbatched"]);
+                match kind {
+                    Kind::BareUnbatched => with(&["--unbatched"]),
+                    Kind::BareTokio => with(&["--tokio"]),
+                    _ => {}
                 }
             }
         }
@@ -104,14 +147,12 @@ pub(crate) fn contestants(options: &Options) -> io::Result<Vec<Contestant>> {
             .find(|path| path.ends_with(Kind::Steadfast.program())),
     };
 
-    kinds
-        .into_iter()
-        .map(|kind| {
-            let program = match (kind, &steadfast) {
-                (Kind::Steadfast, Some(path)) => programs::exists(kind.name(), path.clone()),
-                _ => programs::find(kind.program(), &built),
-            };
-            program.map(|program| Contestant { kind, program })
-        })
-        .collect()
+    let known = kinds.into_iter().map(|kind| {
+        let program = match (kind, &steadfast) {
+            (Kind::Steadfast, Some(path)) => programs::exists(kind.name(), path.clone()),
+            _ => programs::find(kind.program(), &built),
+        };
+        program.map(|program| Contestant::Known(kind, program))
+    });
+    known.chain(options.peers.iter().cloned().map(|peer| Ok(Contestant::Peer(peer)))).collect()
 }

@@ -89,10 +89,7 @@ impl Inbox {
         }
         let read = from.read(&mut self.buffer[self.filled..])?;
         if read == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the server closed its output",
-            ));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed its output"));
         }
         self.filled += read;
         Ok(())
@@ -127,29 +124,17 @@ fn id_of(finder: &Finder<'_>, line: &[u8]) -> Option<(u64, usize)> {
 
 fn is_right(line: &[u8], tool: Tool) -> io::Result<()> {
     let answer: Value = serde_json::from_slice(line).map_err(|_| wrong("is not JSON", line))?;
-    let result = answer
-        .get("result")
-        .ok_or_else(|| wrong("has no result", line))?;
+    let result = answer.get("result").ok_or_else(|| wrong("has no result", line))?;
     if result.get("isError") == Some(&Value::Bool(true)) {
         return Err(wrong("is a tool's failure", line));
     }
-    let text = result
-        .pointer("/content/0/text")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    if tool.is_answered_by(text) {
-        Ok(())
-    } else {
-        Err(wrong("has the wrong text", line))
-    }
+    let text = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
+    if tool.is_answered_by(text) { Ok(()) } else { Err(wrong("has the wrong text", line)) }
 }
 
 fn wrong(why: &str, line: &[u8]) -> io::Error {
     let shown: String = String::from_utf8_lossy(line).chars().take(300).collect();
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("an answer {why}: {shown}"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("an answer {why}: {shown}"))
 }
 
 #[cfg(test)]
@@ -190,11 +175,7 @@ mod tests {
     fn answers_are_counted_however_they_are_split() {
         let bytes: String = (8..=11).map(|id| answer(id, "42")).collect();
         for step in [1, 7, bytes.len()] {
-            assert_eq!(
-                take(&bytes, step).ok(),
-                Some((4, 38)),
-                "reads of {step} bytes"
-            );
+            assert_eq!(take(&bytes, step).ok(), Some((4, 38)), "reads of {step} bytes");
         }
     }
 

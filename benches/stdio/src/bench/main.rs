@@ -10,11 +10,12 @@ mod inbox;
 mod options;
 mod rates;
 mod report;
+mod start;
 mod workload;
 
 use bench_kit::options::print;
 use clap::Parser;
-use options::Options;
+use options::{Options, Part};
 use std::io;
 use std::process::ExitCode;
 
@@ -35,6 +36,12 @@ fn run(options: &Options) -> io::Result<bool> {
     }
     if running.one_core {
         bench_kit::cores::stay_on_one()?;
+    }
+    if options.has(Part::Start) || options.has(Part::Memory) {
+        let (table, json) = start::measure(&contestants, options)?;
+        print(&table)?;
+        running.write_json(&json)?;
+        return Ok(true);
     }
     let cells = rates::measure(&contestants, options)?;
     print(&report::rates_table(&cells, &columns, options))?;

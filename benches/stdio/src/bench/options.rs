@@ -1,10 +1,10 @@
 //! The command line.
 
-use crate::contestants::Kind;
+use crate::contestants::{Kind, Peer};
 use crate::workload::Tool;
 use bench_kit::era::Era;
 use bench_kit::options::Running;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
 
 /// Measures `steadfast serve` on stdio against rmcp and against a server that only moves lines.
@@ -25,8 +25,16 @@ pub(crate) struct Options {
     pub(crate) without_steadfast: bool,
 
     /// Who takes part.
-    #[arg(long, value_delimiter = ',', default_value = "steadfast,rmcp-pipes,rmcp-stdio,bare")]
+    #[arg(long, value_delimiter = ',', default_value = "steadfast,rmcp-pipes,rmcp-stdio,bare-tokio,bare")]
     pub(crate) servers: Vec<Kind>,
+
+    /// A server of another SDK that takes part too, by its name and the command that starts it.
+    #[arg(long = "peer", value_name = "NAME=COMMAND")]
+    pub(crate) peers: Vec<Peer>,
+
+    /// What is measured.
+    #[arg(long, value_delimiter = ',', default_value = "rates")]
+    pub(crate) parts: Vec<Part>,
 
     /// What they are asked.
     #[arg(long, value_delimiter = ',', default_value = "echo,add,blob")]
@@ -45,7 +53,27 @@ pub(crate) struct Options {
     pub(crate) mark: Option<f64>,
 }
 
+/// A thing to measure.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Requests per CPU second and per second, context switches and latencies.
+    Rates,
+    /// How long a server takes from its start to its first answer, and what memory it has then.
+    Start,
+    /// What memory a call in flight takes, and what is kept of it after the call was cancelled.
+    Memory,
+}
+
 impl Options {
+    /// How many calls are in flight at once to see what memory they take.
+    pub(crate) fn calls_in_flight(&self) -> u64 {
+        if self.running.smoke { 500 } else { 10_000 }
+    }
+
+    pub(crate) fn has(&self, part: Part) -> bool {
+        self.parts.contains(&part)
+    }
+
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let mut kinds = self.servers.clone();
         kinds.dedup();

@@ -13,14 +13,12 @@ use bench_kit::report::{Columns, Row};
 use serde_json::{Value, json};
 
 pub(crate) fn columns(contestants: &[Contestant]) -> Columns {
-    let places = |wanted: fn(Kind) -> bool| {
-        let all = contestants.iter().enumerate();
-        all.filter(move |(_, one)| wanted(one.kind)).map(|(place, _)| place)
-    };
+    let place = |wanted: Kind| contestants.iter().position(|one| one.is(wanted));
+    let rmcp = contestants.iter().enumerate().filter(|(_, one)| one.is_rmcp());
     Columns {
-        names: contestants.iter().map(Contestant::name).collect(),
-        rmcp: places(Kind::is_rmcp).collect(),
-        bare: places(|kind| kind == Kind::Bare).next(),
+        names: contestants.iter().map(|one| one.name().to_owned()).collect(),
+        rmcp: rmcp.map(|(place, _)| place).collect(),
+        bare: place(Kind::BareTokio).or_else(|| place(Kind::Bare)),
         role: "server",
     }
 }
@@ -32,7 +30,7 @@ fn label(tool: Tool, mode: Mode) -> String {
 pub(crate) fn rates_table(cells: &[rates::Cell], columns: &Columns, options: &Options) -> String {
     let mut text = format!(
         "Revision {}, {}, window {}; medians over rounds of the ratio within a round; more is better.\n\
-         x rmcp: times the rate of rmcp's faster form in that row. x bare: times the rate of the limit.\n",
+         x rmcp: times the rate of rmcp's faster form in that row. x bare: times the rate of the limit, on tokio if it takes part.\n",
         options.era.revision(),
         options.running.conditions(),
         options.window,
@@ -62,7 +60,7 @@ pub(crate) fn marks(
     columns: &Columns,
     mark: f64,
 ) -> (Vec<String>, bool) {
-    let steadfast = contestants.iter().position(|one| one.kind == Kind::Steadfast);
+    let steadfast = contestants.iter().position(|one| one.is(Kind::Steadfast));
     let mut reached = true;
     let mut lines = Vec::new();
     for cell in cells.iter().filter(|cell| cell.mode == Mode::Pipelined) {

@@ -90,6 +90,18 @@ impl Tool {
     }
 }
 
+/// A call of a tool that answers after ten minutes.
+pub(crate) fn slow_call(id: u64) -> String {
+    let params = json!({"name": "sleep", "arguments": {"ms": 600_000}});
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}\n")
+}
+
+/// The cancellation of a call.
+pub(crate) fn cancellation(id: u64) -> String {
+    let params = json!({"requestId": id});
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{params}}}\n")
+}
+
 const ECHOED: &str = "The quick brown fox jumps over the lazy dog";
 const BLOB_BYTES: usize = 65_536;
 
