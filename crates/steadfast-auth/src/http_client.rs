@@ -1,4 +1,4 @@
-//! The HTTP client that this crate sends its requests with: one request, one response of bounded size.
+//! The trait of the HTTP client that this crate sends its OAuth requests with: one request, one response of bounded size.
 
 use std::fmt;
 use std::future::Future;
@@ -11,11 +11,12 @@ use http::{Request, Response, Uri};
 pub type HttpClientFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Response<HttpClientBody>, HttpClientError>> + Send + 'a>>;
 
-/// Sends a request and returns the whole response.
+/// An HTTP client that sends a request and returns the whole response.
 ///
 /// An implementation must verify certificates, follow no redirect (a redirected introspection would send a token to another
-/// host), stop reading when the body exceeds `limit` bytes, have a timeout, and log neither headers nor bodies. If it resolves
-/// names itself, it must not connect to a more private network than that of the [`MetadataSourceHost`] in the request's extensions.
+/// host), stop reading when the body exceeds `limit` bytes, have a timeout, and log neither headers nor bodies. An
+/// implementation that resolves host names itself must not connect to a more private network than that of the
+/// [`MetadataSourceHost`] in the request's extensions.
 pub trait HttpClient: Send + Sync + 'static {
     /// Sends the request.
     fn send(&self, request: Request<HttpClientBody>, limit: usize) -> HttpClientFuture<'_>;
@@ -27,26 +28,27 @@ impl<C: HttpClient + ?Sized> HttpClient for std::sync::Arc<C> {
     }
 }
 
-/// In the extensions of a request: the host of the server whose metadata the URL comes from. The metadata of a server on the
-/// internet must not make the client connect to a private network, and a URL does not tell what its host name resolves to.
+/// An extension of an HTTP request: the host of the MCP server whose metadata the request's URL comes from. The metadata of a
+/// server on the internet must not make the client connect to a private network, and a URL does not tell what its host name
+/// resolves to.
 ///
-/// The extension is absent if the application itself chose the URL.
+/// The extension is absent if the application itself chose the URL of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataSourceHost(String);
 
 impl MetadataSourceHost {
-    /// The server with this host name or address.
+    /// Creates the extension for the MCP server with this host name or address.
     pub fn new(host: impl Into<String>) -> Self {
         Self(host.into())
     }
 
-    /// The host name or address of the server.
+    /// The host name or address of the MCP server.
     pub fn host(&self) -> &str {
         &self.0
     }
 }
 
-/// The body of a request or a response. It may contain a token, so its `Debug` shows only its length.
+/// The body of an HTTP request or response. A body may contain a token, so the debug output shows only the length of the body.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HttpClientBody(Bytes);
 
@@ -74,12 +76,13 @@ impl fmt::Debug for HttpClientBody {
     }
 }
 
-/// Why a request failed. The text is logged, so it must contain nothing of the request except its host.
+/// Why a request of an [`HttpClient`] failed. The error text is logged, so it must contain nothing of the request
+/// except its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpClientError(String);
 
 impl HttpClientError {
-    /// An error with this message.
+    /// Creates an HTTP client error with this message.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

@@ -1,8 +1,8 @@
 //! Authorization for the Model Context Protocol: servers that verify access tokens, and clients that obtain them.
 //!
 //! A protected server over HTTP is an OAuth 2.1 resource server: it requires a bearer token with every request, verifies that
-//! the token was issued for it, and refers clients without one to its authorization server. The module [`resource_server`]
-//! has tower layers for that, which wrap any HTTP service.
+//! the token was issued for it, and refers clients without one to its authorization server. The module [`resource_server`] has
+//! tower layers that verify the tokens and can wrap any HTTP service.
 //!
 //! ```
 //! use http::{Request, Response};
@@ -49,13 +49,14 @@
 //! # }
 //! ```
 //!
-//! A client of such a server is an OAuth 2.1 client: it discovers the authorization server, obtains tokens, stores them and
-//! sends them with its requests. That is the module `client`.
+//! An MCP client of a protected server is an OAuth 2.1 client: it discovers the authorization server, obtains tokens,
+//! stores them and sends them with its requests. The module `client` implements the OAuth client for MCP clients.
 //!
 //! # In front of a server of `steadfast`
 //!
-//! The HTTP service of `steadfast` reads the principal from the request. Handlers get it as `ctx.principal()`, with the scopes
-//! and claims of the token of their request. Sessions, tasks and the state between input rounds are bound to it.
+//! The HTTP service of `steadfast` reads the principal from the extensions of the HTTP request. Handlers get the principal as
+//! `ctx.principal()`, with the scopes and claims of the token of their request. MCP sessions, MCP tasks and the request state
+//! that a client sends back with requested input are bound to the principal.
 //!
 //! ```
 //! use steadfast::transport::http::{HttpServerOptions, HttpService};
@@ -107,7 +108,7 @@ pub use crate::http_client::{
 pub use crate::reqwest_client::OAuthReqwestClient;
 pub use steadfast_model::{InvalidScope, Scopes};
 
-/// The example of the README, compiled.
+/// Compiles the examples of the README as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeDoctests;

@@ -33,7 +33,7 @@ impl NetworkZone {
         }
     }
 
-    /// The zone that a host name implies without a lookup.
+    /// The network zone that a host name implies without a DNS lookup.
     pub(crate) fn of_name(name: &str) -> Self {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         if name == "localhost" || name.ends_with(".localhost") { Self::Loopback } else { Self::Public }

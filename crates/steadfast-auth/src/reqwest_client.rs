@@ -11,39 +11,41 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use crate::resolver::{PinnedHost, PinningResolver};
 use crate::{HttpClient, HttpClientBody, HttpClientError, HttpClientFuture};
 
-/// An [`HttpClient`] with reqwest: certificates are verified with the trust store of the operating system, and redirects are not
-/// followed. A host that a server refers to is not contacted if it resolves to a more private network than the server's.
+/// An [`HttpClient`] with reqwest: certificates are verified with the trust store of the operating system, and redirects are
+/// not followed. A host that the metadata of an MCP server refers to is not contacted if its name resolves to a more private
+/// network than that of the server.
 #[derive(Clone)]
 pub struct OAuthReqwestClient {
-    /// Connects to whatever address a name resolves to.
+    /// The reqwest client that connects to any address that a host name resolves to.
     client: reqwest::Client,
     tls: rustls::ClientConfig,
     names: Option<Arc<PinningResolver>>,
 }
 
 impl OAuthReqwestClient {
-    /// A client with timeouts for authorization servers.
+    /// Creates an HTTP client with timeouts for authorization servers.
     pub fn new() -> Result<Self, HttpClientError> {
         let tls = tls()?;
         let client = builder(tls.clone()).build().map_err(describe)?;
         Ok(Self { client, tls, names: Some(PinningResolver::new()) })
     }
 
-    /// Allows servers to refer to hosts in more private networks. For networks in which a server on the internet legitimately
-    /// refers to a private address: an organisation's internal authorization server, for example.
+    /// Allows MCP servers to refer clients to hosts in more private networks. Allow private targets in networks where
+    /// a server on the internet legitimately refers to a private address, such as that of an organisation's internal
+    /// authorization server.
     pub fn allow_private_targets(mut self) -> Self {
         self.names = None;
         self
     }
 
-    /// The client for a request, restricted to the allowed addresses.
+    /// The reqwest client for a request, which connects only to the addresses that the request may connect to.
     async fn client(&self, request: &Request<HttpClientBody>) -> Result<reqwest::Client, HttpClientError> {
         let Some(names) = &self.names else { return Ok(self.client.clone()) };
         let Some(pinned) = names.pin(request).await? else { return Ok(self.client.clone()) };
         self.pinned(&pinned)
     }
 
-    /// A new client, so that no pooled connection to another address of the name is reused.
+    /// Creates a new reqwest client, so that no pooled connection to another address of the host name is reused.
     fn pinned(&self, pinned: &PinnedHost) -> Result<reqwest::Client, HttpClientError> {
         let builder = builder(self.tls.clone()).resolve_to_addrs(&pinned.name, &pinned.addresses);
         builder.build().map_err(describe)
@@ -64,7 +66,7 @@ fn builder(tls: rustls::ClientConfig) -> reqwest::ClientBuilder {
         .timeout(Duration::from_secs(10))
 }
 
-/// An explicit crypto provider: the process default may be another one, or none.
+/// The TLS configuration with an explicit crypto provider: the default provider of the process may be another one, or none.
 fn tls() -> Result<rustls::ClientConfig, HttpClientError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
@@ -95,7 +97,7 @@ impl HttpClient for OAuthReqwestClient {
     }
 }
 
-/// An error with its sources, without its URL.
+/// Converts an error of reqwest into a text with its sources and without its URL.
 fn describe(error: reqwest::Error) -> HttpClientError {
     use std::error::Error;
 

@@ -1,10 +1,10 @@
 //! Protection against server-side request forgery by DNS: the addresses of a host name are checked before a request is sent.
 //!
 //! A server on the internet may put a URL into its metadata whose host name resolves to a private address. The URL itself is
-//! checked elsewhere (`url_policy`); this module checks the addresses. The connection is then made to exactly the checked
-//! addresses, so that a second lookup with another result (DNS rebinding) has no effect.
+//! checked elsewhere (`url_policy`); this module checks the addresses that the host name resolves to. The connection is then
+//! made to exactly the checked addresses, so that a second lookup with another result (DNS rebinding) has no effect.
 //!
-//! With a proxy, the proxy resolves names, and nothing can be checked here.
+//! If the client uses a proxy, the proxy resolves host names, and their addresses cannot be checked in this module.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -24,21 +24,22 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 type DnsLookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Resolves host names, checks their zones, and remembers the zones of servers.
+/// Resolves host names, checks the network zones of their addresses, and remembers the zones of MCP servers.
 pub(crate) struct PinningResolver {
     look_up: Box<dyn Fn(String) -> DnsLookupFuture + Send + Sync>,
-    /// The most public zone in which each server was seen: a server whose name later resolves to a private address gains nothing.
+    /// The most public network zone in which each MCP server was seen: a server whose name later resolves to a private address
+    /// gains nothing.
     servers: Mutex<HashMap<String, NetworkZone>>,
 }
 
-/// A host name and the only addresses to connect to.
+/// A host name and the only addresses that the HTTP client may connect to for it.
 pub(crate) struct PinnedHost {
     pub(crate) name: String,
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
 impl PinningResolver {
-    /// With the resolver of the operating system.
+    /// Creates a resolver that uses the DNS resolver of the operating system.
     pub(crate) fn new() -> Arc<Self> {
         Self::with_lookup(|name| {
             Box::pin(async move {
@@ -77,7 +78,7 @@ impl PinningResolver {
         Ok(Some(PinnedHost { name: name.to_owned(), addresses }))
     }
 
-    /// The zone of a server: public if it cannot be resolved.
+    /// The network zone of an MCP server: public if its host name cannot be resolved.
     async fn zone(&self, server: &str) -> NetworkZone {
         if let Some(address) = address(server) {
             return NetworkZone::of(address);

@@ -1,11 +1,12 @@
-//! Which scopes a resource may require.
+//! Which OAuth scopes a resource server may require.
 
 use steadfast_model::Scopes;
 
-/// Requests a refresh token. It concerns the client and its authorization server only, so a resource never requires it.
+/// The OAuth scope that requests a refresh token. The scope `offline_access` concerns the client and its
+/// authorization server only, so a resource server never requires it.
 const OFFLINE_ACCESS: &str = "offline_access";
 
-/// The scopes without those that a resource must not require.
+/// Removes the scope `offline_access`, which a resource server must not require.
 pub(crate) fn requestable(scopes: Scopes) -> Scopes {
     scopes.without(OFFLINE_ACCESS)
 }

@@ -1,8 +1,8 @@
-//! The log: lines on standard error, written by a thread of their own.
+//! The log of the command: lines on standard error, written by a separate thread.
 //!
-//! A client that starts a server need not read its standard error, and a full pipe blocks the writer. So a server never waits
-//! for its log: lines go to a thread through a bounded queue, and are dropped when the queue is full. At exit the command waits
-//! briefly for the last lines.
+//! A client that starts a server need not read the server's standard error, and a full pipe blocks the writer. A server
+//! therefore never waits for its log: log lines go to a thread through a bounded queue, and are dropped when the queue is full.
+//! At exit the command waits briefly until the last log lines are written.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -13,22 +13,22 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Length of the queue of lines. When it is full, lines are dropped.
+/// Maximum length of the queue of log lines. When the queue is full, further log lines are dropped.
 const QUEUE_LENGTH: usize = 1024;
-/// At exit: if no line was written for this long, the reader is taken to be gone.
+/// At exit, if no log line was written for this long, the reader of standard error is taken to be gone.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An entry in the queue of the log thread.
 enum LogQueueEntry {
     Line(Vec<u8>),
-    /// A flush marker: the log thread drops it once all earlier lines are written.
-    Flush(#[allow(dead_code, reason = "its drop is the message")] SyncSender<()>),
+    /// A flush marker: the log thread drops the marker once all earlier lines are written.
+    Flush(#[allow(dead_code, reason = "dropping the sender is the message")] SyncSender<()>),
 }
 
 static LINES: OnceLock<SyncSender<LogQueueEntry>> = OnceLock::new();
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Starts logging with the filter in `RUST_LOG`, or from this level up if it is not set.
+/// Starts logging with the filter in `RUST_LOG`, or from the given level up if `RUST_LOG` is not set.
 pub(crate) fn start(level: &str) {
     let (lines, waiting) = sync_channel::<LogQueueEntry>(QUEUE_LENGTH);
     let thread = std::thread::Builder::new().name("log".to_owned());
@@ -86,7 +86,7 @@ impl<'a> MakeWriter<'a> for LogWriterFactory {
     }
 }
 
-/// The line of one event, queued when it is dropped.
+/// The log line of one event, which is queued when this writer is dropped.
 struct LogEventWriter<'a> {
     lines: &'a SyncSender<LogQueueEntry>,
     line: Vec<u8>,

@@ -39,7 +39,8 @@ enum CliCommand {
 }
 
 impl CliCommand {
-    /// The log level unless `RUST_LOG` sets one. Users of a server cannot fix it, so warnings about it need `--verbose`.
+    /// The log level of the command, unless `RUST_LOG` sets one. Users of a server cannot fix the server, so warnings about it
+    /// are logged only with `--verbose`.
     fn log_level(&self) -> &'static str {
         let verbose = match self {
             Self::Serve(_) | Self::Logout(_) => true,

@@ -1,12 +1,14 @@
-//! Writing to standard output and standard error. The reader may close a pipe at any time (`| head -1`): that never panics.
+//! Writing to standard output and standard error. The reader of a pipe may close it at any time (`| head -1`): the command
+//! never panics because of that.
 //!
 //! A closed standard output is not an error: the rest of the output is dropped, and the exit code is that of the request. Any
-//! other failure, such as a full disk, is reported. Failures of standard error are ignored.
+//! other failure to write to standard output, such as a full disk, is reported. Failures to write to standard error are
+//! ignored.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// Prints to standard output.
+/// Prints text to standard output; a closed pipe is not an error.
 ///
 /// # Errors
 ///
@@ -27,7 +29,7 @@ pub(crate) fn eprint_line(text: impl fmt::Display) {
     eprint(&format!("{text}\n"));
 }
 
-/// Prints to standard error.
+/// Prints text to standard error; a failed write is ignored.
 pub(crate) fn eprint(text: &str) {
     // There is nowhere left to report a failure of standard error.
     let _ = write(&mut io::stderr().lock(), text);

@@ -29,16 +29,17 @@ pub(crate) struct ServeArgs {
     /// Listen on a Unix socket at this path instead of standard input and output.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["tcp", "http"])]
     unix: Option<PathBuf>,
-    /// Listen on this TCP address instead of standard input and output. Loopback only, since there is no encryption.
+    /// Listen on this TCP address instead of standard input and output. Only loopback addresses are allowed, since there is no
+    /// encryption.
     #[arg(long, value_name = "ADDR", conflicts_with = "http")]
     tcp: Option<SocketAddr>,
-    /// Serve Streamable HTTP at /mcp on this address. Loopback only, since there is no encryption.
+    /// Serve Streamable HTTP at /mcp on this address. Only loopback addresses are allowed, since there is no encryption.
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
     /// Also serve the deprecated HTTP+SSE transport of 2024-11-05 at /sse.
     #[arg(long, requires = "http")]
     legacy_sse: bool,
-    /// Limit of the length of a message, in bytes.
+    /// Limit of the length of a JSON-RPC message, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().message_bytes)]
     max_frame: usize,
     /// Limit of requests in flight per connection.
@@ -47,10 +48,11 @@ pub(crate) struct ServeArgs {
     /// Deadline of a request in milliseconds: after it the handler is stopped and the response is an error. Default: one day.
     #[arg(long, value_name = "MS")]
     deadline: Option<u64>,
-    /// How long requests in flight may still respond after the client closed its end, in milliseconds.
+    /// The time that requests in flight still have to respond after the client closed its end of the connection, in
+    /// milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1_000)]
     drain: u64,
-    /// Idle timeout of a session without a request or an open stream, in milliseconds (with --http, up to revision
+    /// Idle timeout of an MCP session without a request or an open stream, in milliseconds (with --http, up to revision
     /// 2025-11-25). Default: ten minutes.
     #[arg(long, value_name = "MS")]
     session_idle: Option<u64>,
@@ -93,7 +95,7 @@ pub(crate) async fn run(options: ServeArgs) -> Result<(), Error> {
     }
 }
 
-/// The path at which clients of 2024-11-05 expect the event stream.
+/// The path at which clients of revision 2024-11-05 expect the SSE stream.
 const LEGACY_SSE: &str = "/sse";
 
 async fn serve_http_at(
@@ -156,7 +158,7 @@ fn require_loopback(address: SocketAddr) -> Result<(), Error> {
     )))
 }
 
-/// Serves each client that connects to a Unix or TCP socket in a task of its own, until the process is signalled to stop.
+/// Serves each client that connects to a Unix or TCP socket in a tokio task of its own, until the process is signalled to stop.
 async fn serve_connections<T: Transport>(
     server: Server,
     limits: Limits,

@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal;
 
-/// If standard input and standard error are a terminal: prints what the server is, a message to paste and how to add it to a
-/// client. Standard output carries the protocol, so the text goes to standard error.
+/// If standard input and standard error are a terminal: prints what the server is, a message to paste and how to add the server
+/// to a client. Standard output carries the protocol, so the text goes to standard error.
 pub(crate) fn print_at_terminal() {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return;

@@ -7,7 +7,7 @@ use crate::emit::{self, HandlerCallSyntax};
 use crate::options::{PromptMacroOptions, ResourceMacroOptions, ToolMacroOptions};
 use crate::signature::{DefinitionKind, ErrorCollector, HandlerSignature};
 
-/// A tool, prompt or resource, with its options.
+/// The options of the attribute that makes a function a tool, prompt or resource.
 pub(crate) enum ItemMacroOptions {
     Tool(ToolMacroOptions),
     Prompt(PromptMacroOptions),
@@ -23,7 +23,7 @@ impl ItemMacroOptions {
         }
     }
 
-    /// Checks the function against the options.
+    /// Checks the signature of the function against the options of its attribute.
     pub(crate) fn check(&self, function: &HandlerSignature) -> Result<()> {
         match self {
             Self::Tool(_) => check_completion(function),
@@ -32,7 +32,7 @@ impl ItemMacroOptions {
         }
     }
 
-    /// The expression that builds it.
+    /// Generates the expression that builds the tool, prompt or resource.
     pub(crate) fn emit(&self, function: &HandlerSignature, docs: &str, callee: &HandlerCallSyntax) -> TokenStream {
         match self {
             Self::Tool(options) => emit::tool(function, options, docs, callee),
@@ -51,12 +51,13 @@ impl ItemMacroOptions {
         name.as_ref().unwrap_or(&function.default_name).clone()
     }
 
-    /// The type of the definition.
+    /// The type that is built from the function (`ServerTool`, `ServerPrompt`, `ServerResource` or
+    /// `ServerResourceTemplate`).
     pub(crate) fn kind(&self) -> Ident {
         self.ident(["ServerTool", "ServerPrompt", "ServerResource", "ServerResourceTemplate"])
     }
 
-    /// The method of the server builder that adds it.
+    /// The method of the server builder that adds the tool, prompt or resource.
     pub(crate) fn adder(&self) -> Ident {
         self.ident(["tool", "prompt", "resource", "resource_template"])
     }
@@ -78,7 +79,7 @@ fn check_completion(function: &HandlerSignature) -> Result<()> {
     Err(Error::new_spanned(complete, message))
 }
 
-/// Each variable of the URI is a parameter, and each parameter a variable.
+/// Checks that each variable of a resource's URI is an argument of the function, and each argument a variable of the URI.
 fn check_variables(function: &HandlerSignature, options: &ResourceMacroOptions) -> Result<()> {
     let uri = &options.uri;
     let mut problems = ErrorCollector::default();

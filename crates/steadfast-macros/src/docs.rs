@@ -1,4 +1,4 @@
-//! Doc comments as text.
+//! Extracts the text of doc comments from the attributes of an item.
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
@@ -14,7 +14,7 @@ pub(crate) fn text(attributes: &[Attribute]) -> String {
     text.trim().to_owned()
 }
 
-/// The first paragraph, in one line.
+/// The first paragraph of a doc comment, in one line.
 pub(crate) fn first_paragraph(text: &str) -> String {
     let lines: Vec<&str> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
     lines.join(" ")

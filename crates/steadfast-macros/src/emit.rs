@@ -11,17 +11,17 @@ use crate::options::{ArgumentDefault, CommonMacroOptions, PromptMacroOptions, Re
 use crate::parameter::{HandlerArgument, HandlerParameter};
 use crate::signature::{DefinitionKind, HandlerSignature};
 
-/// How the function is called.
+/// How the generated handler calls the function that has `#[tool]`, `#[prompt]` or `#[resource]`.
 pub(crate) struct HandlerCallSyntax {
-    /// The path of the function: `Self::forecast`, or `add`.
+    /// The path of the function that the generated handler calls, such as `Self::forecast` or `add`.
     pub(crate) path: TokenStream,
     /// Its first argument: `&*this`.
     pub(crate) receiver: Option<TokenStream>,
-    /// Variables that are cloned for each call: `this`, and state.
+    /// The variables that the generated handler clones for each call: `this`, and state.
     pub(crate) captured: Vec<Ident>,
 }
 
-/// The expression that builds the tool.
+/// Generates the expression that builds the `ServerTool`.
 pub(crate) fn tool(
     function: &HandlerSignature,
     options: &ToolMacroOptions,
@@ -51,7 +51,7 @@ pub(crate) fn tool(
     run(function, callee, if function.is_async { "async_handler" } else { "blocking_handler_of" }, &given)
 }
 
-/// The expression that builds the prompt.
+/// Generates the expression that builds the `ServerPrompt`.
 pub(crate) fn prompt(
     function: &HandlerSignature,
     options: &PromptMacroOptions,
@@ -76,7 +76,7 @@ pub(crate) fn prompt(
     run(function, callee, if function.is_async { "prompt_on_workers" } else { "prompt_on_threads" }, &given)
 }
 
-/// The expression that builds the resource or resource template.
+/// Generates the expression that builds the `ServerResource` or the `ServerResourceTemplate`.
 pub(crate) fn resource(
     function: &HandlerSignature,
     options: &ResourceMacroOptions,
@@ -113,7 +113,8 @@ pub(crate) fn resource(
     run(function, callee, taker, &given)
 }
 
-/// The call that completes a builder with the function: `run` is the name of the method, `given` are its first arguments.
+/// Generates the call that completes a builder with the user's function: `run` is the name of the function that is called,
+/// `given` are its first arguments.
 fn run(function: &HandlerSignature, callee: &HandlerCallSyntax, run: &str, given: &TokenStream) -> TokenStream {
     let names = function.arguments().map(|argument| &argument.name);
     let variables = function.arguments().map(variable);
@@ -193,7 +194,7 @@ fn properties(function: &HandlerSignature) -> TokenStream {
     quote! { <::steadfast::__private::ArgumentSchemaBuilder as ::core::default::Default>::default()#(#properties)* }
 }
 
-/// The type that an argument is deserialized to: an `Option` if it has a default.
+/// The type that an argument of the request is deserialized to: an `Option` if the argument has a default.
 fn deserialized_type(argument: &HandlerArgument) -> TokenStream {
     let kind = &argument.kind;
     if argument.default.is_some() {
@@ -203,12 +204,13 @@ fn deserialized_type(argument: &HandlerArgument) -> TokenStream {
     }
 }
 
-/// The variable of an argument in the generated code. Not the user's name, since `_unused` must not be used.
+/// The variable of an argument in the generated code. The variable does not have the name of the user's parameter, since a name
+/// such as `_unused` must not be used.
 fn variable(argument: &HandlerArgument) -> Ident {
     format_ident!("argument_{}", argument.variable.unraw(), span = Span::mixed_site())
 }
 
-/// The expression that is passed to the function for a parameter.
+/// The expression that the generated code passes to the user's function for a parameter.
 fn passed(parameter: &HandlerParameter, context: &Ident) -> TokenStream {
     match parameter {
         HandlerParameter::Context { by_reference: false } => quote! { #context },
@@ -224,7 +226,7 @@ fn passed(parameter: &HandlerParameter, context: &Ident) -> TokenStream {
     }
 }
 
-/// The expression of a default value. A string literal is converted for a `String`.
+/// The expression of an argument's default value. A string literal is converted if the type of the argument is `String`.
 fn default(argument: &HandlerArgument) -> Option<TokenStream> {
     match argument.default.as_ref()? {
         ArgumentDefault::OfType(place) => Some(quote_spanned! {*place=> ::core::default::Default::default() }),
@@ -241,7 +243,7 @@ fn is_string(kind: &Type) -> bool {
     matches!(kind, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "String"))
 }
 
-/// Statements that fail to compile with the span of a parameter's type, if the type does not satisfy its bounds.
+/// Generates statements that fail to compile with the span of a parameter's type, if the type does not satisfy its bounds.
 fn checks(function: &HandlerSignature) -> TokenStream {
     let parameters = function.arguments().map(|argument| {
         let kind = &argument.kind;

@@ -81,7 +81,8 @@ fn state(parameter: &HandlerParameter) -> Option<(&Ident, &syn::Type)> {
     }
 }
 
-/// Whether an attribute is put on the generated function. All others stay on the function that the user wrote.
+/// Whether an attribute of the user's function is put on the generated function. All other attributes stay on the function that
+/// the user wrote.
 fn is_outside(attribute: &Attribute) -> bool {
     ["doc", "cfg", "deprecated", "must_use"].iter().any(|name| attribute.path().is_ident(name))
 }

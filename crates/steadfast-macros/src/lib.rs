@@ -1,8 +1,9 @@
-//! The attribute macros of [steadfast](https://docs.rs/steadfast).
+//! The attribute macros `#[server]`, `#[tool]`, `#[prompt]` and `#[resource]` of
+//! [steadfast](https://docs.rs/steadfast).
 //!
-//! Use them through the crate `steadfast`, which re-exports them: the generated code refers to it. A mistake is a compile error
-//! at its location that says what to write instead. All generated code can also be written by hand, with `Server::builder` and
-//! `ServerTool::new`.
+//! Use the macros of this crate through the crate `steadfast`, which re-exports them: the generated code refers to
+//! `steadfast`. A mistake in the use of a macro is a compile error at its location that says what to write instead.
+//! All code that the macros generate can also be written by hand, with `Server::builder` and `ServerTool::new`.
 #![forbid(unsafe_code)]
 
 mod definition;
@@ -51,14 +52,15 @@ use signature::DefinitionKind;
 /// assert!(server.tool("forecast").is_some());
 /// ```
 ///
-/// The doc comment of the block is the server's instructions, and its first paragraph the description.
+/// The doc comment of the `impl` block is the server's instructions, and its first paragraph is the server's description.
 ///
 /// # Options
 ///
-/// - `name = ".."`: the type's name by default.
-/// - `version = ".."`: the version of the package by default.
+/// - `name = ".."`: the name of the server; the type's name by default.
+/// - `version = ".."`: the version of the server; the version of the package by default.
 /// - `title = ".."`, `description = ".."`, `instructions = ".."`, `website = ".."`, `icon = ".."`
-/// - `expect_prompts`, `expect_resources`: declares the capability without any yet, for those that are added at run time.
+/// - `expect_prompts`, `expect_resources`: declares the capability although the block has no prompts or resources, for those
+///   that are added at run time.
 /// - `part = x` makes the block a part of a server, in the same file or another of the crate, and `parts(x, y)` on
 ///   the main block includes these parts:
 ///
@@ -116,9 +118,10 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// # Parameters
 ///
-/// Each parameter is an argument of its name, and its doc comment is the description. An `Option` may be omitted. A
-/// parameter of the type `Context` is the request's context. One with `#[state]` (of functions, not of methods) is passed
-/// when the tool is built, and cloned for each call.
+/// Each parameter of the function is an argument of the tool with the same name, and the doc comment of the parameter
+/// is the argument's description. Clients may omit an argument whose parameter is an `Option`. A parameter of the
+/// type `Context` is the request's context. A parameter with `#[state]` (of functions, not of methods) is passed when
+/// the tool is built, and cloned for each call.
 ///
 /// - `#[arg(default)]`, `#[arg(default = 3)]`: the value if the argument is omitted.
 /// - `#[arg(rename = "type")]`: the name that clients use.
@@ -129,20 +132,21 @@ pub fn server(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - `name = ".."`: the function's name by default; `title = ".."`; `description = ".."`: the doc comment by default.
 /// - `read_only`, `destructive`, `idempotent`, `open_world`: hints, also as `destructive = false`.
 /// - `needs = sampling`, `needs(elicitation, roots)`: client capabilities that the tool requires; calls of other clients are
-///   rejected before the tool runs. There are `elicitation`, `elicitation_url`, `sampling`, `sampling_tools` and `roots`.
-/// - `cancel = cooperative`: a cancellation does not drop the handler; it has to observe `ctx.cancelled()` and return.
-/// - `task = optional`, `task = required`: calls run as tasks for clients that support them; with `required`, calls of other
-///   clients are rejected.
+///   rejected before the tool runs. The client capabilities are `elicitation`, `elicitation_url`, `sampling`, `sampling_tools`
+///   and `roots`.
+/// - `cancel = cooperative`: a cancellation does not drop the handler; the handler has to observe `ctx.cancelled()` and return.
+/// - `task = optional`, `task = required`: calls run as MCP tasks for clients that support tasks; with `required`, calls of
+///   other clients are rejected.
 /// - `ask_first = some_async_fn`: an `async fn(Context) -> Result<(), ToolError>` that requests input from the client before a
-///   call becomes a task.
+///   call becomes an MCP task.
 /// - `icon = "https://.."`: may be repeated.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(DefinitionKind::Tool, options.into(), item.into()).into()
 }
 
-/// Turns a function into a prompt: `async fn review(code: String) -> String` becomes `fn review() -> ServerPrompt`. On a method of
-/// an `impl` block with `#[server]`, makes the method one of the server's prompts.
+/// Turns a function into a prompt: `async fn review(code: String) -> String` becomes `fn review() -> ServerPrompt`. On a method
+/// of an `impl` block with `#[server]`, makes the method one of the server's prompts.
 ///
 /// ```
 /// use steadfast::{IntoServer, PromptMessage, prompt, server};
@@ -178,13 +182,13 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// assert_eq!(arguments[1].required, Some(false));
 /// ```
 ///
-/// The return type implements `IntoPromptReply`: text, content, messages, or a `Result` of these. An `async fn` runs on the async
-/// runtime and must not block. A plain `fn` runs on a thread that it may block.
+/// The return type of the function implements `IntoPromptReply`: text, content, messages, or a `Result` of these. An `async fn`
+/// runs on the async runtime and must not block. A plain `fn` runs on a thread that it may block.
 ///
 /// # Parameters
 ///
-/// As for [`macro@tool`]. On the wire the arguments of a prompt are strings: numbers, bools and the names of an enum are
-/// parsed from them. A type of your own needs `Deserialize`.
+/// As for [`macro@tool`]. On the wire the arguments of a prompt are strings: numbers, bools and the names of an enum are parsed
+/// from them. An argument with a type of your own needs `Deserialize`.
 ///
 /// - `#[arg(complete = ["one", "two"])]`, `#[arg(complete = some_async_fn)]`: completes the argument while a user types.
 ///
@@ -197,8 +201,8 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(DefinitionKind::Prompt, options.into(), item.into()).into()
 }
 
-/// Turns a function, or a method of an `impl` block with `#[server]`, into a resource. The URI comes first; with variables
-/// (RFC 6570), it is a resource template, and each variable is a parameter of the function.
+/// Turns a function, or a method of an `impl` block with `#[server]`, into a resource. The URI of the resource comes first; a
+/// URI with variables (RFC 6570) makes a resource template, and each variable is a parameter of the function.
 ///
 /// ```
 /// use steadfast::{IntoServer, resource, server};
@@ -232,14 +236,15 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// assert_eq!(server.resource_templates().len(), 2);
 /// ```
 ///
-/// A function becomes `fn note() -> ServerResourceTemplate`, or `-> ServerResource` if the URI is fixed. The return type implements
-/// `IntoResourceReply`: text, bytes, JSON, contents, an `Option` (`None`: there is no such resource), or a `Result` of these.
+/// A function becomes `fn note() -> ServerResourceTemplate`, or `-> ServerResource` if the URI is fixed. The return type of the
+/// function implements `IntoResourceReply`: text, bytes, JSON, contents, an `Option` (`None`: there is no such resource), or a
+/// `Result` of these.
 ///
 /// # Parameters
 ///
-/// The variables of the URI, in any order; those that may be absent are an `Option`, or have `#[arg(default = ..)]`.
-/// Numbers, bools and the names of an enum are parsed from their text; a URI where that fails is an unknown resource.
-/// `Context`, `#[state]` and `#[arg(complete = ..)]` are as for [`macro@prompt`].
+/// The parameters are the variables of the URI, in any order; variables that may be absent are an `Option`, or have
+/// `#[arg(default = ..)]`. Numbers, bools and the names of an enum are parsed from the text in the URI; a URI that cannot be
+/// parsed in this way is an unknown resource. `Context`, `#[state]` and `#[arg(complete = ..)]` are as for [`macro@prompt`].
 ///
 /// # Options
 ///
@@ -252,7 +257,7 @@ pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(DefinitionKind::Resource, options.into(), item.into()).into()
 }
 
-/// The example of the README, compiled.
+/// Compiles the examples of the README as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeDoctests;

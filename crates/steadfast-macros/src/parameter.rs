@@ -1,4 +1,4 @@
-//! One parameter of a function: an argument, the context, or state.
+//! One parameter of a function that is a tool, prompt or resource: an argument of the request, the context, or state.
 
 use quote::quote;
 use syn::{Attribute, Error, Expr, FnArg, GenericArgument, Ident, LitStr, Pat, PatType, PathArguments, Result, Type};
@@ -6,17 +6,17 @@ use syn::{Attribute, Error, Expr, FnArg, GenericArgument, Ident, LitStr, Pat, Pa
 use crate::docs;
 use crate::options::{ArgumentDefault, ArgumentOptions};
 
-/// Where the value of a parameter comes from.
+/// Where the value of a function's parameter comes from.
 pub(crate) enum HandlerParameter {
-    /// An argument of the request.
+    /// A parameter of the function whose value is an argument of the client's request.
     Argument(Box<HandlerArgument>),
-    /// The context of the request: by value, or by reference.
+    /// The `Context` of the request: by value, or by reference.
     Context { by_reference: bool },
-    /// State that was passed when the definition was built.
+    /// State that was passed when the tool, prompt or resource was built.
     State { name: Ident, kind: Box<Type> },
 }
 
-/// A parameter that is an argument of the request.
+/// A parameter of the function that is an argument of the request.
 pub(crate) struct HandlerArgument {
     pub(crate) variable: Ident,
     pub(crate) name: LitStr,
@@ -27,7 +27,7 @@ pub(crate) struct HandlerArgument {
     pub(crate) complete: Option<Expr>,
 }
 
-/// Parses a parameter, and removes our attributes from it.
+/// Parses a parameter, and removes the attributes of these macros from it (`#[arg]`, `#[state]` and doc comments).
 pub(crate) fn parse(parameter: &mut PatType) -> Result<HandlerParameter> {
     let attributes = std::mem::take(&mut parameter.attrs);
     let (ours, others): (Vec<_>, Vec<_>) = attributes.into_iter().partition(is_ours);
@@ -109,7 +109,7 @@ fn variable(parameter: &PatType) -> Result<Ident> {
     }
 }
 
-/// Arguments are owned values of named types.
+/// Checks that the type of an argument is owned and named: neither a reference nor `impl ..`.
 fn check_type(kind: &Type) -> Result<()> {
     match kind {
         Type::Reference(reference) => {
@@ -143,7 +143,8 @@ fn inside_option(kind: &Type) -> Option<&Type> {
     }
 }
 
-/// Removes our attributes from a parameter that could not be parsed, so that the compiler does not complain about them too.
+/// Removes the attributes of these macros from a parameter that could not be parsed, so that the compiler does not complain
+/// about the attributes too.
 pub(crate) fn strip(parameter: &mut FnArg) {
     if let FnArg::Typed(parameter) = parameter {
         parameter.attrs.retain(|attribute| !is_ours(attribute));

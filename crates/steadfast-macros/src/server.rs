@@ -1,4 +1,4 @@
-//! `#[server]` on an `impl` block.
+//! Expands the attribute macro `#[server]` on an `impl` block.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -25,7 +25,8 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     quote! { #block #generated }
 }
 
-/// The code that `#[server]` adds after the `impl` block. Our attributes are removed from the block, even after an error.
+/// The code that `#[server]` adds after the `impl` block. The attributes that only steadfast understands, such as
+/// `#[tool]` and `#[arg]`, are removed from the `impl` block, even after an error.
 fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream> {
     let mut problems = ErrorCollector::default();
     let options = problems.note(ServerMacroOptions::parse(options));
@@ -38,7 +39,8 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
         let ImplItem::Fn(method) = item else { continue };
         let Some((kind, attribute)) = take_attribute(&mut method.attrs) else { continue };
         if let Some((_, second)) = take_attribute(&mut method.attrs) {
-            let message = "a method can have only one of these attributes: write another method that calls this one";
+            let message = "a method can have only one of `#[tool]`, `#[prompt]` and `#[resource]`: \
+                           write another method that calls this one";
             problems.add(Error::new_spanned(second, message));
         }
         let item = problems.note(server_item(kind, &attribute, method));
@@ -74,9 +76,9 @@ fn try_expand(options: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
 /// A method that is a tool, a prompt or a resource.
 struct ServerItemMethod {
     kind: DefinitionKind,
-    /// What identifies it among others of its kind: its name, or its URI.
+    /// What identifies the tool, prompt or resource among others of its kind: its name, or its URI.
     key: LitStr,
-    /// Whether it has a `#[cfg]`.
+    /// Whether the method of the tool, prompt or resource has a `#[cfg]` attribute.
     conditional: bool,
     /// The generated statement that adds the tool, prompt or resource to the server.
     add: TokenStream,
@@ -132,7 +134,7 @@ fn server_item(kind: DefinitionKind, attribute: &Attribute, method: &mut ImplIte
     })
 }
 
-/// The expression that is passed for `self`: all handlers share one value in an `Arc`.
+/// The expression that the generated code passes for `self`: all handlers share one value in an `Arc`.
 fn receiver(function: &HandlerSignature, method: &ImplItemFn, this: &Ident) -> Result<TokenStream> {
     let Some(receiver) = &function.receiver else {
         let noun = function.kind.noun();
@@ -194,7 +196,7 @@ fn part_function(part: Option<&Ident>) -> Ident {
     }
 }
 
-/// The function that adds the items of this block to a server.
+/// Generates the function that adds the tools, prompts and resources of this `impl` block to a server.
 fn list_function<'a>(block: &ItemImpl, name: &Ident, added: impl Iterator<Item = &'a TokenStream>) -> TokenStream {
     let (generics, _, bounds) = block.generics.split_for_impl();
     let kind = &block.self_ty;
@@ -217,7 +219,7 @@ fn list_function<'a>(block: &ItemImpl, name: &Ident, added: impl Iterator<Item =
     }
 }
 
-/// The implementation of `IntoServer`.
+/// Generates the implementation of `ServerType` for the type whose `impl` block has `#[server]`.
 fn server_type(block: &ItemImpl, options: &ServerMacroOptions, main: &Ident) -> TokenStream {
     let (generics, _, bounds) = block.generics.split_for_impl();
     let kind = &block.self_ty;

@@ -5,10 +5,10 @@ use syn::{Attribute, Error, FnArg, LitStr, Receiver, Result, ReturnType, Safety,
 
 use crate::parameter::{self, HandlerArgument, HandlerParameter};
 
-/// Limit of the arguments: the longest tuple that arguments can be deserialized to.
+/// The maximum number of arguments of a function: the longest tuple that arguments can be deserialized to.
 const MAX_ARGUMENTS: usize = 16;
 
-/// The kind of definition that a function becomes.
+/// The kind of definition that a function becomes: a tool, a prompt or a resource.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DefinitionKind {
     Tool,
@@ -19,13 +19,13 @@ pub(crate) enum DefinitionKind {
 impl DefinitionKind {
     const ALL: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
 
-    /// The kind of an attribute, by the last segment of its path.
+    /// Which of `#[tool]`, `#[prompt]` and `#[resource]` an attribute is, by the last segment of its path.
     pub(crate) fn of(attribute: &Attribute) -> Option<Self> {
         let name = &attribute.path().segments.last()?.ident;
         Self::ALL.into_iter().find(|kind| name == kind.noun())
     }
 
-    /// The name of the kind, which is also the name of its attribute macro: `tool`, `prompt` or `resource`.
+    /// The name of the kind and of its attribute macro (`tool`, `prompt` or `resource`).
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Tool => "tool",
@@ -46,7 +46,7 @@ pub(crate) struct HandlerSignature {
 }
 
 impl HandlerSignature {
-    /// Parses a signature, and removes our attributes from its parameters.
+    /// Parses a function's signature, and removes the attributes of these macros from its parameters.
     pub(crate) fn parse(kind: DefinitionKind, signature: &mut Signature) -> Result<Self> {
         let mut problems = ErrorCollector::default();
         problems.note(check_qualifiers(kind, signature));
@@ -66,7 +66,7 @@ impl HandlerSignature {
         }
         let contexts = parameters.iter().filter(|(parameter, _)| matches!(parameter, HandlerParameter::Context { .. }));
         if let Some((_, span)) = contexts.clone().nth(1) {
-            problems.add(Error::new(*span, "a call has one context: remove this parameter"));
+            problems.add(Error::new(*span, "a call has only one `Context`: remove this parameter"));
         }
         let parameters: Vec<HandlerParameter> = parameters.into_iter().map(|(parameter, _)| parameter).collect();
         let arguments: Vec<&HandlerArgument> = arguments(&parameters).collect();
@@ -92,7 +92,7 @@ impl HandlerSignature {
         arguments(&self.parameters)
     }
 
-    /// The return type, if there is one.
+    /// The return type of the function, if there is one.
     pub(crate) fn return_type(&self) -> Option<&Type> {
         match &self.output {
             ReturnType::Type(_, kind) => Some(kind),
@@ -101,8 +101,8 @@ impl HandlerSignature {
     }
 }
 
-/// Lints that do not apply to these functions: they take owned values and `&self` whether they need them or not, and `async`
-/// decides where they run.
+/// Allows the lints that do not apply to tools, prompts and resources: these functions take owned values and `&self` whether
+/// they need them or not, and `async` decides where they run.
 pub(crate) fn allowed_lints() -> Attribute {
     parse_quote! {
         #[allow(
@@ -132,7 +132,7 @@ fn check_qualifiers(kind: DefinitionKind, signature: &Signature) -> Result<()> {
     Ok(())
 }
 
-/// Collects errors, so that all mistakes are reported at once.
+/// Collects compile errors, so that all mistakes are reported at once.
 #[derive(Default)]
 pub(crate) struct ErrorCollector(Option<Error>);
 

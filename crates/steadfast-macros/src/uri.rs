@@ -1,17 +1,17 @@
 //! The URI of a `#[resource]`, and its variables.
 //!
-//! Only as much of RFC 6570 is parsed here as is needed to compare the variables with the parameters of the function. The
-//! server parses all of it.
+//! The macro parses only as much of a URI template (RFC 6570) as is needed to compare its variables with the parameters of the
+//! function. The server parses the whole URI template.
 
 use syn::{Error, LitStr, Result};
 
-/// The operators that an expression may begin with.
+/// The operators that an expression of a URI template may begin with.
 const OPERATORS: &[char] = &['+', '#', '.', '/', ';', '?', '&'];
 
 /// A URI or a URI template.
 pub(crate) struct ResourceUriLiteral {
     pub(crate) text: LitStr,
-    /// Empty if the URI is fixed.
+    /// The variables of the URI template; empty if the URI is fixed.
     pub(crate) variables: Vec<String>,
 }
 
@@ -47,14 +47,14 @@ impl ResourceUriLiteral {
         Ok(Self { text, variables })
     }
 
-    /// The variables in braces, for messages.
+    /// The variables of the URI in braces, for error messages.
     pub(crate) fn list_variables(&self) -> String {
         let braced: Vec<String> = self.variables.iter().map(|name| format!("`{{{name}}}`")).collect();
         braced.join(", ")
     }
 }
 
-/// Whether the URI has a scheme. A template may have it in its first variable.
+/// Whether the URI of a `#[resource]` begins with a scheme. A URI template may have the scheme in its first variable.
 fn has_scheme(uri: &str) -> bool {
     let Some((scheme, _)) = uri.split_once(':') else { return uri.starts_with('{') };
     let fits = |character: char| character.is_ascii_alphanumeric() || "+-.".contains(character);

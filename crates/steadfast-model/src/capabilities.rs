@@ -1,7 +1,8 @@
-//! The capabilities that each side declares.
+//! The capabilities that clients and servers declare.
 //!
-//! They are declared once, in the handshake, up to 2025-11-25; since 2026-07-28 clients declare them with every request and
-//! servers in the result of `server/discover`. Unknown members are preserved: peers may define their own.
+//! Up to 2025-11-25 capabilities are declared once, in the handshake; since 2026-07-28 clients declare them with every request
+//! and servers in the result of `server/discover`. Unknown members of capabilities are preserved: peers may define capabilities
+//! of their own.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +10,10 @@ use crate::json::{ExtraMembers, JsonObject};
 use crate::method::Capability;
 use crate::setters::setters;
 
-/// The identifier of the tasks extension in `extensions`.
+/// The identifier of the tasks extension in the `extensions` of the capabilities.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// The capabilities of a client.
+/// The MCP capabilities that a client declares.
 ///
 /// ```
 /// use steadfast_model::{Capability, ClientCapabilities};
@@ -24,25 +25,25 @@ pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ClientCapabilities {
-    /// Capabilities outside the protocol.
+    /// Experimental capabilities of the client, which the protocol does not define.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experimental: Option<JsonObject>,
-    /// Extensions of the protocol by identifier, with their settings.
+    /// The protocol extensions that the client supports, by identifier, with their settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<JsonObject>,
-    /// The client lists its roots.
+    /// The client can list its roots for the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<ListChangedCapability>,
-    /// The client samples from a model.
+    /// The client can sample from its model for the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
-    /// The client asks its user.
+    /// The client can ask its user for input that the server requests (elicitation).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
-    /// The client runs requests as tasks (2025-11-25).
+    /// The client can run requests of the server as MCP tasks (2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -53,7 +54,7 @@ impl ClientCapabilities {
         Self::default()
     }
 
-    /// True if the capability is declared.
+    /// True if the client declares this capability.
     pub fn has(&self, capability: Capability) -> bool {
         match capability {
             Capability::Roots => self.roots.is_some(),
@@ -68,42 +69,43 @@ impl ClientCapabilities {
         }
     }
 
-    /// True if the extension of that identifier is declared.
+    /// True if the client declares the protocol extension with this identifier.
     pub fn has_extension(&self, identifier: &str) -> bool {
         self.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(identifier))
     }
 
-    /// This value with roots; `list_changed`: the client sends notifications when they change.
+    /// Adds the client capability `roots`. If `list_changed` is true, the client sends notifications when its roots
+    /// change.
     pub fn with_roots(mut self, list_changed: bool) -> Self {
         self.roots = Some(ListChangedCapability::new(list_changed));
         self
     }
 
-    /// This value with plain sampling.
+    /// Adds the client capability `sampling`.
     pub fn with_sampling(mut self) -> Self {
         self.sampling.get_or_insert_default();
         self
     }
 
-    /// These capabilities with sampling in which the model may use tools.
+    /// Adds the client capability `sampling` with `tools`, so that the model may use tools.
     pub fn with_sampling_tools(mut self) -> Self {
         self.sampling.get_or_insert_default().tools = Some(JsonObject::new());
         self
     }
 
-    /// This value with elicitation by form.
+    /// Adds the client capability `elicitation` with `form`, for elicitation by form.
     pub fn with_elicitation_form(mut self) -> Self {
         self.elicitation.get_or_insert_default().form = Some(JsonObject::new());
         self
     }
 
-    /// This value with elicitation by URL.
+    /// Adds the client capability `elicitation` with `url`, for elicitation by URL.
     pub fn with_elicitation_url(mut self) -> Self {
         self.elicitation.get_or_insert_default().url = Some(JsonObject::new());
         self
     }
 
-    /// This value with an extension and its settings.
+    /// Adds a protocol extension and its settings to the capabilities of the client.
     pub fn with_extension(mut self, identifier: impl Into<String>, settings: JsonObject) -> Self {
         self.extensions.get_or_insert_default().insert(identifier.into(), settings.into());
         self
@@ -115,7 +117,7 @@ setters!(ClientCapabilities {
     with_tasks(tasks: TasksCapability),
 });
 
-/// The capabilities of a server.
+/// The MCP capabilities that a server declares.
 ///
 /// ```
 /// use steadfast_model::ServerCapabilities;
@@ -126,16 +128,16 @@ setters!(ClientCapabilities {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ServerCapabilities {
-    /// Capabilities outside the protocol.
+    /// Experimental capabilities of the server, which the protocol does not define.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experimental: Option<JsonObject>,
-    /// Extensions of the protocol by identifier, with their settings.
+    /// The protocol extensions that the server supports, by identifier, with their settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<JsonObject>,
-    /// The server sends log messages.
+    /// The server can send log messages to the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logging: Option<JsonObject>,
-    /// The server completes arguments (since 2025-03-26; before, the method needed no capability).
+    /// The server completes arguments (since 2025-03-26; before, `completion/complete` needed no capability).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<JsonObject>,
     /// The server offers prompts.
@@ -147,10 +149,10 @@ pub struct ServerCapabilities {
     /// The server offers tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ListChangedCapability>,
-    /// The server runs requests as tasks (2025-11-25).
+    /// The server can run requests of the client as MCP tasks (2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -161,7 +163,7 @@ impl ServerCapabilities {
         Self::default()
     }
 
-    /// True if the capability is declared.
+    /// True if the server declares this capability.
     pub fn has(&self, capability: Capability) -> bool {
         match capability {
             Capability::Tools => self.tools.is_some(),
@@ -174,25 +176,27 @@ impl ServerCapabilities {
         }
     }
 
-    /// True if the extension of that identifier is declared.
+    /// True if the server declares the protocol extension with this identifier.
     pub fn has_extension(&self, identifier: &str) -> bool {
         self.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(identifier))
     }
 
-    /// This value with tools; `list_changed`: the server sends notifications when the list changes.
+    /// Adds the server capability `tools`. If `list_changed` is true, the server sends notifications when its list of
+    /// tools changes.
     pub fn with_tools(mut self, list_changed: bool) -> Self {
         self.tools = Some(ListChangedCapability::new(list_changed));
         self
     }
 
-    /// This value with prompts; `list_changed`: the server sends notifications when the list changes.
+    /// Adds the server capability `prompts`. If `list_changed` is true, the server sends notifications when its list
+    /// of prompts changes.
     pub fn with_prompts(mut self, list_changed: bool) -> Self {
         self.prompts = Some(ListChangedCapability::new(list_changed));
         self
     }
 
-    /// This value with resources: whether the server sends notifications when the list changes, and whether clients may subscribe
-    /// to single resources.
+    /// Adds the server capability `resources`. The arguments say whether the server sends notifications when its list
+    /// of resources changes, and whether clients may subscribe to single resources.
     pub fn with_resources(mut self, list_changed: bool, subscribe: bool) -> Self {
         self.resources = Some(ResourcesCapability {
             list_changed: list_changed.then_some(true),
@@ -201,19 +205,19 @@ impl ServerCapabilities {
         self
     }
 
-    /// This value with log messages.
+    /// Adds the server capability `logging`, for log messages to the client.
     pub fn with_logging(mut self) -> Self {
         self.logging = Some(JsonObject::new());
         self
     }
 
-    /// This value with completions.
+    /// Adds the server capability `completions`.
     pub fn with_completions(mut self) -> Self {
         self.completions = Some(JsonObject::new());
         self
     }
 
-    /// This value with an extension and its settings.
+    /// Adds a protocol extension and its settings to the capabilities of the server.
     pub fn with_extension(mut self, identifier: impl Into<String>, settings: JsonObject) -> Self {
         self.extensions.get_or_insert_default().insert(identifier.into(), settings.into());
         self
@@ -225,18 +229,19 @@ setters!(ServerCapabilities {
     with_tasks(tasks: TasksCapability),
 });
 
-/// A capability whose only setting is whether notifications are sent when its list changes.
+/// A capability whose only setting is whether notifications are sent when its list changes: the list of tools, prompts or
+/// roots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListChangedCapability {
-    /// The server sends notifications when the list changes.
+    /// The side that declares the capability sends notifications when the list changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
 
 impl ListChangedCapability {
-    /// The capability, with or without notifications of changes.
+    /// The capability of a list, with or without notifications of its changes.
     pub fn new(list_changed: bool) -> Self {
         Self { list_changed: list_changed.then_some(true) }
     }
@@ -250,7 +255,7 @@ pub struct ResourcesCapability {
     /// Clients may subscribe to single resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,
-    /// The server sends notifications when the list changes.
+    /// The server sends notifications when its list of resources changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
@@ -259,34 +264,35 @@ pub struct ResourcesCapability {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SamplingCapability {
-    /// The client can include the context of servers (deprecated).
+    /// The client can include context of MCP servers in the prompt to its model (deprecated).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<JsonObject>,
-    /// The model may use tools (since 2025-11-25).
+    /// The client's model may use tools in sampling (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<JsonObject>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
-/// The client's `elicitation` capability. An empty one means form mode.
+/// The client's `elicitation` capability. An empty `elicitation` capability means that the client supports elicitation by form
+/// only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ElicitationCapability {
-    /// By a form.
+    /// The client supports elicitation by form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<JsonObject>,
-    /// By a URL that the user visits (since 2025-11-25).
+    /// The client supports elicitation by a URL that its user visits (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<JsonObject>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl ElicitationCapability {
-    /// True if the client supports forms.
+    /// True if the client supports elicitation by form.
     pub fn has_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()
     }
@@ -297,23 +303,24 @@ impl ElicitationCapability {
     }
 }
 
-/// The `tasks` capability of 2025-11-25, of either side.
+/// The `tasks` capability of 2025-11-25, which clients and servers can declare.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TasksCapability {
-    /// Tasks can be listed.
+    /// The client or server that declares this capability supports `tasks/list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<JsonObject>,
-    /// Tasks can be cancelled.
+    /// The client or server that declares this capability supports `tasks/cancel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<JsonObject>,
-    /// The requests that can be run as tasks: `{"tools": {"call": {}}}` and the like.
+    /// The requests that the declaring side can run as tasks: `{"tools": {"call": {}}}` and the like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<JsonObject>,
 }
 
 impl TasksCapability {
-    /// True if that request can be run as a task: `covers("tools", "call")`.
+    /// True if requests of one kind can be run as MCP tasks; `covers("tools", "call")` asks about `tools/call`
+    /// requests.
     pub fn covers(&self, group: &str, request: &str) -> bool {
         let group = self.requests.as_ref().and_then(|requests| requests.get(group));
         group.is_some_and(|group| group.get(request).is_some())

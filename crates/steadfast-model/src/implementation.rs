@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::setters::setters;
 
-/// The software at one end of a connection.
+/// The client or server software at one end of a connection.
 ///
 /// ```
 /// use steadfast_model::Implementation;
@@ -15,26 +15,26 @@ use crate::setters::setters;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Implementation {
-    /// The name that programs use.
+    /// The name of the client or server software, for programs.
     pub name: String,
     /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The version of the software.
     pub version: String,
-    /// What it does, in a sentence.
+    /// What the software does, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Icons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// Where to read more.
+    /// The address of the website of the client or server software.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
 }
 
 impl Implementation {
-    /// An implementation of that name and version.
+    /// The client or server software with this name and version.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into(), ..Self::default() }
     }
@@ -54,19 +54,19 @@ setters!(Implementation {
 pub struct Icon {
     /// The address of the image: an `https:` or `data:` URI.
     pub src: String,
-    /// Its media type, if `src` does not say.
+    /// The media type of the icon, if `src` does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The sizes that it is made for: `"48x48"`, or `"any"`.
+    /// The sizes that the icon is made for: `"48x48"`, or `"any"`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
-    /// The background that it is made for.
+    /// The background that the icon is made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<IconTheme>,
 }
 
 impl Icon {
-    /// An icon at that address.
+    /// An icon whose image is at this address.
     pub fn new(src: impl Into<String>) -> Self {
         Self { src: src.into(), ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! JSON objects inside typed values.
+//! JSON objects in fields of typed values, and the members of a JSON object that its Rust type has no field for.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde::ser::{Serialize, Serializer};
 /// A JSON object; its members keep the order in which they were written.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 
-/// The members of an object that its type has no field for.
+/// The members of a JSON object that its Rust type has no field for.
 ///
 /// Values that are relayed (content, capabilities, tools) preserve unknown members, so that the receiver gets everything that
-/// the sender wrote. Usually there are none, and then this is one null pointer.
+/// the sender wrote. Without unknown members, a value of this type is only a null pointer.
 ///
 /// ```
 /// use steadfast_model::{Content, ExtraMembers};
@@ -25,7 +25,7 @@ pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 pub struct ExtraMembers(Option<Box<JsonObject>>);
 
 impl ExtraMembers {
-    /// The members, if there are any.
+    /// The unknown members of the object, if there are any.
     pub fn as_object(&self) -> Option<&JsonObject> {
         self.0.as_deref()
     }
@@ -35,7 +35,7 @@ impl ExtraMembers {
         self.0.is_none()
     }
 
-    /// Adds or replaces a member.
+    /// Adds or replaces an unknown member: one that the Rust type of the JSON object has no field for.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) {
         self.0.get_or_insert_default().insert(key.into(), value.into());
     }
@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for ExtraMembers {
     }
 }
 
-/// Reads a member that is there, so that `null` and an absent member stay different.
+/// Decodes a member that is present to `Some`, so that `null` and an absent member stay different.
 pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }

@@ -1,14 +1,16 @@
 //! The types of the Model Context Protocol, every revision of it, and the table of its methods.
 //!
-//! The types belong to no revision: one [`Tool`] type reads what a peer of any revision wrote. Three things depend on the
-//! revision. [`method`] is the table of which messages exist and who may send them: the only place that decides whether a
-//! message may be sent or answered. [`wire`] encodes a value for one revision, with the members that this revision has. The
-//! methods of [`Revision`] name every other difference, such as batches or priming events.
+//! The types of `steadfast_model` belong to no protocol revision: one [`Tool`] type reads what a peer of any revision
+//! wrote. Three parts of the crate depend on the revision. [`method`] is the table of which messages exist and who
+//! may send them: the only place that decides whether a message may be sent or answered. [`wire`] encodes a value for
+//! one revision, with the members that this revision has. The methods of [`Revision`] name every other difference,
+//! such as batches or priming events.
 //!
-//! Unknown members are accepted everywhere, and preserved where a value is relayed: `_meta`, schemas, content, tools,
-//! capabilities. The structs may grow, so they are built with `new` and `with_*` calls.
+//! Unknown members of JSON objects are accepted everywhere, and preserved in values that are relayed, such as
+//! `_meta`, schemas, content, tools and capabilities. The structs of `steadfast_model` may get more fields, so they
+//! are built with `new` and `with_*` calls.
 //!
-//! Nothing in this crate uses connections, clocks or threads, and no input makes the crate panic.
+//! Nothing in `steadfast_model` uses connections, clocks or threads, and no input makes the crate panic.
 //!
 //! ```
 //! use steadfast_model::wire::{PerMessageMembers, write_result};
@@ -96,7 +98,7 @@ pub use method::{Capability, Method, MethodKind, SentBy};
 pub use revision::Revision;
 pub use vendor_method::VendorMethod;
 
-/// The example of the README, compiled.
+/// Compiles and runs the example of the README as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeDoctests;

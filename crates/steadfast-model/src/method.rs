@@ -1,9 +1,9 @@
-//! The table of methods: who may send what, in which revision.
+//! The table of methods: which side may send which method, in which revision.
 //!
-//! The table alone decides whether a message may be sent or answered in a revision: a method that it does not give to a
-//! side does not exist for that side. Differences that are not about messages are methods of [`Revision`], or are in the
-//! encoders of [`crate::wire`]. The parameters and results of each method are in [`crate::request`] and
-//! [`crate::notification`].
+//! The method table alone decides whether a message may be sent or answered in a revision: a method that the table does not
+//! give to a side does not exist for that side. Differences between revisions that are not about messages are methods of
+//! [`Revision`], or are in the encoders of [`crate::wire`]. The parameters and results of each method are in [`crate::request`]
+//! and [`crate::notification`].
 
 use std::fmt;
 
@@ -22,27 +22,27 @@ pub enum SentBy {
 }
 
 impl SentBy {
-    /// True if clients may send it.
+    /// True if clients may send the message.
     pub const fn is_client(self) -> bool {
         matches!(self, Self::Client | Self::Both)
     }
 
-    /// True if servers may send it.
+    /// True if servers may send the message.
     pub const fn is_server(self) -> bool {
         matches!(self, Self::Server | Self::Both)
     }
 }
 
-/// How a method is sent.
+/// How a method is sent, as a JSON-RPC message or inside a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MethodKind {
-    /// As a message.
+    /// The method is sent as a message.
     Message,
-    /// In the `inputRequests` of a result (since 2026-07-28).
+    /// The method is sent in the `inputRequests` of a result (since 2026-07-28).
     InputRequest,
 }
 
-/// Who may send a method in one revision, and how.
+/// Which side may send a method in one revision, and how.
 #[derive(Clone, Copy)]
 struct MethodUsage {
     sender: SentBy,
@@ -59,22 +59,22 @@ pub enum Capability {
     Prompts,
     /// The server's resources.
     Resources,
-    /// The server's completions (2024-11-05 has no such capability: there the method needs none).
+    /// The server's completions (2024-11-05 has no such capability: there `completion/complete` needs none).
     Completions,
-    /// The server's log messages.
+    /// The capability of a server to send log messages.
     Logging,
-    /// Tasks of either side: a capability in 2025-11-25, an extension since 2026-07-28.
+    /// MCP tasks of either side: a capability in 2025-11-25, an extension since 2026-07-28.
     Tasks,
     /// The client's roots.
     Roots,
-    /// The client's model (sampling).
+    /// The capability of a client to send requests of the server to a model (sampling).
     Sampling,
-    /// The client's user (elicitation).
+    /// The capability of a client to ask its user for input (elicitation).
     Elicitation,
 }
 
 impl Capability {
-    /// True if the capability can be declared in that revision.
+    /// True if the capability can be declared in this revision.
     pub fn exists_in(self, revision: Revision) -> bool {
         let first = match self {
             Self::Tools | Self::Prompts | Self::Resources | Self::Logging | Self::Roots | Self::Sampling => {
@@ -90,19 +90,19 @@ impl Capability {
 
 /// What the protocol says about one method: a row of the table of methods.
 struct MethodInfo {
-    /// Its name on the wire.
+    /// The name of the method on the wire, such as `tools/call`.
     name: &'static str,
     /// The method is a notification, which has no response.
     notification: bool,
-    /// The method changes nothing at its receiver, so that a request may be sent again.
+    /// The method changes nothing at its receiver, so that a request of the method may be sent again.
     is_read_only: bool,
     /// The method's result says how long clients may cache it (since 2026-07-28).
     cacheable: bool,
-    /// Its response may be input requests or a task in place of its result (since 2026-07-28).
+    /// The response to the method may be input requests or a task instead of the result (since 2026-07-28).
     deferrable: bool,
     /// The capability that the receiver of the method has to declare.
     capability: Option<Capability>,
-    /// By revision, in the order of [`Revision::ALL`].
+    /// Who may send the method in each revision, in the order of [`Revision::ALL`].
     availability: [Option<MethodUsage>; Revision::ALL.len()],
 }
 
@@ -112,7 +112,8 @@ const EITHER: Option<MethodUsage> = Some(MethodUsage { sender: SentBy::Both, del
 const INPUT: Option<MethodUsage> = Some(MethodUsage { sender: SentBy::Server, delivery: MethodKind::InputRequest });
 const ABSENT: Option<MethodUsage> = None;
 
-/// The usage of a method in every revision. Revisions after the last written column repeat that column.
+/// Which side may send a method in every revision, for the method table. In the method table, revisions after the last written
+/// column repeat that column.
 const fn columns<const WRITTEN: usize>(
     written: [Option<MethodUsage>; WRITTEN],
 ) -> [Option<MethodUsage>; Revision::ALL.len()] {
@@ -217,7 +218,7 @@ methods! {
     Subscribe "resources/subscribe" Request => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Ends that subscription.
     Unsubscribe "resources/unsubscribe" Request => Some(Resources), [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
-    /// Opens a stream of notifications.
+    /// Opens a subscription, which is a stream of notifications from the server to the client.
     Listen "subscriptions/listen" Request => None, [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
     /// Completes an argument.
     Complete "completion/complete" Query => Some(Completions), [CLIENT, CLIENT, CLIENT, CLIENT, CLIENT];
@@ -231,15 +232,15 @@ methods! {
     Elicit "elicitation/create" Request => Some(Elicitation), [ABSENT, ABSENT, SERVER, SERVER, INPUT];
     /// Gets the status of a task.
     GetTask "tasks/get" Query => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
-    /// Waits for a task's result.
+    /// Waits for the result of an MCP task.
     GetTaskPayload "tasks/result" Query => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// Lists the tasks.
     ListTasks "tasks/list" Query => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// Cancels a task.
     CancelTask "tasks/cancel" Request => Some(Tasks), [ABSENT, ABSENT, ABSENT, EITHER, CLIENT];
-    /// Sends a task the input that it waits for.
+    /// Sends the input that a task waits for.
     UpdateTask "tasks/update" Request => Some(Tasks), [ABSENT, ABSENT, ABSENT, ABSENT, CLIENT];
-    /// The client is ready for requests.
+    /// The client is ready for requests of the server.
     Initialized "notifications/initialized" Notification => None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// Cancels a request.
     Cancelled "notifications/cancelled" Notification => None, [EITHER, EITHER, EITHER, EITHER, EITHER];
@@ -247,25 +248,25 @@ methods! {
     Progress "notifications/progress" Notification => None, [EITHER, EITHER, EITHER, EITHER, SERVER];
     /// A log message.
     LoggingMessage "notifications/message" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
-    /// The list of tools changed.
+    /// Notifies the client that the server's list of tools has changed.
     ToolListChanged "notifications/tools/list_changed" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
-    /// The list of prompts changed.
+    /// Notifies the client that the server's list of prompts has changed.
     PromptListChanged "notifications/prompts/list_changed" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
-    /// The list of resources changed.
+    /// Notifies the client that the server's list of resources has changed.
     ResourceListChanged "notifications/resources/list_changed" Notification => None,
         [SERVER, SERVER, SERVER, SERVER, SERVER];
     /// A resource changed.
     ResourceUpdated "notifications/resources/updated" Notification => None, [SERVER, SERVER, SERVER, SERVER, SERVER];
-    /// The list of roots changed.
+    /// Notifies the server that the client's list of roots has changed.
     RootsListChanged "notifications/roots/list_changed" Notification => None, [CLIENT, CLIENT, CLIENT, CLIENT, ABSENT];
     /// The user has completed an elicitation by URL.
     ElicitationComplete "notifications/elicitation/complete" Notification => None,
         [ABSENT, ABSENT, ABSENT, SERVER, ABSENT];
-    /// A task of 2025-11-25 changed.
+    /// Notifies the other side that the status of an MCP task has changed (2025-11-25 only).
     TaskStatus "notifications/tasks/status" Notification => None, [ABSENT, ABSENT, ABSENT, EITHER, ABSENT];
     /// A task of the tasks extension has changed (since 2026-07-28).
     TaskUpdated "notifications/tasks" Notification => None, [ABSENT, ABSENT, ABSENT, ABSENT, SERVER];
-    /// A stream of notifications was opened.
+    /// The server has opened a stream of notifications.
     SubscriptionAcknowledged "notifications/subscriptions/acknowledged" Notification => None,
         [ABSENT, ABSENT, ABSENT, ABSENT, SERVER];
 }
@@ -281,17 +282,17 @@ impl Method {
         Self::Vendor(VendorMethod::notification(name))
     }
 
-    /// True if it is a request that is not in the specification.
+    /// True if this method is a request that is not in the specification.
     pub const fn is_vendor_request(self) -> bool {
         matches!(self, Self::Vendor(method) if !method.is_notification())
     }
 
-    /// True if it is a notification that is not in the specification.
+    /// True if this method is a notification that is not in the specification.
     pub const fn is_vendor_notification(self) -> bool {
         matches!(self, Self::Vendor(method) if method.is_notification())
     }
 
-    /// The method's name on the wire. It needs no escapes in JSON.
+    /// The method's name on the wire. The name of a method needs no escapes in JSON.
     pub const fn name(self) -> &'static str {
         match (self, self.info()) {
             (Self::Vendor(method), _) => method.name(),
@@ -308,7 +309,7 @@ impl Method {
         }
     }
 
-    /// True if a request of this method changes nothing on the receiver, so that it may be sent again.
+    /// True if a request of this method changes nothing on the receiver, so that the request may be sent again.
     pub const fn is_read_only(self) -> bool {
         match (self, self.info()) {
             (Self::Vendor(method), _) => method.is_read_only(),
@@ -321,7 +322,7 @@ impl Method {
         matches!(self, Self::CancelTask | Self::Unsubscribe)
     }
 
-    /// The capability that its receiver has to declare, in revisions where it can be declared
+    /// The capability that the receiver of this method has to declare, in revisions where it can be declared
     /// ([`Capability::exists_in`]).
     pub const fn capability(self) -> Option<Capability> {
         match self.info() {
@@ -330,13 +331,14 @@ impl Method {
         }
     }
 
-    /// Who may send it as a message in that revision; `None`: there is no such message.
+    /// Which side may send this method as a message in a revision; `None` if the revision has no such message.
     pub fn sender_in(self, revision: Revision) -> Option<SentBy> {
         let availability = self.availability_in(revision)?;
         (availability.delivery == MethodKind::Message).then_some(availability.sender)
     }
 
-    /// How it is sent in that revision; `None`: it does not exist there.
+    /// How this method is sent in a revision, as a message or inside a result; `None` if the revision does not have
+    /// the method.
     pub fn delivery_in(self, revision: Revision) -> Option<MethodKind> {
         self.availability_in(revision).map(|availability| availability.delivery)
     }
@@ -350,22 +352,22 @@ impl Method {
         }
     }
 
-    /// True if its result says in that revision how long it may be cached.
+    /// True if the result of this method says in this revision how long it may be cached.
     pub fn is_cacheable_in(self, revision: Revision) -> bool {
         self.info().is_some_and(|info| info.cacheable) && revision.is_stateless()
     }
 
-    /// True if its response may be input requests or a task in that revision, in place of its result.
+    /// True if the response to this method may be input requests or a task in this revision, instead of the result.
     pub fn is_deferrable_in(self, revision: Revision) -> bool {
         self.info().is_some_and(|info| info.deferrable) && revision.is_stateless()
     }
 
-    /// True if a client may send it as a message in that revision.
+    /// True if a client may send this method as a message in this revision.
     pub fn from_client_in(self, revision: Revision) -> bool {
         self.sender_in(revision).is_some_and(SentBy::is_client)
     }
 
-    /// True if a server may send this method as a message in that revision.
+    /// True if a server may send this method as a message in this revision.
     pub fn from_server_in(self, revision: Revision) -> bool {
         self.sender_in(revision).is_some_and(SentBy::is_server)
     }

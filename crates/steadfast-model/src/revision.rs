@@ -10,8 +10,9 @@ macro_rules! revisions {
     ($($(#[doc = $doc:literal])+ $(#[cfg $cfg:tt])? $variant:ident = $name:literal;)+) => {
         /// A revision of the Model Context Protocol.
         ///
-        /// Revisions are ordered by age. Code that depends on a difference between revisions asks for it by name
-        /// ([`Revision::is_stateless`], [`Revision::has_batches`]) instead of comparing dates.
+        /// Protocol revisions are ordered by age: an older revision is less than a newer one. Code that depends on a
+        /// difference between revisions asks for the difference by name ([`Revision::is_stateless`],
+        /// [`Revision::has_batches`]) instead of comparing dates.
         ///
         /// ```
         /// use steadfast_model::Revision;
@@ -27,7 +28,7 @@ macro_rules! revisions {
         }
 
         impl Revision {
-            /// Every revision, oldest first.
+            /// Every protocol revision that this crate knows, oldest first.
             pub const ALL: &'static [Self] = &[$($(#[cfg $cfg])? Self::$variant),+];
 
             /// The date that names this revision on the wire.
@@ -42,20 +43,22 @@ macro_rules! revisions {
 
 // To add a revision, add a line here. It then has the methods, the properties and the JSON of its predecessor, clients
 // and servers negotiate it, and it is `LATEST`. What it changes is written in three places of this crate and in no other:
-// a column of the table in `method` (messages that it adds, removes or moves), the writers in `era` (members that it adds
+// a column of the table in `method` (messages that it adds, removes or moves), the encoders in `wire` (members that it adds
 // or removes), and the properties below (everything else, such as headers or the form of errors).
 // The last line exists in tests only and shows that this is all: `.ci/run` runs the tests of this crate and of
 // `steadfast-proto` with `--cfg future_revision`.
 revisions! {
     /// 2024-11-05, the first.
     V2024_11_05 = "2024-11-05";
-    /// 2025-03-26: audio, tool annotations, batches.
+    /// 2025-03-26, the revision that added audio, tool annotations and batches.
     V2025_03_26 = "2025-03-26";
-    /// 2025-06-18: structured output, elicitation, titles, resource links.
+    /// 2025-06-18, the revision that added structured output, elicitation, titles and resource links.
     V2025_06_18 = "2025-06-18";
-    /// 2025-11-25: icons, tools in sampling, URL elicitation, experimental tasks. The last with a handshake.
+    /// 2025-11-25, the revision that added icons, tools in sampling, URL elicitation and experimental tasks.
+    /// 2025-11-25 is the last revision with a handshake.
     V2025_11_25 = "2025-11-25";
-    /// 2026-07-28: stateless, so there is no handshake and each request carries the metadata of its client.
+    /// 2026-07-28, the first stateless revision: it has no handshake, and each request carries the metadata of its
+    /// client.
     V2026_07_28 = "2026-07-28";
     /// A second stateless revision, for tests.
     #[cfg(any(test, future_revision))]
@@ -66,10 +69,10 @@ impl Revision {
     /// The newest revision.
     pub const LATEST: Self = Self::ALL[Self::ALL.len() - 1];
 
-    /// The newest revision that opens with `initialize`.
+    /// The newest revision whose connections are opened with `initialize`.
     pub const LATEST_STATEFUL: Self = Self::V2025_11_25;
 
-    /// The revision of that name, if this crate knows it.
+    /// The protocol revision of this name, if this crate knows it.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|revision| revision.as_str() == name)
     }
@@ -80,26 +83,26 @@ impl Revision {
         stateless
     }
 
-    /// True if there is no handshake and no session: each request carries the revision, the client and its capabilities.
-    /// Since 2026-07-28.
+    /// True if the revision has no handshake and no sessions: each request carries the revision, the client and its
+    /// capabilities. Since 2026-07-28.
     ///
-    /// Servers of such a revision send no requests: what they need from the client they ask for in a result. Clients
-    /// subscribe with `subscriptions/listen` and set the log level with each request.
+    /// Servers of a stateless revision send no requests: they ask in a result for the input that they need from the client.
+    /// Clients of a stateless revision subscribe with `subscriptions/listen` and set the log level with each request.
     pub const fn is_stateless(self) -> bool {
         self.index() >= Self::V2026_07_28.index()
     }
 
-    /// True if messages may be sent in a JSON array. Only in 2025-03-26.
+    /// True if the revision allows JSON-RPC batches: several messages in a JSON array. Only in 2025-03-26.
     pub const fn has_batches(self) -> bool {
         matches!(self, Self::V2025_03_26)
     }
 
-    /// True if tools have output schemas and `structuredContent`. Since 2025-06-18.
+    /// True if tools of this revision have output schemas and `structuredContent`. Since 2025-06-18.
     pub const fn has_structured_output(self) -> bool {
         self.index() >= Self::V2025_06_18.index()
     }
 
-    /// True if an error without an id is written with `"id": null`. 2025-11-25 made the member optional.
+    /// True if an error response without an id is written with `"id": null`. 2025-11-25 made the member optional.
     pub const fn requires_null_id(self) -> bool {
         self.index() < Self::V2025_11_25.index()
     }
@@ -109,23 +112,24 @@ impl Revision {
         matches!(self, Self::V2025_11_25)
     }
 
-    /// True if tasks are the experimental ones of the protocol itself. Only in 2025-11-25.
+    /// True if the revision has the experimental tasks that are part of the protocol itself. Only in 2025-11-25.
     pub const fn has_experimental_tasks(self) -> bool {
         matches!(self, Self::V2025_11_25)
     }
 
-    /// True if tasks are an extension that client and server declare. Since 2026-07-28.
+    /// True if the revision has tasks as an extension that client and server declare. Since 2026-07-28.
     pub const fn has_tasks_extension(self) -> bool {
         self.index() >= Self::V2026_07_28.index()
     }
 
-    /// True if an event stream over HTTP begins with an event without a message, so that the client has an id to resume
-    /// from. Only in 2025-11-25: older clients cannot read such an event, and stateless revisions do not resume streams.
+    /// True if an HTTP event stream of this revision begins with an event without a message, so that the client has an id to
+    /// resume from. Only in 2025-11-25: older clients cannot read an event without a message, and stateless revisions do not
+    /// resume streams.
     pub const fn has_priming_events(self) -> bool {
         matches!(self, Self::V2025_11_25)
     }
 
-    /// The position in [`Revision::ALL`].
+    /// The position of this revision in [`Revision::ALL`].
     pub(crate) const fn index(self) -> usize {
         self as usize
     }

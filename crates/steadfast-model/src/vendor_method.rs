@@ -2,20 +2,22 @@
 
 use crate::method::Method;
 
-/// The longest name of a vendor's method, in bytes. It is also an HTTP header, and is shown in logs.
+/// The maximum length of the name of a vendor method, in bytes. The name is limited because it is sent in an HTTP header too,
+/// and written to logs.
 const MAX_NAME: usize = 128;
 
 /// A request or notification that is not in the specification: of a vendor, or of an extension of the protocol.
 ///
-/// A name begins by convention with a prefix of its owner, as in `acme/reindex`, and that of a notification with
-/// `notifications/`. It is part of the program, so it is checked when the program is compiled:
+/// By convention the name of a vendor method begins with a prefix of its owner, as in `acme/reindex`, and the name of a
+/// notification with `notifications/`. The name of a vendor method in a constant is checked when the program is compiled:
 ///
 /// ```compile_fail,E0080
 /// use steadfast_model::VendorMethod;
 /// const CALL: VendorMethod = VendorMethod::request("tools/call"); // in the specification
 /// ```
 ///
-/// Each side handles only the methods that it has a handler for. Any other is unknown to it, as if it did not exist.
+/// Each side handles only the vendor methods that it has a handler for. A vendor method without a handler is unknown
+/// to its receiver, as if the method did not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VendorMethod {
     name: &'static str,
@@ -24,18 +26,19 @@ pub struct VendorMethod {
 }
 
 impl VendorMethod {
-    /// A request. Clients send it in every revision, servers up to 2025-11-25.
+    /// A vendor's request. Clients may send vendor requests in every revision, servers up to 2025-11-25.
     ///
     /// # Panics
     ///
-    /// If the name is in the specification or begins with `rpc.`, which JSON-RPC reserves; if it is empty or longer than 128
-    /// bytes; if it has other characters than the visible ones of ASCII without `"` and `\`.
+    /// Panics if the name of the method is in the specification or begins with `rpc.`, which JSON-RPC reserves; if it is empty
+    /// or longer than 128 bytes; if it has other characters than the visible ones of ASCII without `"` and `\`.
     pub const fn request(name: &'static str) -> Self {
         check(name);
         Self { name, notification: false, read_only: false }
     }
 
-    /// A notification. Since 2026-07-28 servers send notifications only while they work on a request of the client.
+    /// A vendor's notification. Since 2026-07-28 servers send vendor notifications only while they work on a request of the
+    /// client.
     ///
     /// # Panics
     ///
@@ -45,12 +48,12 @@ impl VendorMethod {
         Self { name, notification: true, read_only: false }
     }
 
-    /// A request that changes nothing: a client that does not know whether it arrived may send it again.
+    /// Marks a vendor request that changes nothing: a client that does not know whether the request arrived may send it again.
     pub const fn read_only(self) -> Self {
         Self { read_only: !self.notification, ..self }
     }
 
-    /// Its name on the wire.
+    /// The name of the vendor method on the wire, such as `acme/reindex`.
     pub const fn name(self) -> &'static str {
         self.name
     }
@@ -66,12 +69,15 @@ impl VendorMethod {
 
 const fn check(name: &str) {
     let bytes = name.as_bytes();
-    assert!(!bytes.is_empty(), "the name of a method is empty");
-    assert!(bytes.len() <= MAX_NAME, "the name of a method is longer than 128 bytes");
+    assert!(!bytes.is_empty(), "the name of a vendor method is empty");
+    assert!(bytes.len() <= MAX_NAME, "the name of a vendor method is longer than 128 bytes");
     let mut index = 0;
     while index < bytes.len() {
         let valid = bytes[index].is_ascii_graphic() && bytes[index] != b'"' && bytes[index] != b'\\';
-        assert!(valid, "the name of a method may have visible ASCII characters only, without quotes and backslashes");
+        assert!(
+            valid,
+            "the name of a vendor method may have only visible ASCII characters, and no quotes or backslashes"
+        );
         index += 1;
     }
     assert!(!starts_with(bytes, b"rpc."), "names of methods that begin with `rpc.` are reserved by JSON-RPC");
@@ -79,7 +85,7 @@ const fn check(name: &str) {
     while index < Method::ALL.len() {
         let known = Method::ALL[index].name().as_bytes();
         let same = known.len() == bytes.len() && starts_with(bytes, known);
-        assert!(!same, "the method is in the specification: use its variant of `Method`");
+        assert!(!same, "this vendor method is in the specification: use its variant of `Method`");
         index += 1;
     }
 }

@@ -1,8 +1,8 @@
-//! Coverage counters, so that the simulator can report what its runs never reached.
+//! Coverage counters, so that the simulator of the tests can report what its runs never reached.
 //!
 //! With the feature `coverage`, which is for the simulator, each thread counts the inputs of its connections, by stage, and
-//! their effects: every kind of event, of refusal and of ending. [`take`] returns the counts and resets them. Without the feature
-//! nothing is counted, and none of this is in the build.
+//! their effects: every kind of event, of refusal and of ending. [`take`] returns the counts and resets them. Without the
+//! feature `coverage` nothing is counted, and the counters are not compiled in.
 
 use crate::connection::{CallEnd, CancelReason, CloseCause, ConnectionEvent, NotSentReason, ProtocolWarning};
 use crate::envelope::MalformedMessageReason;
@@ -23,7 +23,7 @@ macro_rules! named {
 }
 
 named! {
-    /// The stage of a connection.
+    /// The stage of a connection, as the coverage counters distinguish it.
     Stage {
         Opening => "opening",
         Ready => "ready",
@@ -34,7 +34,7 @@ named! {
 }
 
 named! {
-    /// An input of a connection.
+    /// An input of a connection's state machine, as the coverage counters distinguish it.
     Input {
         Request => "a request",
         Notification => "a notification",
@@ -63,13 +63,13 @@ named! {
 }
 
 named! {
-    /// An effect of an input.
+    /// An effect of an input on a connection's state machine, as the coverage counters distinguish it.
     Effect {
         Start => "event: a handler starts",
-        StopPeer => "event: stop, cancelled by the peer",
-        StopClosed => "event: stop, the connection closed",
-        StopDeadline => "event: stop, the deadline passed",
-        StopShutdown => "event: stop, shutting down",
+        StopPeer => "event: stop a handler, cancelled by the peer",
+        StopClosed => "event: stop a handler, the connection closed",
+        StopDeadline => "event: stop a handler, the deadline passed",
+        StopShutdown => "event: stop a handler, shutting down",
         Opened => "event: the handshake is done",
         LateResult => "event: a late result of a cancelled call",
         CallProgress => "event: progress of a call",
@@ -108,13 +108,13 @@ named! {
         TooLong => "refusal: too long",
         NotAMessage => "refusal: not a message",
         BadParams => "refusal: bad params",
-        RefusedWithId => "refusal: under the id",
-        RefusedWithoutId => "refusal: without an id",
+        RefusedWithId => "refusal: error with the id of the message",
+        RefusedWithoutId => "refusal: error without an id",
         DuplicateId => "refusal: duplicate id",
         NotAdmitted => "refusal: not admitted",
         RequestAnswered => "request: answered",
         RequestCancelled => "request: cancelled by the peer",
-        RequestAnsweredFor => "request: failed for its handler",
+        RequestAnsweredFor => "request: ended with an error, without a response of its handler",
     }
 }
 
@@ -199,7 +199,7 @@ impl From<&MalformedMessageReason> for Effect {
     }
 }
 
-/// Counts an input in a stage.
+/// Counts an input of a connection in this stage.
 #[inline]
 pub(crate) fn input(stage: Stage, input: Input) {
     #[cfg(feature = "coverage")]
@@ -246,7 +246,8 @@ mod counters {
         SEEN_EFFECTS.with(|cells| increment(cells.get(effect as usize)));
     }
 
-    /// The counts of this thread since the last call, in a fixed order: the name and the count, zero for what was never reached.
+    /// The coverage counts of this thread since the last call, in a fixed order: pairs of name and count, with a count of zero
+    /// for what was never reached.
     pub fn take() -> Vec<(String, u64)> {
         let names =
             Input::NAMES.iter().flat_map(|input| Stage::NAMES.iter().map(move |stage| format!("{input} | {stage}")));

@@ -1,7 +1,7 @@
 //! Encodes messages.
 //!
-//! A result is encoded directly into the frame that is sent: one allocation, no value in between. An [`EncodedResponse`] can only be
-//! created here, so that everything that is sent as a response is a valid one.
+//! A result is encoded directly into the message that is sent: with one allocation, and without a JSON value in between. An
+//! [`EncodedResponse`] can only be created in this module, so that everything that is sent as a response is a valid response.
 
 use serde::Serialize;
 use steadfast_model::wire::{self, Encode, PerMessageMembers};
@@ -12,12 +12,12 @@ use steadfast_model::{ErrorObject, Method, RequestId, Revision};
 pub struct EncodedResponse(Vec<u8>);
 
 impl EncodedResponse {
-    /// A response whose result `write` appends. If `write` fails, the response is an internal error that says so.
+    /// A response whose result the closure `write` appends. If `write` fails, the response is an internal error with the cause.
     pub fn result<E: std::fmt::Display>(id: &RequestId, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Self {
         Self::result_in(Vec::with_capacity(256), id, write)
     }
 
-    /// Like [`EncodedResponse::result`], in an existing buffer.
+    /// Like [`EncodedResponse::result`], but encodes the response into an existing buffer.
     pub fn result_in<E: std::fmt::Display>(
         buffer: Vec<u8>,
         id: &RequestId,
@@ -42,7 +42,7 @@ impl EncodedResponse {
         Self::result(id, |out| serde_json::to_writer(out, result))
     }
 
-    /// A response with an error.
+    /// An encoded response with a JSON-RPC error in place of a result.
     pub fn error(id: &RequestId, error: &ErrorObject) -> Self {
         let mut body = Vec::with_capacity(160);
         body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -53,23 +53,23 @@ impl EncodedResponse {
         Self(body)
     }
 
-    /// How many bytes it has.
+    /// The number of bytes of the response.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Always false: a response has bytes.
+    /// Always false: an encoded response has at least one byte.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The bytes, without a delimiter.
+    /// The bytes of the encoded response, without a delimiter such as a newline.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 }
 
-/// An error response without an id. JSON-RPC has `"id":null`; since 2025-11-25 MCP leaves it out.
+/// An error response without an id. JSON-RPC writes `"id":null` into such a response; since 2025-11-25 MCP leaves the id out.
 pub fn error_without_id(error: &ErrorObject, null_id: bool) -> Vec<u8> {
     let mut body = Vec::with_capacity(160);
     body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
@@ -81,7 +81,7 @@ pub fn error_without_id(error: &ErrorObject, null_id: bool) -> Vec<u8> {
     body
 }
 
-/// A request of ours.
+/// Encodes a request of this side.
 pub(crate) fn request(id: &RequestId, method: &str, params: Option<&str>) -> Vec<u8> {
     let mut body = Vec::with_capacity(64 + method.len() + params.map_or(0, str::len));
     body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -90,7 +90,7 @@ pub(crate) fn request(id: &RequestId, method: &str, params: Option<&str>) -> Vec
     body
 }
 
-/// A notification of ours.
+/// Encodes a notification of this side.
 pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
     let mut body = Vec::with_capacity(48 + method.len() + params.map_or(0, str::len));
     body.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
@@ -98,14 +98,14 @@ pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
     body
 }
 
-/// A notification with parameters, encoded for the revision.
+/// Encodes a notification with parameters for the revision.
 pub(crate) fn notification_of(revision: Revision, method: Method, params: &impl Encode) -> Vec<u8> {
     // These types have string keys and finite numbers, so they can be encoded.
     let text = wire::params_text(revision, params, &PerMessageMembers::none()).unwrap_or_default();
     notification(method.name(), Some(if text.is_empty() { "{}" } else { &text }))
 }
 
-/// Several responses as one array.
+/// Encodes several responses as one array.
 pub(crate) fn batch(parts: &[Vec<u8>]) -> Vec<u8> {
     let mut body = Vec::with_capacity(2 + parts.iter().map(|part| part.len() + 1).sum::<usize>());
     body.push(b'[');

@@ -1,8 +1,8 @@
-//! Reads one JSON-RPC message in one pass over its bytes: request, notification, response or batch.
+//! Parses one JSON-RPC message in one pass over its bytes: request, notification, response or batch.
 //!
-//! The pass checks UTF-8, the JSON grammar and the nesting of the whole message, and records where its members are. It decodes
-//! ids and method names only: `params` stays text until a handler decodes it. A message that cannot be read becomes a
-//! [`MalformedMessage`] with the error to answer with and, if it could be read, the id of the message.
+//! The pass over the bytes checks UTF-8, the JSON grammar and the nesting of the whole message, and records where its members
+//! are. The parser decodes only ids and method names: `params` stays text until a handler decodes it. A message that cannot be
+//! read becomes a [`MalformedMessage`] with the error to answer with and, if it could be read, the id of the message.
 
 mod params;
 
@@ -16,9 +16,9 @@ pub use params::{OwnedParams, Params};
 use crate::json::{self, JsonError, JsonScanner};
 use crate::salvage::{LONGEST_ID, SalvagedFields, SalvagedMessageShape};
 
-/// The bytes of one message, and where its members are.
+/// The bytes of one JSON-RPC message, and where its members are.
 ///
-/// The bytes are parsed once, by [`Envelope::read`]; [`Envelope::message`] may be called any number of times.
+/// The bytes of a message are parsed once, by [`Envelope::read`]; [`Envelope::message`] may be called any number of times.
 ///
 /// ```
 /// use steadfast_proto::envelope::{Envelope, Message};
@@ -47,12 +47,12 @@ impl Envelope {
     ///
     /// # Errors
     ///
-    /// If the bytes are not a JSON-RPC message.
+    /// Returns an error if the bytes are not a JSON-RPC message.
     pub fn message(&self) -> Result<Message<'_>, MalformedMessage> {
         self.layout.clone()?.classify(&self.text)
     }
 
-    /// How many bytes the message has; zero if they are not UTF-8.
+    /// The number of bytes of the message; zero if they are not UTF-8.
     pub fn len(&self) -> usize {
         self.text.len()
     }
@@ -63,7 +63,7 @@ impl Envelope {
     }
 }
 
-/// One message, borrowed from its bytes.
+/// One JSON-RPC message, borrowed from its bytes.
 #[derive(Debug, Clone)]
 pub enum Message<'a> {
     /// A request.
@@ -72,35 +72,35 @@ pub enum Message<'a> {
         id: RequestId,
         /// The method's name.
         method: Cow<'a, str>,
-        /// Its parameters, an object.
+        /// The parameters of the request, which are a JSON object.
         params: Params<'a>,
     },
     /// A notification.
     Notification {
         /// The method's name.
         method: Cow<'a, str>,
-        /// Its parameters, an object.
+        /// The parameters of the notification, which are a JSON object.
         params: Params<'a>,
     },
     /// A response of the peer to a request of this side.
     Response {
-        /// The id of the request. `None` for an error without an id.
+        /// The id of the request that the response answers. The id is `None` for an error response without an id.
         id: Option<RequestId>,
-        /// Its result or error.
+        /// The result or the error of the response.
         body: ResultOrError<'a>,
     },
-    /// Several messages in an array.
+    /// A batch, which is a JSON array of JSON-RPC messages.
     Batch(Batch<'a>),
 }
 
 /// The result or error of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultOrError<'a> {
-    /// The text of `result`.
+    /// The JSON text of the member `result` of a response.
     Result(&'a str),
-    /// The text of `error`.
+    /// The JSON text of the member `error` of a response.
     Error(&'a str),
-    /// Neither of the two, or both.
+    /// The response has neither a result nor an error, or both.
     Malformed,
 }
 
@@ -112,17 +112,17 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// How many messages it has.
+    /// The number of messages in the batch.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether it has none.
+    /// Whether the batch has no messages.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Calls `member` with the text of each message, in order.
+    /// Calls `member` with the text of each message of the batch, in order.
     pub fn each(&self, mut member: impl FnMut(&'a str)) {
         let mut walker = JsonScanner::new(self.text, json::DEEPEST);
         // There can be no fault: the grammar has been checked.
@@ -136,20 +136,20 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Why a message was refused.
+/// Why a message of the peer was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MalformedMessageReason {
-    /// The bytes are not UTF-8, from this offset.
+    /// The bytes of the message are not UTF-8, from this offset on.
     NotUtf8(usize),
-    /// Not JSON, from this offset.
+    /// The text of the message is not JSON, from this offset on.
     NotJson(usize),
-    /// Nested deeper than this limit.
+    /// The message is nested deeper than this limit.
     TooDeep(usize),
-    /// Longer than this limit.
+    /// The message is longer than this limit.
     TooLong(usize),
-    /// JSON that is not a JSON-RPC message: the reason.
+    /// The message is JSON, but not a JSON-RPC message, for this reason.
     NotAMessage(&'static str),
-    /// A request, or a notification if it has no id, whose parameters are not an object.
+    /// The message is a request or notification whose parameters are not an object.
     BadParams,
 }
 
@@ -158,12 +158,12 @@ pub enum MalformedMessageReason {
 pub struct MalformedMessage {
     /// Why.
     pub kind: MalformedMessageReason,
-    /// What could be read.
+    /// The fields that could be read of the malformed message.
     pub salvaged: SalvagedFields,
 }
 
 impl MalformedMessage {
-    /// The error to answer with.
+    /// The JSON-RPC error to answer the malformed message with.
     pub fn error(&self) -> ErrorObject {
         match &self.kind {
             MalformedMessageReason::NotUtf8(at) => {
@@ -179,7 +179,9 @@ impl MalformedMessage {
                 ErrorObject::invalid_request(format!("the message is longer than the limit of {limit} bytes"))
             }
             MalformedMessageReason::NotAMessage(why) => ErrorObject::invalid_request(*why),
-            MalformedMessageReason::BadParams => ErrorObject::invalid_params("params must be an object"),
+            MalformedMessageReason::BadParams => {
+                ErrorObject::invalid_params("the params of a message must be a JSON object")
+            }
         }
     }
 }
@@ -206,22 +208,22 @@ pub fn read_text(text: &str, deepest: usize) -> Result<Message<'_>, MalformedMes
     scan(text, deepest)?.classify(text)
 }
 
-/// What the pass over the text of a message finds.
+/// What the pass over the text of a message finds: an object, an array or another JSON value.
 #[derive(Debug, Clone)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "nearly every message is an object, and a box would be an allocation each"
+    reason = "nearly every message is an object, and a box would need an allocation for each message"
 )]
 enum MessageJsonKind {
-    /// An object with these members.
+    /// The message is a JSON object with these members.
     Object(MessageMembers),
-    /// An array of this length.
+    /// The message is a JSON array with this number of elements.
     Array(usize),
     /// Another JSON value.
     Scalar,
 }
 
-/// The one pass over the text: checks the grammar and the nesting, and finds the members.
+/// Checks the grammar and the nesting of a message, and finds its members, in one pass over the text.
 fn scan(text: &str, deepest: usize) -> Result<MessageJsonKind, MalformedMessage> {
     let fault = |fault| {
         let kind = match fault {
@@ -250,13 +252,14 @@ fn scan(text: &str, deepest: usize) -> Result<MessageJsonKind, MalformedMessage>
 }
 
 impl MessageJsonKind {
-    /// Classifies the message that was scanned. The text must be the one that was scanned.
+    /// Classifies the scanned message as a request, notification, response or batch. The `text` must be the text that was
+    /// scanned.
     fn classify(self, text: &str) -> Result<Message<'_>, MalformedMessage> {
         match self {
             Self::Object(members) => members.classify(text),
             Self::Array(length) => Ok(Message::Batch(Batch { text, length })),
             Self::Scalar => {
-                let kind = MalformedMessageReason::NotAMessage("a message must be a JSON object");
+                let kind = MalformedMessageReason::NotAMessage("a JSON-RPC message must be a JSON object");
                 Err(MalformedMessage { kind, salvaged: SalvagedFields::default() })
             }
         }
@@ -276,9 +279,9 @@ struct MessageMembers {
     params: Option<(Range<usize>, Option<params::MemberIndex>)>,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
-    /// A member occurs twice.
+    /// Whether a JSON-RPC member of the message, such as `method`, occurs twice.
     twice: bool,
-    /// The id occurs twice.
+    /// Whether the member `id` of the message occurs twice.
     id_twice: bool,
 }
 
@@ -329,10 +332,10 @@ impl MessageMembers {
         if self.twice {
             // Which of the two is meant cannot be known. A response with one id still ends its call.
             let id = if shape == SalvagedMessageShape::Response && !self.id_twice { id } else { IdMember::Absent };
-            return refuse(MalformedMessageReason::NotAMessage("a member of the message occurs twice"), &id);
+            return refuse(MalformedMessageReason::NotAMessage("a member of the JSON-RPC message occurs twice"), &id);
         }
         if slice(&self.version) != Some("\"2.0\"") {
-            return refuse(MalformedMessageReason::NotAMessage("jsonrpc must be \"2.0\""), &id);
+            return refuse(MalformedMessageReason::NotAMessage("the jsonrpc member must be \"2.0\""), &id);
         }
         let Some(method) = method else {
             return match (id, answers) {
@@ -343,20 +346,20 @@ impl MessageMembers {
                     &id,
                 ),
                 (id, false) => refuse(
-                    MalformedMessageReason::NotAMessage("a message must have a method, a result or an error"),
+                    MalformedMessageReason::NotAMessage("a JSON-RPC message must have a method, a result or an error"),
                     &id,
                 ),
             };
         };
         if [&self.result, &self.error].into_iter().any(|member| slice(member).is_some_and(|text| text != "null")) {
             return refuse(
-                MalformedMessageReason::NotAMessage("a message must not be both a request and a response"),
+                MalformedMessageReason::NotAMessage("a JSON-RPC message must not be both a request and a response"),
                 &id,
             );
         }
         let name = method.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape);
         let Some(name) = name else {
-            return refuse(MalformedMessageReason::NotAMessage("method must be a string"), &id);
+            return refuse(MalformedMessageReason::NotAMessage("the method of a message must be a string"), &id);
         };
         if matches!(id, IdMember::Null | IdMember::Wrong) {
             let why = "the id of a request must be a string of at most 4096 bytes or an integer";

@@ -1,24 +1,24 @@
-//! A validating parser for JSON text that builds no values.
+//! A parser that validates JSON text without building values.
 //!
-//! It finds where values begin and end, checks the grammar, and never recurses: nesting costs one bit per level, up to a limit
-//! that the caller sets. It does not decode: callers decode the slice of a value with serde.
+//! The JSON parser finds where values begin and end, checks the grammar, and never recurses: nesting costs one bit per level,
+//! up to a limit that the caller sets. The JSON parser does not decode values: callers decode the text of a value with serde.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The maximum nesting limit; the walker has one bit per level in a fixed array.
+/// The largest nesting limit that the JSON parser supports: it has one bit per level in a fixed array.
 pub(crate) const DEEPEST: usize = 1024;
 
-/// Why a text is refused.
+/// Why a text is not accepted as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonError {
-    /// Not JSON; the byte offset of the first byte that does not fit.
+    /// The text is not JSON; the value is the offset of the first byte that does not fit.
     Syntax(usize),
-    /// Nested deeper than the limit.
+    /// The JSON text is nested deeper than the limit.
     TooDeep,
 }
 
-/// A cursor over JSON text.
+/// A cursor over JSON text, which checks the grammar and does not decode values.
 pub(crate) struct JsonScanner<'a> {
     text: &'a str,
     at: usize,
@@ -30,12 +30,12 @@ impl<'a> JsonScanner<'a> {
         Self { text, at: 0, deepest: deepest.min(DEEPEST) }
     }
 
-    /// Where the walker is; after [`JsonScanner::peek`], where the next value begins.
+    /// The position of the scanner in the JSON text; after [`JsonScanner::peek`], the position at which the next value begins.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// The next byte that is not white space, without consuming it.
+    /// The next byte of the JSON text that is not white space, without consuming it.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = self.byte()?;
@@ -46,7 +46,7 @@ impl<'a> JsonScanner<'a> {
         }
     }
 
-    /// Consumes `wanted`, after white space.
+    /// Skips white space in the JSON text and consumes the byte `wanted`; a different byte is a syntax error.
     pub(crate) fn take(&mut self, wanted: u8) -> Result<(), JsonError> {
         if self.peek() == Some(wanted) {
             self.at += 1;
@@ -55,7 +55,7 @@ impl<'a> JsonScanner<'a> {
         Err(JsonError::Syntax(self.at))
     }
 
-    /// Nothing but white space may be left.
+    /// Checks that nothing but white space is left of the JSON text.
     pub(crate) fn end(&mut self) -> Result<(), JsonError> {
         match self.peek() {
             None => Ok(()),
@@ -63,7 +63,8 @@ impl<'a> JsonScanner<'a> {
         }
     }
 
-    /// Walks an object's members, calling `member(self, key)` with the walker before each value. The callback consumes the value.
+    /// Walks through the members of a JSON object, and calls `member(self, key)` with the scanner before each value. The
+    /// callback `member` consumes the value.
     pub(crate) fn members(
         &mut self,
         mut member: impl FnMut(&mut Self, Range<usize>) -> Result<(), JsonError>,
@@ -88,7 +89,7 @@ impl<'a> JsonScanner<'a> {
         }
     }
 
-    /// Walks an array's elements; the callback consumes each value.
+    /// Walks through the elements of a JSON array; the callback consumes each value.
     pub(crate) fn elements(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<(), JsonError>,
@@ -111,7 +112,7 @@ impl<'a> JsonScanner<'a> {
         }
     }
 
-    /// Consumes one value of any kind that is nested `depth` levels deep, and returns its range.
+    /// Consumes one JSON value of any kind that is nested `depth` levels deep, and returns its range in the text.
     pub(crate) fn value(&mut self, depth: usize) -> Result<Range<usize>, JsonError> {
         let limit = self.deepest.saturating_sub(depth);
         let first = self.peek();
@@ -123,7 +124,7 @@ impl<'a> JsonScanner<'a> {
         Ok(start..self.at)
     }
 
-    /// Consumes a string with its quotes; returns the range between them.
+    /// Consumes a JSON string with its quotes, and returns the range of the text between the quotes.
     pub(crate) fn string(&mut self) -> Result<Range<usize>, JsonError> {
         self.take(b'"')?;
         let start = self.at;
@@ -260,7 +261,7 @@ impl<'a> JsonScanner<'a> {
     }
 }
 
-/// How many bytes of a string come before the first quote, backslash or control character.
+/// The number of bytes of a JSON string before the first quote, backslash or control character.
 fn plain(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 0xff;
     const TOPS: u64 = ONES << 7;
@@ -284,7 +285,7 @@ fn plain(bytes: &[u8]) -> usize {
     passed + special.unwrap_or(rest.len())
 }
 
-/// Which containers are open, innermost last: one bit each, set for an object.
+/// The JSON objects and arrays that are open, innermost last: one bit each, which is set for an object.
 struct Nesting {
     bits: [u64; DEEPEST / 64],
     depth: usize,
@@ -319,8 +320,8 @@ impl Nesting {
     }
 }
 
-/// The text of a string, from the JSON between its quotes. Borrowed unless it has escapes; `None` if an escape is not a
-/// character (a lone surrogate).
+/// Decodes the JSON text between the quotes of a string. The decoded string is borrowed unless it has escapes; it is `None` if
+/// an escape is not a character (a lone surrogate).
 pub(crate) fn unescape(between_quotes: &str) -> Option<Cow<'_, str>> {
     if !between_quotes.contains('\\') {
         return Some(Cow::Borrowed(between_quotes));
@@ -328,7 +329,8 @@ pub(crate) fn unescape(between_quotes: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<String>(&format!("\"{between_quotes}\"")).ok().map(Cow::Owned)
 }
 
-/// Calls `member(key, value)` for each member of an object whose grammar was checked before. For other text there are no calls.
+/// Calls `member(key, value)` for each member of an object whose grammar was checked before. If the text is not an object,
+/// `member` is not called.
 pub(crate) fn each_member<'a>(object: &'a str, mut member: impl FnMut(Cow<'a, str>, &'a str)) {
     let mut walker = JsonScanner::new(object, DEEPEST);
     // There can be no fault, because the text was checked before; if there were, the members so far are reported.

@@ -1,14 +1,15 @@
 //! The behaviour of an MCP connection, as a pure state machine.
 //!
-//! Bytes and events go in, bytes and events come out. Nothing in this crate has a clock, a lock, a thread or an async
-//! function, and no input of a peer makes it panic. This makes it possible to try every interleaving of small
-//! conversations, to simulate millions of large ones from a seed, and to replay any of them.
+//! The state machine of a connection takes bytes and events as input, and returns bytes and events. The crate
+//! `steadfast-proto` has no clock, no lock, no thread and no async function, and no input of a peer makes it panic.
+//! Tests can therefore try every interleaving of small conversations, simulate millions of large conversations from a
+//! seed, and replay any of them.
 //!
 //! - [`frame`]: splits a stream of bytes into messages;
-//! - [`envelope`]: reads one message, and [`salvage`]: reads the id of a malformed one;
-//! - [`connection`]: the life of requests in both directions; it upholds the laws L1 to L10;
+//! - [`envelope`]: parses one message, and [`salvage`]: finds the id of a malformed message;
+//! - [`connection`]: the state of all requests in both directions; it upholds the laws L1 to L10 of the README;
 //! - [`encode`]: encodes messages;
-//! - [`http`]: the rules of Streamable HTTP, as functions of values.
+//! - [`http`]: the rules of Streamable HTTP, as functions without I/O.
 #![forbid(unsafe_code)]
 
 pub mod connection;
@@ -28,7 +29,7 @@ pub mod salvage;
 
 pub use moment::Moment;
 
-/// The example of the README, compiled.
+/// Compiles and runs the example of the README as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeDoctests;

@@ -1,4 +1,4 @@
-//! Time in the core: always an argument, never read from a clock.
+//! Time in the state machine of a connection: always an argument, never read from a clock.
 
 use std::ops::Add;
 use std::time::Duration;
@@ -11,17 +11,17 @@ impl Moment {
     /// The origin itself.
     pub const ORIGIN: Self = Self(Duration::ZERO);
 
-    /// The moment this long after the origin.
+    /// The point in time this long after the origin.
     pub const fn after_origin(duration: Duration) -> Self {
         Self(duration)
     }
 
-    /// How long after the origin.
+    /// The duration from the time origin of the connection to this moment.
     pub const fn since_origin(self) -> Duration {
         self.0
     }
 
-    /// The duration since `earlier`; zero if that is later.
+    /// The duration since `earlier`; zero if `earlier` is later than this moment.
     pub const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -30,7 +30,7 @@ impl Moment {
 impl Add<Duration> for Moment {
     type Output = Self;
 
-    /// Saturates if the sum is too large, instead of panicking.
+    /// Adds a duration to a moment; saturates if the sum is too large, instead of panicking.
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(duration))
     }

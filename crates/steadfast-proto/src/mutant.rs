@@ -1,15 +1,16 @@
-//! Faults put in on purpose, to show that the checkers find them.
+//! Injected faults (mutants), to show that the checkers of the tests find them.
 //!
-//! In a build with `--cfg mutants` one of them can be switched on for the current thread; in every other build
-//! `mutant!` is the constant `false` and nothing of this exists.
+//! In a build with `--cfg mutants` one injected fault can be switched on for the current thread; in every other build `mutant!`
+//! is the constant `false` and no fault is compiled in.
 
-/// Declares the enum of faults and its lists `ALL` and `AROUND` from one table, so that no declared fault is left out of the tests.
+/// Declares the enum of injected faults and its lists `ALL` and `AROUND` from one table, so that no declared fault is left out
+/// of the tests.
 macro_rules! faults {
     (
         connection { $($(#[$law:meta])* $core:ident,)* }
         around { $($(#[$around_law:meta])* $around:ident,)* }
     ) => {
-        /// The faults. Each breaks the law that its name is listed under.
+        /// The injected faults. The documentation of each fault names the law of the README that it breaks.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Mutant {
@@ -21,8 +22,9 @@ macro_rules! faults {
             /// Every fault.
             pub const ALL: &[Self] = &[$(Self::$core,)* $(Self::$around,)*];
 
-            /// Those that show only with more around the connection than the fuzz target has: a second one, a server, a
-            /// client or HTTP. The simulator finds them.
+            /// The injected faults that the fuzz target cannot find, because they need more than one connection
+            /// alone: a second connection, a server, a client or HTTP. The simulator finds the injected faults in
+            /// `AROUND`.
             pub const AROUND: &[Self] = &[$(Self::$around,)*];
         }
     };
@@ -30,161 +32,195 @@ macro_rules! faults {
 
 faults! {
     connection {
-        /// Breaks L1: a response is sent twice.
+        /// Injected fault that breaks law L1: a response is sent twice.
         AnswerTwice,
-        /// L1, L3: a cancellation stops the handler and leaves the request open, so its answer still goes out.
+        /// Injected fault that breaks laws L1 and L3: after a cancellation by the peer the handler is stopped, but the request
+        /// stays open and is still answered.
         AnswerAfterCancel,
-        /// Breaks L2: an execution that ends without an answer leaves its request open.
+        /// Injected fault that breaks law L2: a handler that ends without a response leaves its request open.
         ForgetTheUnanswered,
-        /// Breaks L2: deadlines of handlers are not kept.
+        /// Injected fault that breaks law L2: the deadlines of handlers are not enforced.
         ForgetDeadlines,
-        /// Breaks L3: frames about a request stay queued when it is cancelled.
+        /// Injected fault that breaks law L3: queued messages about a request are still sent after the request was cancelled.
         KeepFramesOfCancelled,
-        /// Breaks L4: a cancellation for a request that is not open panics.
+        /// Injected fault that breaks law L4: a cancellation of a request that is not open panics.
         PanicOnLateCancel,
-        /// Breaks L4: an answer of a handler for a request that is not open panics.
+        /// Injected fault that breaks law L4: a response of a handler to a request that is not open panics.
         PanicOnLateAnswer,
-        /// Breaks L6: a message that cannot be read ends the connection.
+        /// Injected fault that breaks law L6: a message that cannot be parsed closes the connection.
         CloseOnBadBytes,
-        /// Breaks L5: the end of an execution does not free its place.
+        /// Injected fault that breaks law L5: a handler that has ended still counts as running.
         ForgetToReap,
-        /// Breaks L5: when the connection closes, every second waiting call is skipped, as when a table changes under iteration.
+        /// Injected fault that breaks law L5: when the connection closes, every second pending call is skipped, as when a table
+        /// changes during iteration.
         IterateWhileRemoving,
-        /// Breaks L5: when the connection closes, the last pending call does not end.
+        /// Injected fault that breaks law L5: when the connection closes, the end of the last pending call is not reported.
         LoseWaiterOnClose,
-        /// Breaks L5: the drain has no deadline.
+        /// Injected fault that breaks law L5: the shutdown of a connection has no deadline.
         DrainForever,
-        /// Breaks L7: the limit on requests in flight is not kept.
+        /// Injected fault that breaks law L7: the limit on requests in flight is not enforced.
         IgnoreLimit,
-        /// Breaks L8: a duplicate id replaces the first request.
+        /// Injected fault that breaks law L8: a second request with the id of an open request replaces the first one.
         AcceptDuplicateId,
-        /// Breaks L8: a cancellation of `"7"` also cancels `7`.
+        /// Injected fault that breaks law L8: a cancellation of the request `"7"` also cancels the request `7`.
         ConfuseTextAndNumber,
-        /// Breaks L9: a response is sent before messages that were queued earlier.
+        /// Injected fault that breaks law L9: a response is sent before messages that were queued earlier.
         AnswerOvertakes,
-        /// Breaks L9: a call that is cancelled before it was sent still sends `notifications/cancelled`.
+        /// Injected fault that breaks law L9: `notifications/cancelled` is sent for a call that was cancelled before it was
+        /// sent.
         CancelTheUnsent,
-        /// Breaks L1: every eighth frame is lost on its way out.
+        /// Injected fault that breaks law L1: every eighth outgoing message is lost.
         DropOutboxEntry,
-        /// Breaks L10: a call that was sent is reported as never sent.
+        /// Injected fault that breaks law L10: a call that was sent is reported as never sent.
         ForgetWhatWasSent,
     }
     around {
-        /// L1, L2 (cores): a message that may be a damaged response is refused with its id.
+        /// Injected fault that breaks laws L1 and L2 (two connections): a message that may be a damaged response is refused
+        /// with its id.
         RefuseUnderAnyId,
-        /// Breaks L10 (client): `tasks/cancel` and `resources/unsubscribe` count against the limit of other calls.
+        /// Injected fault that breaks law L10 (client): `tasks/cancel` and `resources/unsubscribe` count against the limit of
+        /// other calls.
         TeardownsUseCallLimit,
-        /// Breaks L10 (client): a truncated response to `server/discover` makes the client fall back to `initialize`.
+        /// Injected fault that breaks law L10 (client): a truncated response to `server/discover` makes the client fall back to
+        /// `initialize`.
         ReadTornOpening,
-        /// Breaks L3 (client): requests that arrive after the response to `server/discover` are answered.
+        /// Injected fault that breaks law L3 (client): the client answers requests that arrive after the response to
+        /// `server/discover`.
         AnswerBehindDiscover,
-        /// Breaks L8 (client): progress of a call is delivered to the oldest call.
+        /// Injected fault that breaks law L8 (client): progress of a call is delivered to the oldest pending call.
         CrossProgress,
-        /// Breaks L2 (client): some of the lines that were read are lost before they are looked at.
+        /// Injected fault that breaks law L2 (client): some lines of input are lost before they are parsed.
         LoseLines,
-        /// Breaks L5 (client): a call that follows a task waits until its connection is closed, not only until it takes no more calls.
+        /// Injected fault that breaks law L5 (client): a call that follows a task polls again only when the connection is
+        /// closed, not as soon as it refuses calls.
         PauseUntilClosed,
-        /// Breaks L5 (HTTP client): a request counts as delivered before the status of its response was read.
+        /// Injected fault that breaks law L5 (HTTP client): a request counts as delivered before the status of its response was
+        /// read.
         DeliverBeforeStatus,
-        /// Breaks L2 (shell, HTTP): changes are not told to subscriptions.
+        /// Injected fault that breaks law L2 (server): subscriptions are not notified of changes.
         LoseChanges,
-        /// Breaks L2 (shell, HTTP): subscriptions are not acknowledged.
+        /// Injected fault that breaks law L2 (server): subscriptions are not acknowledged.
         ForgetAcknowledgements,
-        /// Breaks L3 (shell): a subscription that was cancelled is told of changes.
+        /// Injected fault that breaks law L3 (server): a cancelled subscription is still notified of changes.
         TellTheCancelled,
-        /// Breaks L8 (shell, HTTP): subscriptions get notifications about resources that are not in their filter.
+        /// Injected fault that breaks law L8 (server): subscriptions get notifications about resources that are not in their
+        /// filter.
         IgnoreFilters,
-        /// Breaks L5 (shell): a subscription that the server ends is not cancelled on the stream that others share.
+        /// Injected fault that breaks law L5 (server): when a server ends a subscription on a shared connection, it sends no
+        /// `notifications/cancelled`.
         EndSilently,
-        /// Breaks L7 (shell): the limit on subscriptions is not kept.
+        /// Injected fault that breaks law L7 (server): the limit on open subscriptions is not enforced.
         IgnoreSubscriptionLimit,
-        /// Breaks L9 (shell): a subscription that ends before its acknowledgement gets a result, not an error.
+        /// Injected fault that breaks law L9 (server): a subscription that ends before its acknowledgement gets a result
+        /// instead of an error.
         EndUnacknowledged,
-        /// Breaks L5 (HTTP): a shutdown ends subscriptions with an error.
+        /// Injected fault that breaks law L5 (HTTP server): a shutdown ends subscriptions with an error.
         FailSubscriptions,
-        /// Breaks L5 (shell): a drain whose window is as long as itself leaves no time to stop handlers.
+        /// Injected fault that breaks law L5 (server): handlers may answer until the deadline of the shutdown, so that no time
+        /// is left to stop them.
         StopTooLate,
-        /// Breaks L5 (shell): the cleanups of a handler that was stopped are not run.
+        /// Injected fault that breaks law L5 (server): the cleanups of a stopped handler are not run.
         SkipCleanups,
-        /// Breaks L5 (client): calls are taken when the input has ended.
+        /// Injected fault that breaks law L5 (client): calls are accepted after the input has ended.
         TakeCallsAtTheEnd,
-        /// Breaks L8 (client): an id is used twice now and then.
+        /// Injected fault that breaks law L8 (client): the ids of some requests are used twice.
         RepeatIds,
-        /// Breaks L5 (client): no cancellation is sent for a call that timed out.
+        /// Injected fault that breaks law L5 (client): no cancellation is sent for a call that timed out.
         TimeOutSilently,
-        /// L2, L6 (shell): a panic in a handler is not answered.
+        /// Injected fault that breaks laws L2 and L6 (server): the request of a handler that panics is not answered.
         SwallowPanic,
-        /// Breaks L5 (shell): a handler that is stopped goes on.
+        /// Injected fault that breaks law L6 (server): the driver polls handlers itself, so that a handler that blocks its
+        /// thread delays the driver.
+        PollHandlerInDriver,
+        /// Injected fault that breaks law L5 (server): a handler that should be stopped continues to run.
         IgnoreStop,
-        /// Breaks L9 (HTTP): a client that comes back gets the event that it names once more.
+        /// Injected fault that breaks law L9 (HTTP server): a client that resumes an event stream gets the event of its
+        /// `Last-Event-ID` once more.
         ResumeTooEarly,
-        /// Breaks L2 (HTTP server): when a response is cut off, its event stream is closed and cannot be resumed.
+        /// Injected fault that breaks law L2 (HTTP server): when an HTTP response is interrupted, its event stream is closed
+        /// and cannot be resumed.
         CloseWithResponse,
-        /// Breaks L2 (HTTP): a hangup of an older client cancels its request.
+        /// Injected fault that breaks law L2 (HTTP server): when a client before 2026-07-28 drops an HTTP response, its session
+        /// ends and its request is cancelled.
         CutIsCancellation,
-        /// Breaks L5 (HTTP): a hangup of a client of 2026-07-28 does not cancel its request.
+        /// Injected fault that breaks law L5 (HTTP server): when a client since 2026-07-28 drops an HTTP response, its request
+        /// is not cancelled.
         IgnoreHangup,
-        /// Breaks L5 (HTTP): a session that is deleted is not ended.
+        /// Injected fault that breaks law L5 (HTTP server): a session that the client deletes is not ended.
         KeepDeleted,
-        /// Breaks L5 (HTTP): sessions are never idle for too long.
+        /// Injected fault that breaks law L5 (HTTP server): idle sessions never expire.
         KeepIdle,
-        /// Breaks L8 (HTTP): a message of a request is sent on the GET stream.
+        /// Injected fault that breaks law L8 (HTTP server): a message about a request is sent on the GET event stream.
         CrossStreams,
-        /// Breaks L3 (HTTP): what waits to be read of a request stays when it is cancelled.
+        /// Injected fault that breaks law L3 (HTTP server): unread events of a request stay in the event log when the request
+        /// is cancelled.
         KeepUnreadOfCancelled,
-        /// Breaks L5 (client): a call that is dropped is not taken back.
+        /// Injected fault that breaks law L5 (client): a call whose future is dropped is not cancelled.
         KeepDroppedCalls,
-        /// L8, L10 (client): the result of a call is delivered to the oldest pending call.
+        /// Injected fault that breaks laws L8 and L10 (client): the result of a call is delivered to the oldest pending call.
         CrossCalls,
-        /// Breaks L5 (client): the task of a dropped call is not cancelled.
+        /// Injected fault that breaks law L5 (client): the task of a dropped call is not cancelled.
         KeepTasksOfDroppedCalls,
-        /// Breaks L5 (client): a task that comes into being when its call has been given up is not heard of.
+        /// Injected fault that breaks law L5 (client): a late result is ignored, so that the task of a cancelled call is not
+        /// cancelled.
         IgnoreLateTasks,
-        /// Breaks L5 (client): tasks that are followed go on when their client is closed.
+        /// Injected fault that breaks law L5 (client): the tasks that a client follows are not cancelled when the client is
+        /// closed.
         KeepTasksAtClose,
-        /// Breaks L1 (client): what a task asks for is answered as often as it is shown.
+        /// Injected fault that breaks law L1 (client): an input request of a task is answered each time it is repeated.
         AnswerTasksAgain,
-        /// Breaks L2 (client): the total time is not kept while a call waits for something else than an answer.
+        /// Injected fault that breaks law L2 (client): the total timeout is not enforced while a call waits for something other
+        /// than a response.
         ForgetTotal,
-        /// Breaks L5 (client): a call that waits for anything but a response does not end when its client is closed.
+        /// Injected fault that breaks law L5 (client): a call that waits for anything but a response does not end when its
+        /// client is closed.
         WaitPastClose,
-        /// Breaks L5 (client): a lost connection is noticed only when a task is polled next.
+        /// Injected fault that breaks law L5 (client): a lost connection is noticed only at the next poll of a task.
         PollLostTasks,
-        /// Breaks L9 (client): changes are reported before `Change::Listening`.
+        /// Injected fault that breaks law L9 (client): changes are reported before `Change::Listening`.
         ReportChangeBeforeListening,
-        /// Breaks L5 (client): a `resources/subscribe` that got no response is not followed by an unsubscribe.
+        /// Injected fault that breaks law L5 (client): after a `resources/subscribe` without a response, the client does not
+        /// unsubscribe.
         ForgetLostSubscriptions,
-        /// Breaks L5 (client): a subscription is not taken back if there is no room for the request.
+        /// Injected fault that breaks law L5 (client): unsubscribe requests do not wait for a permit, so that they may exceed
+        /// the limit of calls and fail.
         UnsubscribeOverLimit,
-        /// Breaks L5 (client): a dropped client stays alive until its unsubscribe requests are answered.
+        /// Injected fault that breaks law L5 (client): a dropped client stays alive until its unsubscribe requests are
+        /// answered.
         KeepClientWhileUnsubscribing,
-        /// Breaks L10 (client): what is kept is given out whatever changes were heard of.
+        /// Injected fault that breaks law L10 (client): notifications of changes do not invalidate cached responses.
         KeepStale,
-        /// Breaks L10 (client): what is kept is given out past its time.
+        /// Injected fault that breaks law L10 (client): cached responses are used after they have expired.
         KeepExpired,
-        /// Breaks L10 (client): a call that was sent and lost is retried even if it is not idempotent.
+        /// Injected fault that breaks law L10 (client): a call that was sent and lost is retried even if it is not idempotent.
         RepeatHarmful,
-        /// Breaks L2 (client): calls have no deadlines.
+        /// Injected fault that breaks law L2 (client): calls have no timeouts.
         ForgetCallDeadlines,
-        /// Breaks L3 (client): a question that the server takes back is answered all the same.
+        /// Injected fault that breaks law L3 (client): a request of the server is answered although the server has cancelled
+        /// it.
         IgnoreCancellations,
-        /// Breaks L2 (client): a request of the server runs its handler, and the response is lost.
+        /// Injected fault that breaks law L2 (client): a request of the server runs its handler, but the response is lost.
         SwallowAnswers,
-        /// Breaks L10 (client): one call is refused that there is room for.
+        /// Injected fault that breaks law L10 (client): the limit of calls is one too low, so that a call is refused without
+        /// need.
         LowerCallLimit,
-        /// L8, L10 (HTTP client): a request whose connection broke is sent again.
+        /// Injected fault that breaks laws L8 and L10 (HTTP client): a request whose connection broke is sent again.
         ResendInterrupted,
-        /// Breaks L2 (HTTP client): some of what was read of responses is lost before it is looked at.
+        /// Injected fault that breaks law L2 (HTTP client): some messages that were read from HTTP responses are lost before
+        /// they are handled.
         LoseWhatWasRead,
-        /// Breaks L2 (HTTP client): a stream that is resumed goes on in the middle of what was half read.
+        /// Injected fault that breaks law L2 (HTTP client): when an event stream is resumed, an event that was read in part is
+        /// continued instead of read again.
         KeepHalfRead,
-        /// Breaks L10 (HTTP client): a request whose connection broke while it was sent is reported as never sent.
+        /// Injected fault that breaks law L10 (HTTP client): a request whose connection broke while it was sent is reported as
+        /// never sent.
         BrokenIsUnsent,
-        /// Breaks L5 (HTTP client): the response of a dropped call is still read.
+        /// Injected fault that breaks law L5 (HTTP client): the HTTP response to a dropped call is still read.
         ReadDroppedResponses,
-        /// Breaks L5 (HTTP client): an HTTP request that was aborted goes on.
+        /// Injected fault that breaks law L5 (HTTP client): an aborted HTTP request continues.
         KeepAbortedRequests,
-        /// Breaks L5 (HTTP client): a client does not close its connection when the server no longer knows its session.
+        /// Injected fault that breaks law L5 (HTTP client): a client does not close its connection when the server no longer
+        /// knows its session.
         KeepLostSession,
     }
 }
@@ -198,7 +234,7 @@ mod switch {
         static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
     }
 
-    /// Runs `body` with a fault switched on for this thread.
+    /// Runs `body` with an injected fault switched on for this thread.
     pub fn with<T>(mutant: Mutant, body: impl FnOnce() -> T) -> T {
         struct MutantResetGuard;
         impl Drop for MutantResetGuard {
@@ -211,7 +247,7 @@ mod switch {
         body()
     }
 
-    /// Whether this fault is on.
+    /// Whether the injected fault `mutant` is switched on for the current thread.
     pub fn is_on(mutant: Mutant) -> bool {
         ACTIVE.get() == Some(mutant)
     }
@@ -220,7 +256,8 @@ mod switch {
 #[cfg(mutants)]
 pub use switch::{is_on, with};
 
-/// Whether a fault is switched on: `false` in every build but `--cfg mutants`.
+/// Whether an injected fault is switched on for the current thread; always `false` in a build without
+/// `--cfg mutants`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! mutant {

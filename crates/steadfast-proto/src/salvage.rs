@@ -1,8 +1,8 @@
-//! Reads the id and the shape of a malformed message.
+//! Finds the id of a malformed message, and whether the message is a request or a response.
 //!
-//! A request that cannot be read (invalid UTF-8, invalid JSON, too deep or too long) should be refused with its own id, or its
-//! sender waits forever. This lenient scanner looks only for the members of the outermost object, whatever else is broken, in
-//! chunks of any size and in constant memory.
+//! A request that cannot be parsed (invalid UTF-8, invalid JSON, too deep or too long) should be refused with its own id, or
+//! its sender waits forever. The lenient scanner of this module looks only for the members of the outermost object, whatever
+//! else is broken in the message, in chunks of any size and in constant memory.
 
 use steadfast_model::RequestId;
 
@@ -11,17 +11,17 @@ use crate::json;
 /// What a malformed message seems to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SalvagedMessageShape {
-    /// Has a `method`, and neither a `result` nor an `error`.
+    /// The message has a `method`, and neither a `result` nor an `error`.
     Call,
-    /// Has a `result` or an `error`, and no `method`.
+    /// The message has a `result` or an `error`, and no `method`.
     Response,
-    /// Has neither a `method` nor a `result` or `error`, or has both: what the message is cannot be known.
+    /// The message has neither a `method` nor a `result` or `error`, or has both: its kind cannot be known.
     #[default]
     Unknown,
 }
 
 impl SalvagedMessageShape {
-    /// The shape of a message that has a `method`, or a `result` or an `error`.
+    /// The kind of a message, given whether it has a `method`, and whether it has a `result` or an `error`.
     pub(crate) fn of(method: bool, answer: bool) -> Self {
         match (method, answer) {
             (true, false) => Self::Call,
@@ -36,12 +36,12 @@ impl SalvagedMessageShape {
 pub struct SalvagedFields {
     /// The id of the malformed message, if it has exactly one that is a string or an integer.
     pub id: Option<RequestId>,
-    /// What it seems to be.
+    /// What the malformed message seems to be.
     pub shape: SalvagedMessageShape,
 }
 
 impl SalvagedFields {
-    /// Scans a whole message.
+    /// Scans the bytes of a whole malformed message.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut salvage = MalformedMessageScanner::default();
         salvage.feed(bytes);
@@ -49,10 +49,11 @@ impl SalvagedFields {
     }
 }
 
-/// The longest id in bytes. Longer ids are not salvaged from malformed messages, and are refused in well-formed ones.
+/// The maximum length of a request id, in bytes. Longer request ids are not salvaged from malformed messages, and are refused
+/// in well-formed ones.
 pub(crate) const LONGEST_ID: usize = 4096;
 
-/// The maximum length of a key that the scanner looks for, with each of its letters escaped.
+/// The maximum length of an object key that the scanner of malformed messages looks for, with each of its letters escaped.
 const LONGEST_KEY: usize = 36;
 
 /// Scans a malformed message, in chunks.
@@ -62,17 +63,17 @@ pub struct MalformedMessageScanner {
     in_string: bool,
     escaped: bool,
     position: ScanPosition,
-    /// The key, or the value of an id, that is being read.
+    /// The object key, or the value of an id, that the scanner is reading.
     text: Vec<u8>,
     ids: u32,
     id: Option<RequestId>,
-    /// The byte that ended an id, if one has just ended.
+    /// The byte that ended the value of an id, if an id has just ended.
     after_id: Option<u8>,
     method: bool,
     answer: bool,
 }
 
-/// Where in the outermost object the scanner is.
+/// The position of the scanner in the outermost object of a malformed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ScanPosition {
     #[default]
@@ -84,7 +85,7 @@ enum ScanPosition {
 }
 
 impl MalformedMessageScanner {
-    /// Scans the next bytes of the message.
+    /// Scans the next bytes of the malformed message.
     pub fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if self.in_string {
@@ -95,12 +96,13 @@ impl MalformedMessageScanner {
         }
     }
 
-    /// How many bytes of the malformed message are buffered: only the key or id that is being read, so at most `LONGEST_ID`.
+    /// The number of buffered bytes of the malformed message: only the key or id that is being read, so at most about
+    /// `LONGEST_ID`.
     pub fn held(&self) -> usize {
         self.text.len()
     }
 
-    /// The message has ended.
+    /// Ends the scan and returns the fields that were found.
     pub fn finish(self) -> SalvagedFields {
         let shape = SalvagedMessageShape::of(self.method, self.answer);
         SalvagedFields { id: self.id.filter(|_| self.ids == 1), shape }
@@ -182,7 +184,7 @@ impl MalformedMessageScanner {
         self.position = ScanPosition::BeforeKey;
     }
 
-    /// Keeps one space inside an id, so that `1 2` is not read as twelve.
+    /// Keeps one space inside the id of a malformed message, so that `1 2` is not read as twelve.
     fn keep_space(&mut self) {
         if self.position == ScanPosition::Id && self.text.last().is_some_and(|last| *last != b' ') {
             self.keep(b' ');

@@ -23,37 +23,45 @@
 //! }
 //! ```
 //!
-//! It serves every published revision of the protocol. Whatever its tools or its peer do, each request has exactly one
-//! end, and the process goes on. The project's README lists the guarantees.
+//! A server of the crate `steadfast` serves every published revision of the Model Context Protocol. Whatever the
+//! tools of a server or its client do, each request ends exactly once, and the server process goes on. The project's
+//! README lists the guarantees of this crate.
 //!
 //! - [`mod@server`]: servers, tools, and the [`Context`] of a handler;
 //! - [`client`]: clients, in the same process, of a child process, over any stream, or over HTTP;
 //! - [`transport`]: the transports;
 //! - [`runtime`]: the runtime that drives connections; replaceable, for simulators;
-//! - [`model`]: all types of the protocol, named as in its schema. Those that most programs need are re-exported here.
+//! - [`model`]: all types of the protocol, named as in its schema. The types that most programs need are re-exported at
+//!   the root of this crate.
 //!
-//! To test a tool without a client: `MyServer.into_server().tool("name").unwrap().call(json!({ .. })).await`; see
-//! [`ServerTool::call`].
+//! To test a tool without a client, call `MyServer.into_server().tool("name").unwrap().call(json!({ .. })).await`;
+//! see [`ServerTool::call`].
 //!
 //! # Features
 //!
 //! - `server` (default): servers over stdio, sockets, any reader and writer, and in memory.
-//! - `client` (default): clients over child processes, sockets, any reader and writer. With `server` also of a server in the
-//!   same process.
+//! - `client` (default): clients over child processes, sockets, any reader and writer. Together with the feature
+//!   `server`, a client can also connect to a server in the same process.
 //! - `macros` (default, with `server`): [`macro@server`], [`macro@tool`], [`macro@prompt`] and [`macro@resource`].
 //! - `http` (with `server`): servers over Streamable HTTP, as a tower service and as a server of its own:
 //!   [`transport::http`].
 //! - `http-client` (with `client`): clients of servers at a URL: [`transport::http`].
-//! - `legacy-sse`: HTTP+SSE, the deprecated transport of 2024-11-05. With `http` servers can offer it, and with `http-client`
-//!   clients use it with servers that support no other transport.
-//! - `schema-validation`: servers check arguments and structured results of tools whose schemas were written by hand, and
-//!   clients check structured results of the tools that they have listed. Without it a tool that needs such a check has a
-//!   [problem](ServerTool::problem): no server is built with it. Clients take structured results as they are. Tools whose arguments
-//!   and results are types need it on neither side: decoding is the check.
+//! - `legacy-sse`: HTTP+SSE, the deprecated transport of 2024-11-05. With the feature `http`, servers can offer
+//!   HTTP+SSE, and with `http-client`, clients use it with servers that support no other transport.
+//! - `schema-validation`: servers check arguments and structured results of tools whose schemas were written by hand,
+//!   and clients check structured results of the tools that they have listed. Without the feature `schema-validation`,
+//!   a tool that needs such a check has a [problem](ServerTool::problem), so that no server can be built with the tool,
+//!   and clients do not check structured results. Tools whose arguments and results are Rust types do not need the
+//!   feature `schema-validation` on either side: decoding is the check.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(all(feature = "server", feature = "client")),
-    allow(dead_code, unreachable_pub, unused_imports, reason = "one side alone does not need all that both share")
+    allow(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "the client or the server alone does not use all code that both share"
+    )
 )]
 
 // The code that the macros generate also has to work inside this crate's own documentation and tests.
@@ -69,7 +77,7 @@ pub mod server;
 pub mod transport;
 mod validation;
 
-/// The types of the protocol, named as in its schema.
+/// The types of MCP, named as in the schema of the protocol.
 pub mod model {
     pub use steadfast_model::meta::key as meta_key;
     pub use steadfast_model::{
@@ -118,7 +126,7 @@ pub use crate::server::{
 #[cfg(feature = "macros")]
 pub use steadfast_macros::{prompt, resource, server, tool};
 
-/// The result of a tool: any error can be returned with `?`.
+/// The result type of a tool function: any error can be returned with `?`.
 #[cfg(feature = "server")]
 pub type ToolResult<T, E = ToolError> = std::result::Result<T, E>;
 
@@ -128,12 +136,12 @@ pub mod __private {
     pub use crate::server::private::*;
 }
 
-/// The examples of the README, compiled.
+/// Compiles the examples of the project's README as doctests.
 #[cfg(all(doctest, feature = "macros", feature = "client"))]
 #[doc = include_str!("../../../README.md")]
 struct ReadmeDoctests;
 
-/// The example of the README of this crate.
+/// Compiles the example in the README of this crate as a doctest.
 #[cfg(all(doctest, feature = "macros"))]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

@@ -1,6 +1,6 @@
 //! The types that most servers and clients need: `use steadfast::prelude::*;`
 //!
-//! It has no `Result`, no `Error` and no `Json`, which many programs have in scope already.
+//! The prelude has no `Result`, no `Error` and no `Json`, which many programs have in scope already.
 
 #[cfg(feature = "client")]
 pub use crate::Client;

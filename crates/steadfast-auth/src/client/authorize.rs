@@ -1,4 +1,4 @@
-//! The authorization request, and the validation of its response.
+//! The OAuth authorization request, which the user's browser opens, and the validation of its response.
 
 use url::Url;
 
@@ -19,7 +19,7 @@ pub(super) struct AuthorizationRequest<'a> {
     pub(super) key: Option<String>,
 }
 
-/// An authorization request without a response yet: what its response is validated against.
+/// The state of an authorization request that has no response yet. The response is validated against this state.
 pub(super) struct PendingAuthorization {
     state: Secret,
     verifier: CodeVerifier,
@@ -34,7 +34,7 @@ pub(super) struct AuthorizationCode {
 }
 
 impl PendingAuthorization {
-    /// Creates a request: the URL to open, and the pending state.
+    /// Creates an authorization request: returns the URL for the browser, and the state that the response is validated against.
     pub(super) fn new(
         request: &AuthorizationRequest<'_>,
         server: &AuthorizationServerMetadata,
@@ -43,7 +43,7 @@ impl PendingAuthorization {
         let endpoint = server.authorization_endpoint.as_ref();
         let endpoint = endpoint.ok_or(Error::Invalid {
             what: "authorization server metadata",
-            problem: "has no authorization endpoint",
+            problem: "has no `authorization_endpoint`",
         })?;
         if !server.has_pkce {
             return Err(Error::NoPkce);
@@ -78,23 +78,29 @@ impl PendingAuthorization {
         Ok((url, pending))
     }
 
-    /// Validates the query of the redirect. State and issuer are checked first: before that, nothing of it is put into an error.
+    /// Validates the query of the OAuth redirect, and returns the authorization code. The `state` and the issuer are checked
+    /// first: an error contains nothing of the query before they match.
     pub(super) fn validate(self, query: &str) -> Result<AuthorizationCode, Error> {
         let query = query.trim_start_matches('?');
         let answer = AuthorizationResponse::read(query)?;
         if answer.state.as_deref() != Some(self.state.expose()) {
-            return Err(Error::InvalidRedirect("the state does not match the request"));
+            return Err(Error::InvalidRedirect("the `state` is not that of the authorization request"));
         }
         match answer.iss {
-            Some(iss) if iss != self.issuer => return Err(Error::InvalidRedirect("the issuer does not match")),
-            None if self.issuer_is_sent => return Err(Error::InvalidRedirect("the issuer is missing")),
+            Some(iss) if iss != self.issuer => {
+                return Err(Error::InvalidRedirect("the issuer is not that of the authorization server"));
+            }
+            None if self.issuer_is_sent => return Err(Error::InvalidRedirect("the issuer (`iss`) is missing")),
             _ => {}
         }
         if let Some(error) = answer.error {
             let sent = [self.state.expose()];
             return Err(Error::Denied(OAuthErrorResponse::new(&error, answer.error_description.as_deref(), &sent)));
         }
-        let code = answer.code.filter(|code| !code.is_empty()).ok_or(Error::InvalidRedirect("the code is missing"))?;
+        let code = answer
+            .code
+            .filter(|code| !code.is_empty())
+            .ok_or(Error::InvalidRedirect("the authorization code is missing"))?;
         Ok(AuthorizationCode { code: Secret::new(code), verifier: self.verifier.into_secret() })
     }
 }
@@ -122,14 +128,14 @@ impl AuthorizationResponse {
             };
             // With two values, the check could see one and the rest of the code the other.
             if field.replace(value.into_owned()).is_some() {
-                return Err(Error::InvalidRedirect("a parameter is repeated"));
+                return Err(Error::InvalidRedirect("a query parameter is repeated"));
             }
         }
         Ok(answer)
     }
 }
 
-/// The `state` of a query, by which a listener recognizes the expected redirect.
+/// The `state` parameter of a query. The loopback listener recognizes the expected OAuth redirect by this parameter.
 pub(super) fn state_of(query: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "state").map(|(_, value)| value.into_owned())
 }
@@ -203,10 +209,14 @@ mod tests {
         {
             for advertised in [true, false] {
                 let error = refused(advertised, &format!("code=c&state=STATE&iss={wrong}"));
-                assert_eq!(error, Error::InvalidRedirect("the issuer does not match"), "{wrong}");
+                assert_eq!(
+                    error,
+                    Error::InvalidRedirect("the issuer is not that of the authorization server"),
+                    "{wrong}"
+                );
             }
         }
-        assert_eq!(refused(true, "code=c&state=STATE"), Error::InvalidRedirect("the issuer is missing"));
+        assert_eq!(refused(true, "code=c&state=STATE"), Error::InvalidRedirect("the issuer (`iss`) is missing"));
         let (query, pending) = asked(false);
         assert!(pending.validate(&format!("code=c&state={}", state_of(&query).unwrap())).is_ok());
     }
@@ -215,16 +225,25 @@ mod tests {
     fn an_error_from_somebody_else_is_not_repeated() {
         let error =
             refused(true, "error=access_denied&error_description=call+us&state=STATE&iss=https%3A%2F%2Fevil.example");
-        assert_eq!(error, Error::InvalidRedirect("the issuer does not match"));
+        assert_eq!(error, Error::InvalidRedirect("the issuer is not that of the authorization server"));
         let error = refused(false, "error=access_denied&error_description=no&state=STATE");
-        assert_eq!(error.to_string(), "access was denied: access_denied (no)");
+        assert_eq!(error.to_string(), "the authorization was denied: access_denied (no)");
     }
 
     #[test]
     fn an_answer_to_another_question_is_refused() {
-        assert_eq!(refused(false, "code=c&state=x"), Error::InvalidRedirect("the state does not match the request"));
-        assert_eq!(refused(false, "code=c"), Error::InvalidRedirect("the state does not match the request"));
-        assert_eq!(refused(false, "code=c&code=d&state=STATE"), Error::InvalidRedirect("a parameter is repeated"));
-        assert_eq!(refused(false, "state=STATE"), Error::InvalidRedirect("the code is missing"));
+        assert_eq!(
+            refused(false, "code=c&state=x"),
+            Error::InvalidRedirect("the `state` is not that of the authorization request")
+        );
+        assert_eq!(
+            refused(false, "code=c"),
+            Error::InvalidRedirect("the `state` is not that of the authorization request")
+        );
+        assert_eq!(
+            refused(false, "code=c&code=d&state=STATE"),
+            Error::InvalidRedirect("a query parameter is repeated")
+        );
+        assert_eq!(refused(false, "state=STATE"), Error::InvalidRedirect("the authorization code is missing"));
     }
 }

@@ -1,4 +1,4 @@
-//! The challenge of a server that refuses a request: its `WWW-Authenticate` headers.
+//! Parses the challenge of an MCP server that refuses a request: the `WWW-Authenticate` headers of its response.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::url_policy::redact_url;
 use crate::Scopes;
 
-/// The authorization scheme of a token.
+/// The HTTP authorization scheme that an access token is sent with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AuthScheme {
     /// A bearer token: possession is enough to use it.
@@ -21,7 +21,7 @@ pub enum AuthScheme {
 }
 
 impl AuthScheme {
-    /// Its name in a header.
+    /// The name of the authentication scheme as it is written in HTTP headers: `Bearer` or `DPoP`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bearer => "Bearer",
@@ -34,20 +34,20 @@ impl AuthScheme {
     }
 }
 
-/// What a server requires, combined from all challenges for access tokens in one response.
+/// What an MCP server requires of an access token, combined from all `Bearer` and `DPoP` challenges in one response.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct WwwAuthenticateChallenge {
-    /// `DPoP` if the server accepts nothing else.
+    /// `DPoP` if the MCP server accepts only DPoP-bound access tokens, otherwise `Bearer`.
     pub scheme: AuthScheme,
     /// The URL of the protected resource metadata.
     pub resource_metadata: Option<String>,
-    /// The scopes that the request needs.
+    /// The scopes that the refused request needs.
     pub scope: Option<Scopes>,
-    /// What was wrong with the token.
+    /// The error code for the access token, such as `invalid_token` or `insufficient_scope`.
     pub error: Option<String>,
 }
 
-/// Leaves out the query of the metadata URL, which may contain keys.
+/// The debug output omits the query of the metadata URL, which may contain API keys.
 impl fmt::Debug for WwwAuthenticateChallenge {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -61,7 +61,7 @@ impl fmt::Debug for WwwAuthenticateChallenge {
 }
 
 impl WwwAuthenticateChallenge {
-    /// Reads all challenges of a response. `None` if the server requires no access token.
+    /// Reads all `WWW-Authenticate` challenges of a response. Returns `None` if no challenge asks for an access token.
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut found: Option<Self> = None;
         let mut bearer = false;
@@ -94,7 +94,8 @@ impl WwwAuthenticateChallenge {
     }
 }
 
-/// The challenges of one header: a scheme and its parameters. Malformed text is skipped up to the next comma.
+/// Parses the challenges of one `WWW-Authenticate` header: each has a scheme and parameters. Malformed text in the header is
+/// skipped up to the next comma.
 fn challenges(mut text: &str) -> Vec<(&str, Vec<(&str, String)>)> {
     let mut found: Vec<(&str, Vec<(&str, String)>)> = Vec::new();
     loop {
@@ -121,7 +122,7 @@ fn challenges(mut text: &str) -> Vec<(&str, Vec<(&str, String)>)> {
     }
 }
 
-/// A value, quoted or not, and what comes after it.
+/// Splits a header into the parameter value at its start, quoted or not, and the text after that value.
 fn value_of(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let (value, rest) = split(text, |character| matches!(character, ',' | ' ' | '\t'));
@@ -143,7 +144,7 @@ fn split(text: &str, until: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(until).unwrap_or(text.len()))
 }
 
-/// The characters of a token in RFC 9110 (section 5.6.2).
+/// Whether the character is allowed in a `token` of the HTTP header grammar (RFC 9110, section 5.6.2).
 fn is_token(character: char) -> bool {
     character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
 }

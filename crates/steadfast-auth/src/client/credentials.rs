@@ -14,16 +14,16 @@ use super::dpop::seconds;
 use super::random::{RandomSource, random_secret};
 use super::{Error, Secret};
 
-/// The type of a client assertion.
+/// The `client_assertion_type` of a JWT that authenticates a client (RFC 7523).
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// Lifetime of a signed assertion: as long as a request may take.
+/// Lifetime of the signed assertion that authenticates a client, in seconds: as long as a token request may take.
 const ASSERTION_LIFETIME: u64 = 60;
 
 /// The credential of a client at a token endpoint.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ClientCredential {
-    /// Nothing: a public client.
+    /// No credential, for a public client.
     None,
     /// A client secret.
     Secret(Secret),
@@ -31,7 +31,8 @@ pub enum ClientCredential {
     Key(ClientKey),
 }
 
-/// The private key of a client, and the algorithm that it signs with. Its `Debug` shows only the algorithm.
+/// The private key of a client, and the algorithm that it signs with. The debug output of a client key shows only the
+/// algorithm.
 #[derive(Clone)]
 pub struct ClientKey {
     key: Arc<EncodingKey>,
@@ -52,7 +53,7 @@ impl ClientKey {
             }
             _ => EncodingKey::from_rsa_pem(pem),
         };
-        let key = key.map_err(|_| Error::UnusableKey("not a PEM key for its algorithm"))?;
+        let key = key.map_err(|_| Error::UnusableKey("the text is not a PEM key for the given signature algorithm"))?;
         Ok(Self { key: Arc::new(key), algorithm, identifier: None })
     }
 
@@ -101,7 +102,7 @@ impl fmt::Debug for ClientKey {
     }
 }
 
-/// The supported authentication methods, by their registered names.
+/// The methods of client authentication at a token endpoint that this crate supports, serialized as their registered names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ClientAuthMethod {
@@ -126,7 +127,8 @@ impl ClientAuthMethod {
         all.into_iter().find(|method| method.as_str() == text)
     }
 
-    /// The method for a credential among those that the server supports. Without a list, the default of RFC 8414.
+    /// Chooses the authentication method for a credential among those that the authorization server supports. If the server
+    /// lists no methods, a client secret is sent with `client_secret_basic`, the default of RFC 8414.
     pub(super) fn choose(credential: &ClientCredential, supported: Option<&[String]>) -> Self {
         let takes = |method: Self| supported.is_some_and(|list| list.iter().any(|item| item == method.as_str()));
         match credential {
@@ -140,7 +142,7 @@ impl ClientAuthMethod {
     }
 }
 
-/// A client at one authorization server.
+/// The id, credential and authentication method of the client at one authorization server.
 #[derive(Clone, Debug)]
 pub(super) struct OAuthClientIdentity {
     pub(super) id: String,
@@ -155,7 +157,7 @@ pub(super) struct ClientAuthenticationParams {
 }
 
 impl OAuthClientIdentity {
-    /// Authenticates a request to an authorization server.
+    /// Creates the header and the parameters that authenticate the client in a request to an authorization server.
     pub(super) fn authenticate(
         &self,
         issuer: &str,
@@ -183,7 +185,7 @@ impl OAuthClientIdentity {
         }
     }
 
-    /// The secret that error messages must not repeat.
+    /// The client secret, if there is one, which error messages must not repeat.
     pub(super) fn secret(&self) -> Option<&str> {
         match &self.credential {
             ClientCredential::Secret(secret) => Some(secret.expose()),
@@ -192,13 +194,14 @@ impl OAuthClientIdentity {
     }
 }
 
-/// RFC 6749 (section 2.3.1): id and secret are form-encoded before they are joined.
+/// The `Authorization` header of a client with a secret. The client id and the client secret are form-encoded before they are
+/// joined (RFC 6749, section 2.3.1).
 fn basic(id: &str, secret: &Secret) -> Result<HeaderValue, Error> {
     let part = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let joined = zeroize::Zeroizing::new(format!("{}:{}", part(id), part(secret.expose())));
     let value = zeroize::Zeroizing::new(format!("Basic {}", STANDARD.encode(joined.as_bytes())));
     let mut value = HeaderValue::from_str(&value)
-        .map_err(|_| Error::UnusableKey("the secret has characters that are not allowed in a header"))?;
+        .map_err(|_| Error::UnusableKey("the client secret has characters that are not allowed in a header"))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -14,8 +14,8 @@ use crate::Scopes;
 const RESOURCE: &str = "protected resource metadata";
 const SERVER: &str = "authorization server metadata";
 
-/// The URLs of the metadata of a resource: only that of its challenge, if there is one; otherwise the well-known ones, the one
-/// for its path first.
+/// The URLs to request the protected resource metadata of an MCP server from, in order. If the server's challenge names a URL,
+/// it is the only one; otherwise these are the well-known URLs, the one with the server's path first.
 pub(super) fn resource_metadata_urls(
     server: &Url,
     named: Option<&str>,
@@ -36,11 +36,11 @@ pub(super) fn resource_metadata_urls(
     Ok(urls)
 }
 
-/// The URLs of the metadata of an authorization server, in order.
+/// The URLs to request the metadata of an authorization server from, in the order in which they are tried.
 pub(super) fn server_metadata_urls(issuer: &str, url_policy: UrlPolicy) -> Result<VecDeque<Url>, Error> {
     let url = url_policy.check(issuer)?;
     if url.query().is_some() {
-        return Err(Error::Invalid { what: RESOURCE, problem: "names an issuer whose URL has a query" });
+        return Err(Error::Invalid { what: RESOURCE, problem: "lists an authorization server whose URL has a query" });
     }
     let path = url.path().trim_end_matches('/');
     let mut urls = VecDeque::from([
@@ -55,7 +55,8 @@ pub(super) fn server_metadata_urls(issuer: &str, url_policy: UrlPolicy) -> Resul
     Ok(urls)
 }
 
-/// For a server of revision 2025-03-26, which is its own authorization server: its origin, and the URLs of the metadata.
+/// For an MCP server of revision 2025-03-26, which is its own authorization server: returns the server's origin as the issuer,
+/// and the URLs of its authorization server metadata.
 pub(super) fn own_authorization_server(server: &Url) -> (String, VecDeque<Url>) {
     let url = well_known(server, "oauth-authorization-server", "");
     (server.origin().ascii_serialization(), VecDeque::from([url]))
@@ -68,10 +69,10 @@ fn well_known(base: &Url, suffix: &str, path: &str) -> Url {
     url
 }
 
-/// The metadata of a protected resource.
+/// The protected resource metadata of an MCP server, as the client received it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProtectedResourceMetadata {
-    /// Its identifier exactly as in the document: the `resource` parameter of every token request.
+    /// The resource identifier exactly as in the metadata document, sent as the `resource` parameter of every token request.
     pub(super) resource: String,
     pub(super) authorization_servers: Vec<String>,
     pub(super) scopes: Option<Scopes>,
@@ -89,14 +90,15 @@ struct ProtectedResourceMetadataJson {
 }
 
 impl ProtectedResourceMetadata {
-    /// Parses the document. `None` if it is not such a document at all.
+    /// Parses the protected resource metadata of an MCP server. Returns `None` if the document is not protected
+    /// resource metadata at all.
     pub(super) fn read(document: &[u8], server: &Url) -> Result<Option<Self>, Error> {
         let Ok(document) = serde_json::from_slice::<ProtectedResourceMetadataJson>(document) else { return Ok(None) };
         if !covers(&document.resource, server) {
             return Err(Error::ResourceMismatch { found: redact_url(&document.resource) });
         }
         if document.authorization_servers.is_empty() {
-            return Err(Error::Invalid { what: RESOURCE, problem: "has no authorization server" });
+            return Err(Error::Invalid { what: RESOURCE, problem: "lists no `authorization_servers`" });
         }
         let scopes = document.scopes_supported.map(|scopes| Scopes::lenient(scopes.iter().map(String::as_str)));
         Ok(Some(Self {
@@ -107,21 +109,22 @@ impl ProtectedResourceMetadata {
         }))
     }
 
-    /// For a server without metadata: its identifier is its URL.
+    /// For an MCP server without protected resource metadata: the URL of the server becomes its resource identifier.
     pub(super) fn without_metadata(server: &Url, text: &str, issuer: String) -> Self {
         // The URL parser adds a slash to an empty path.
         let resource = if server.path() == "/" { text.trim_end_matches('/') } else { text };
         Self { resource: resource.to_owned(), authorization_servers: vec![issuer], scopes: None, dpop_required: false }
     }
 
-    /// The authorization server to use: one that the client is registered at, or the first.
+    /// Chooses an authorization server of the resource: one that the client already knows, or else the first that the metadata
+    /// lists.
     pub(super) fn choose<'a>(&'a self, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
         let is_listed = |issuer: &&str| self.authorization_servers.iter().any(|listed| listed == issuer);
         known.into_iter().find(is_listed).or_else(|| self.authorization_servers.first().map(String::as_str))
     }
 }
 
-/// Whether the resource identifier is the URL of the server or a prefix of it.
+/// Whether the resource identifier is the URL of the MCP server or a prefix of that URL.
 fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let path = resource.path().trim_end_matches('/');
@@ -167,7 +170,7 @@ struct AuthorizationServerMetadataJson {
     dpop_signing_alg_values_supported: Vec<String>,
 }
 
-/// Some servers send null for an absent value.
+/// Deserializes null as the default value, because some servers send null for an absent member of their metadata.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -175,7 +178,7 @@ pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
 }
 
 impl AuthorizationServerMetadata {
-    /// Parses the document of this issuer. `None` if it is not such a document at all.
+    /// Parses the metadata document of this issuer. Returns `None` if the document is not authorization server metadata at all.
     pub(super) fn read(document: &[u8], issuer: &str, url_policy: UrlPolicy) -> Result<Option<Self>, Error> {
         let Ok(document) = serde_json::from_slice::<AuthorizationServerMetadataJson>(document) else { return Ok(None) };
         if document.issuer != issuer {
@@ -184,7 +187,7 @@ impl AuthorizationServerMetadata {
         let has = |list: &[String], value: &str| list.iter().any(|item| item == value);
         let endpoint = |text: &Option<String>| text.as_deref().map(|text| url_policy.check(text)).transpose();
         let Some(token_endpoint) = endpoint(&document.token_endpoint)? else {
-            return Err(Error::Invalid { what: SERVER, problem: "has no token endpoint" });
+            return Err(Error::Invalid { what: SERVER, problem: "has no `token_endpoint`" });
         };
         Ok(Some(Self {
             authorization_endpoint: endpoint(&document.authorization_endpoint)?,
@@ -202,7 +205,8 @@ impl AuthorizationServerMetadata {
         }))
     }
 
-    /// A server of revision 2025-03-26 without metadata: it has the default endpoints of that revision, which requires PKCE.
+    /// For an MCP server of revision 2025-03-26 without authorization server metadata: the default endpoints of that revision,
+    /// which requires PKCE.
     pub(super) fn with_default_endpoints(server: &Url, issuer: String) -> Self {
         let endpoint = |path: &str| {
             let mut url = server.clone();

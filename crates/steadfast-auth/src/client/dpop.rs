@@ -1,4 +1,4 @@
-//! DPoP (RFC 9449): keys that tokens are bound to, and the proofs of each request.
+//! DPoP (RFC 9449): keys that access tokens are bound to, and the proof that each request carries.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -14,28 +14,29 @@ use super::pkce::digest;
 use super::random::{RandomSource, random_secret};
 use super::{Error, Secret};
 
-/// The header that carries a proof.
+/// The HTTP header that carries a DPoP proof.
 pub(super) const PROOF: &str = "dpop";
-/// The header that carries a server's nonce.
+/// The HTTP header in which a server sends the nonce for the next DPoP proofs.
 pub(super) const NONCE: &str = "dpop-nonce";
-/// The error code of a server that requires its nonce in the proof.
+/// The error code of a server that requires its nonce in the DPoP proof.
 pub(super) const USE_NONCE: &str = "use_dpop_nonce";
 
-/// Whether tokens are bound to a key.
+/// When a client requests tokens that are bound to a key (DPoP).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientDpopPolicy {
     /// Never.
     Never,
-    /// Tokens are bound to a key when the MCP server accepts no others.
+    /// Tokens are bound to a key (DPoP) only when the MCP server accepts no others.
     #[default]
     WhenRequired,
-    /// Also when the authorization server supports DPoP, even if the server does not require it.
+    /// Tokens are bound to a key whenever the authorization server supports DPoP, even if the MCP server does not require it.
     WhenOffered,
     /// Tokens are always bound to a key (DPoP): a token that is not bound is an error.
     Always,
 }
 
-/// A key that tokens are bound to: P-256, for ES256. Its `Debug` is redacted.
+/// The private key of a client that its tokens are bound to (DPoP): a P-256 key, for ES256. The debug output of a
+/// DPoP key is redacted.
 #[derive(Clone)]
 pub(super) struct DpopProofKey(SigningKey);
 
@@ -45,7 +46,7 @@ impl fmt::Debug for DpopProofKey {
     }
 }
 
-/// The public key, with its members in the order of RFC 7638.
+/// The public DPoP key as a JWK, with its members in the order that RFC 7638 requires for a thumbprint.
 #[derive(Serialize)]
 struct DpopPublicKey {
     crv: &'static str,
@@ -73,11 +74,11 @@ struct DpopProofClaims<'a> {
     nonce: Option<&'a str>,
 }
 
-/// The request that a proof is for.
+/// The HTTP request that a DPoP proof is for.
 pub(super) struct DpopProofParameters<'a> {
     pub(super) method: &'a str,
     pub(super) url: &'a Url,
-    /// The token that is sent with the proof, except in a token request.
+    /// The access token that is sent with the DPoP proof; `None` in a token request.
     pub(super) token: Option<&'a Secret>,
     pub(super) nonce: Option<&'a str>,
 }
@@ -90,27 +91,28 @@ impl DpopProofKey {
                 return Ok(Self(key));
             }
         }
-        Err(Error::UnusableKey("no valid key could be generated"))
+        Err(Error::UnusableKey("no valid DPoP key could be generated"))
     }
 
-    /// Imports the text of [`DpopProofKey::export`].
+    /// Restores a private DPoP key from the text that [`DpopProofKey::export`] returned.
     pub(super) fn import(text: &Secret) -> Result<Self, Error> {
         let bytes = URL_SAFE_NO_PAD.decode(text.expose()).ok();
         let key = bytes.and_then(|bytes| SigningKey::from_slice(&zeroize::Zeroizing::new(bytes)).ok());
-        key.map(Self).ok_or(Error::UnusableKey("the stored key is damaged"))
+        key.map(Self).ok_or(Error::UnusableKey("the stored DPoP key is damaged"))
     }
 
-    /// Exports the private key for the token store: a refresh token that is bound to the key cannot be used without it.
+    /// Exports the private DPoP key for the token store: a refresh token that is bound to the key cannot be used without the
+    /// key.
     pub(super) fn export(&self) -> Secret {
         Secret::new(URL_SAFE_NO_PAD.encode(self.0.to_bytes()))
     }
 
-    /// The thumbprint of the key (RFC 7638).
+    /// The thumbprint of the public DPoP key (RFC 7638).
     pub(super) fn thumbprint(&self) -> String {
         digest(&serde_json::to_string(&self.public()).unwrap_or_default())
     }
 
-    /// Creates a proof for one request.
+    /// Creates the DPoP proof for one HTTP request.
     pub(super) fn prove(
         &self,
         proof: &DpopProofParameters<'_>,
@@ -144,7 +146,7 @@ impl DpopProofKey {
 }
 
 fn encode(part: &impl Serialize) -> Result<String, Error> {
-    let json = serde_json::to_vec(part).map_err(|_| Error::UnusableKey("a proof could not be serialized"))?;
+    let json = serde_json::to_vec(part).map_err(|_| Error::UnusableKey("a DPoP proof could not be serialized"))?;
     Ok(URL_SAFE_NO_PAD.encode(json))
 }
 

@@ -1,4 +1,4 @@
-//! Errors of the client. None contains a secret.
+//! Errors of the OAuth client, none of which contains a secret.
 
 use std::fmt;
 
@@ -6,29 +6,30 @@ use super::random::RandomUnavailable;
 use super::store::TokenStoreError;
 use crate::{HttpClientError, Scopes};
 
-/// Why no token could be obtained.
+/// Why the OAuth client could not obtain or use an access token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A request got no response.
+    /// An HTTP request of the OAuth client got no response.
     Unreachable {
         /// What was requested.
         what: &'static str,
         /// The error of the HTTP client.
         cause: HttpClientError,
     },
-    /// A response with a status that is neither success nor a refusal, such as 503.
+    /// A server responded to the OAuth client with a status that is neither a success nor a refusal, such as 503.
     Unavailable {
         /// What was requested.
         what: &'static str,
-        /// The status of the response.
+        /// The HTTP status of the response, such as 503.
         status: u16,
     },
-    /// A URL that must not be used: not encrypted, or referring from the internet to a private network.
+    /// A URL that the OAuth client must not use: it is malformed, not encrypted, or refers from the internet to a private
+    /// network.
     UnsafeUrl(String),
-    /// The server has no protected resource metadata, so its authorization server is unknown.
+    /// The MCP server has no protected resource metadata, so its authorization server is unknown.
     NoResourceMetadata,
-    /// The metadata is that of another resource.
+    /// The protected resource metadata describes another resource than the MCP server.
     ResourceMismatch {
         /// The resource that the metadata describes.
         found: String,
@@ -38,18 +39,18 @@ pub enum Error {
         /// The authorization server.
         issuer: String,
     },
-    /// The metadata is that of another authorization server.
+    /// The authorization server metadata names another issuer than the one that it was requested for.
     IssuerMismatch {
-        /// The authorization server that the metadata was requested from.
+        /// The issuer that the authorization server metadata was requested for.
         expected: String,
-        /// The issuer in the metadata.
+        /// The issuer that the authorization server metadata names.
         found: String,
     },
-    /// A document of a server is incomplete or malformed.
+    /// A metadata document or an OAuth response of a server is incomplete or malformed.
     Invalid {
         /// Which document.
         what: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the metadata document or OAuth response.
         problem: &'static str,
     },
     /// The authorization server does not support PKCE with S256.
@@ -59,55 +60,58 @@ pub enum Error {
         /// The authorization server.
         issuer: String,
     },
-    /// The client is registered at another authorization server.
+    /// The client is registered at another authorization server than the one that the MCP server's metadata names now.
     IssuerChanged {
         /// The issuer that the client is registered at.
         registered: String,
-        /// The issuer in the server's metadata now.
+        /// The issuer that the MCP server's metadata names now.
         found: String,
     },
     /// The authorization server refused to register the client.
     RegistrationRefused(OAuthErrorResponse),
-    /// The redirect does not match the authorization request, so it is discarded.
+    /// The OAuth redirect does not match the authorization request, so the client discards it.
     InvalidRedirect(&'static str),
     /// The user or the authorization server denied access.
     Denied(OAuthErrorResponse),
-    /// The user could not be asked, or did not respond.
+    /// The user could not be asked to log in, or did not log in in time.
     UserUnavailable(String),
     /// The authorization server refused to issue a token.
     TokenRefused(OAuthErrorResponse),
-    /// The request needs scopes that were requested already and not granted.
+    /// The MCP server requires scopes that the client has already requested and that were not granted.
     InsufficientScope(Option<Scopes>),
-    /// The server rejects tokens that were just issued for it.
+    /// The MCP server rejects access tokens that were just issued for it.
     TokenRejected,
-    /// The request is for another origin than the server that the tokens were issued for.
+    /// The URL of the request has another origin than the MCP server that the tokens were issued for.
     WrongOrigin,
-    /// A key that cannot be used.
+    /// A key or secret of the client cannot be used.
     UnusableKey(&'static str),
     /// The assertion for the user or the workload is not available.
     NoAssertion(String),
     /// The store failed.
     Store(TokenStoreError),
-    /// The source of randomness failed.
+    /// The OAuth client's source of randomness failed.
     RandomSource(RandomUnavailable),
-    /// The API was used wrongly, for example an [`OAuthFlow`](super::OAuthFlow) got an event that it did not expect.
+    /// The API was used wrongly, for example an [`OAuthFlow`](super::OAuthFlow) got the result of a command that it did not
+    /// issue.
     Misuse(&'static str),
 }
 
-/// A text that contains this many consecutive characters of a secret is taken to leak it.
+/// A text that contains this many consecutive characters of a secret is taken to leak the secret.
 const MIN_LEAK_LENGTH: usize = 16;
 
 /// The error response of an authorization server (RFC 6749, section 5.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuthErrorResponse {
-    /// The error code, such as `invalid_grant`. Anything that does not look like one is `unknown`.
+    /// The OAuth error code, such as `invalid_grant`. A text that does not look like an OAuth error code is replaced by
+    /// `unknown`.
     pub code: String,
-    /// The description, if there is one that does not contain a secret.
+    /// The error description, if the server sent one and it contains no secret of the request.
     pub description: Option<String>,
 }
 
 impl OAuthErrorResponse {
-    /// Keeps the code only if it looks like one, and the description only if it repeats none of the secrets in `sent`.
+    /// Keeps the error code only if it looks like one, and the error description only if it repeats none of the secrets in
+    /// `sent`.
     pub(super) fn new(code: &str, description: Option<&str>, sent: &[&str]) -> Self {
         let is_code =
             !code.is_empty() && code.len() <= 40 && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
@@ -141,7 +145,7 @@ impl fmt::Display for Error {
             Self::Unreachable { what, cause } => write!(formatter, "request for {what} failed: {cause}"),
             Self::Unavailable { what, status } => write!(formatter, "request for {what} failed with status {status}"),
             Self::UnsafeUrl(url) => {
-                write!(formatter, "unsafe URL {url:?}: not encrypted, or referring to a private network")
+                write!(formatter, "unsafe URL {url:?}: malformed, not encrypted, or referring to a private network")
             }
             Self::NoResourceMetadata => formatter.write_str("the server has no protected resource metadata"),
             Self::ResourceMismatch { found } => {
@@ -151,7 +155,7 @@ impl fmt::Display for Error {
                 write!(formatter, "the authorization server {issuer:?} has no metadata")
             }
             Self::IssuerMismatch { expected, found } => {
-                write!(formatter, "issuer mismatch: the metadata of {expected:?} names {found:?}")
+                write!(formatter, "issuer mismatch: the metadata of {expected:?} names the issuer {found:?}")
             }
             Self::Invalid { what, problem } => write!(formatter, "the {what} {problem}"),
             Self::NoPkce => formatter.write_str("the authorization server does not support PKCE with S256"),
@@ -169,13 +173,15 @@ impl fmt::Display for Error {
             }
             Self::RegistrationRefused(refusal) => write!(formatter, "client registration failed: {refusal}"),
             Self::InvalidRedirect(problem) => write!(formatter, "invalid authorization response: {problem}"),
-            Self::Denied(refusal) => write!(formatter, "access was denied: {refusal}"),
+            Self::Denied(refusal) => write!(formatter, "the authorization was denied: {refusal}"),
             Self::UserUnavailable(problem) => write!(formatter, "the user is not available: {problem}"),
             Self::TokenRefused(refusal) => write!(formatter, "token request refused: {refusal}"),
             Self::InsufficientScope(Some(scopes)) => write!(formatter, "insufficient scope: \"{scopes}\" is required"),
             Self::InsufficientScope(None) => formatter.write_str("insufficient scope"),
             Self::TokenRejected => formatter.write_str("the server rejects tokens that were just issued for it"),
-            Self::WrongOrigin => formatter.write_str("the request has another origin than the server of the tokens"),
+            Self::WrongOrigin => {
+                formatter.write_str("the request has another origin than the server that the tokens were issued for")
+            }
             Self::UnusableKey(problem) => write!(formatter, "unusable key: {problem}"),
             Self::NoAssertion(problem) => write!(formatter, "no assertion available: {problem}"),
             Self::Store(error) => write!(formatter, "token store failed: {error}"),

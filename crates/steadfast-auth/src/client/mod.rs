@@ -1,8 +1,9 @@
-//! An OAuth 2.1 client: obtains access tokens for a server, stores them and adds them to requests.
+//! An OAuth 2.1 client: obtains access tokens for an MCP server, stores them and adds them to requests.
 //!
-//! A [`OAuthClientSettings`] describes the application. An [`Authorizer`] provides tokens for one server to all requests: it discovers the
-//! authorization server, registers the client if necessary, asks the user, stores tokens in a [`TokenStore`], refreshes them
-//! once for all waiting requests, and requests new tokens when the server rejects one or requires more scopes.
+//! [`OAuthClientSettings`] describes the application as an OAuth client. An [`Authorizer`] provides tokens for one
+//! MCP server to all requests: it discovers the authorization server, registers the client if necessary, asks the
+//! user, stores tokens in a [`TokenStore`], refreshes them once for all waiting requests, and requests new tokens
+//! when the server rejects one or requires more scopes.
 //!
 //! ```no_run
 //! # #[cfg(feature = "reqwest")]
@@ -32,12 +33,13 @@
 //! # }
 //! ```
 //!
-//! Below it is [`OAuthFlow`], a state machine of the OAuth steps without I/O, for use with another runtime.
+//! An [`Authorizer`] drives an [`OAuthFlow`], a state machine of the OAuth steps without I/O, which can also be used with
+//! another runtime.
 //!
 //! Guarantees: a token is sent only to the origin of its server; a URL from a server's metadata is used only if it is encrypted
-//! (or on this machine) and does not refer from the internet to a private network (resolved addresses are checked by
-//! `OAuthReqwestClient`, and must be by any other [`HttpClient`](crate::HttpClient)); redirects to other origins are not followed;
-//! no error, log line or `Debug` output contains a secret.
+//! (or on this machine) and does not refer from the internet to a private network (`OAuthReqwestClient` checks the resolved
+//! addresses, and any other [`HttpClient`](crate::HttpClient) must do so too); redirects to other origins are not followed; no
+//! error, log line or `Debug` output contains a secret.
 
 mod authorize;
 mod challenge;

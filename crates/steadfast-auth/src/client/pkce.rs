@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::Secret;
 use super::random::{RandomSource, RandomUnavailable, random_secret};
 
-/// The code verifier: a secret of the client that started the authorization.
+/// The PKCE code verifier: a secret of the client that started the authorization.
 pub(super) struct CodeVerifier(Secret);
 
 impl CodeVerifier {
@@ -15,12 +15,12 @@ impl CodeVerifier {
         random_secret(random).map(Self)
     }
 
-    /// The code challenge of the authorization request.
+    /// The PKCE code challenge for the authorization request.
     pub(super) fn challenge(&self) -> String {
         digest(self.0.expose())
     }
 
-    /// The verifier of the token request.
+    /// The PKCE code verifier for the token request.
     pub(super) fn into_secret(self) -> Secret {
         self.0
     }

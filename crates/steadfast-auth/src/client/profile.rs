@@ -1,4 +1,4 @@
-//! The configuration of a client, for all authorization servers.
+//! The settings of an OAuth client, for all authorization servers.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::url_policy::{is_loopback, redact_url};
 use super::{Error, Secret};
 use crate::Scopes;
 
-/// Describes the client and how it obtains tokens.
+/// Describes an OAuth client and how it obtains access tokens.
 ///
 /// ```
 /// use steadfast_auth::client::OAuthClientSettings;
@@ -43,20 +43,21 @@ pub struct PreRegisteredClient {
 }
 
 impl PreRegisteredClient {
-    /// The client with this id and credential.
+    /// A pre-registered OAuth client with this client id and credential.
     pub fn new(id: impl Into<String>, credential: ClientCredential) -> Self {
         Self { issuer: None, id: id.into(), credential }
     }
 
-    /// Sets the issuer identifier of the authorization server, exactly as in its metadata. Without this it is the first one in
-    /// each server's metadata: an untrusted server could have a secret, or the assertion of a workload, sent to itself.
+    /// Sets the issuer identifier of the authorization server, exactly as in its metadata. If the issuer is not set, the client
+    /// uses an authorization server that the MCP server's metadata lists: an untrusted MCP server could then have the client
+    /// secret, or the assertion of a workload, sent to itself.
     pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
         self
     }
 }
 
-/// How tokens are obtained.
+/// The OAuth grant with which the client obtains tokens.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Grant {
@@ -67,7 +68,7 @@ pub enum Grant {
     ClientCredentials,
     /// The organisation's identity provider exchanges the user's identity for an assertion to the authorization server.
     EnterpriseManaged(IdentityProvider),
-    /// The platform that the program runs on identifies it with a JWT.
+    /// The platform that the client program runs on identifies the program with a JWT.
     WorkloadIdentity,
 }
 
@@ -81,7 +82,7 @@ pub struct IdentityProvider {
     pub(super) subject_token_type: String,
 }
 
-/// Leaves out the query of the identity provider's endpoint, which may contain keys.
+/// The debug output omits the query of the identity provider's endpoint, which may contain API keys.
 impl fmt::Debug for IdentityProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -96,7 +97,9 @@ impl fmt::Debug for IdentityProvider {
 }
 
 impl IdentityProvider {
-    /// The provider's issuer identifier and token endpoint, and the client id there. Subject tokens are ID tokens.
+    /// Describes an identity provider by its issuer identifier, its token endpoint, and the client id of the client
+    /// there. The client sends ID tokens as subject tokens to the identity provider, unless [`saml`](Self::saml) is
+    /// called.
     pub fn new(issuer: impl Into<String>, token_endpoint: &str, client_id: impl Into<String>) -> Result<Self, Error> {
         Ok(Self {
             issuer: issuer.into(),
@@ -107,13 +110,13 @@ impl IdentityProvider {
         })
     }
 
-    /// The credential of the client at the provider.
+    /// Sets the credential of the client at the identity provider.
     pub fn credential(mut self, credential: ClientCredential) -> Self {
         self.credential = credential;
         self
     }
 
-    /// Subject tokens are SAML assertions.
+    /// Makes the client send SAML assertions instead of ID tokens as subject tokens to the identity provider.
     pub fn saml(mut self) -> Self {
         self.subject_token_type = String::from("urn:ietf:params:oauth:token-type:saml2");
         self
@@ -121,7 +124,8 @@ impl IdentityProvider {
 }
 
 impl OAuthClientSettings {
-    /// A client with this display name that asks its user, registers itself where necessary, and uses DPoP where required.
+    /// Creates the settings of a client with this display name, which asks its user, registers itself where necessary, and uses
+    /// DPoP where required.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -136,7 +140,7 @@ impl OAuthClientSettings {
         }
     }
 
-    /// Whether the application itself configured this host.
+    /// Whether the application itself configured this host, as opposed to a host from a server's metadata.
     pub(super) fn configures_host(&self, host: &str) -> bool {
         let issuer = self.registered.as_ref().and_then(|registered| registered.issuer.as_deref());
         let issuer = issuer.and_then(|issuer| Url::parse(issuer).ok());
@@ -147,18 +151,19 @@ impl OAuthClientSettings {
         issuer.as_ref().into_iter().chain(provider).any(|url| url.host_str() == Some(host))
     }
 
-    /// Sets the home page of the client.
+    /// Sets the URL of the client's home page, which the client registers with.
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.uri = Some(uri.into());
         self
     }
 
-    /// Sets the URL of the client ID metadata document, which is the client id where the authorization server supports it.
+    /// Sets the URL of the client ID metadata document. The URL is the client id at authorization servers that support such
+    /// documents.
     pub fn document(self, url: &str) -> Result<Self, Error> {
         self.document_with(url, ClientCredential::None)
     }
 
-    /// Like [`document`](Self::document), for a client whose document has a key.
+    /// Like [`document`](Self::document), for a client whose metadata document has a public key.
     pub fn document_with(mut self, url: &str, credential: ClientCredential) -> Result<Self, Error> {
         let parsed = Url::parse(url).map_err(|_| Error::UnsafeUrl(redact_url(url)))?;
         let plain = parsed.username().is_empty() && parsed.password().is_none() && parsed.fragment().is_none();
@@ -175,31 +180,31 @@ impl OAuthClientSettings {
         self
     }
 
-    /// How tokens are obtained.
+    /// Sets the OAuth grant with which the client obtains tokens.
     pub fn grant(mut self, grant: Grant) -> Self {
         self.grant = grant;
         self
     }
 
-    /// Sets scopes to request in addition to those that the server requires.
+    /// Sets scopes to request in addition to those that the MCP server requires.
     pub fn scopes(mut self, scopes: Scopes) -> Self {
         self.scopes = Some(scopes);
         self
     }
 
-    /// Sets whether tokens are bound to a key.
+    /// Sets when the client requests tokens that are bound to a key (DPoP).
     pub fn dpop(mut self, dpop: ClientDpopPolicy) -> Self {
         self.dpop = dpop;
         self
     }
 
-    /// Sets whether `offline_access` is requested where it is supported, to get a refresh token. On by default.
+    /// Sets whether the scope `offline_access` is requested where it is supported, to get a refresh token. On by default.
     pub fn offline_access(mut self, requested: bool) -> Self {
         self.offline_access = requested;
         self
     }
 
-    /// Sets whether servers of revision 2025-03-26 are supported, which are their own authorization servers and may have no
+    /// Sets whether MCP servers of revision 2025-03-26 are supported, which are their own authorization servers and may have no
     /// metadata. On by default.
     pub fn legacy_discovery(mut self, supported: bool) -> Self {
         self.legacy_discovery = supported;
@@ -207,14 +212,14 @@ impl OAuthClientSettings {
     }
 }
 
-/// A URL of the application's configuration: encrypted or on this machine.
+/// Parses a URL that the application configured, which must be encrypted or on this machine.
 fn encrypted(text: &str) -> Result<Url, Error> {
     let url = Url::parse(text).map_err(|_| Error::UnsafeUrl(redact_url(text)))?;
     let encrypted = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
     if encrypted { Ok(url) } else { Err(Error::UnsafeUrl(redact_url(text))) }
 }
 
-/// Shorthand for a client with a secret.
+/// Shorthand for a pre-registered client with a client id and a client secret.
 impl From<(&str, &str)> for PreRegisteredClient {
     fn from((id, secret): (&str, &str)) -> Self {
         Self::new(id, ClientCredential::Secret(Secret::new(secret)))

@@ -1,4 +1,5 @@
-//! The source of randomness. It is an argument, so that a flow can be replayed in a test.
+//! The source of randomness of the OAuth client. The source of randomness is passed to an OAuth flow, so that a test
+//! can replay the flow.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ pub trait RandomSource: Send + Sync + 'static {
     fn draw(&self) -> Result<[u8; 32], RandomUnavailable>;
 }
 
-/// The randomness of the operating system.
+/// A [`RandomSource`] that uses the randomness of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemRandomness;
 
@@ -25,7 +26,7 @@ impl RandomSource for SystemRandomness {
     }
 }
 
-/// The source of randomness failed.
+/// A [`RandomSource`] failed to provide random bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomUnavailable;
 
@@ -37,12 +38,12 @@ impl fmt::Display for RandomUnavailable {
 
 impl std::error::Error for RandomUnavailable {}
 
-/// 43 random characters that need no escaping in a URL.
+/// Returns a new secret of 43 random characters that need no escaping in a URL.
 pub(super) fn random_secret(random: &dyn RandomSource) -> Result<Secret, RandomUnavailable> {
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(random.draw()?)))
 }
 
-/// A source for tests: the n-th call returns bytes of value n.
+/// A source of randomness for tests: the n-th call returns bytes of value n.
 #[cfg(test)]
 #[derive(Default)]
 pub(super) struct CountingRandomness(std::sync::atomic::AtomicU8);

@@ -23,30 +23,30 @@ use crate::{HttpClientBody, Scopes};
 
 pub(super) const WHAT: &str = "a client registration";
 
-/// A dynamic registration at one issuer, as it is stored.
+/// A dynamic registration of the client at one authorization server, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRegistration {
     pub(super) client_id: String,
     #[serde(default, serialize_with = "reveal_option", skip_serializing_if = "Option::is_none")]
     pub(super) client_secret: Option<Secret>,
-    /// When the secret expires, in seconds since 1970; 0 is never.
+    /// The time when the client secret expires, in seconds since 1970; 0 means never.
     #[serde(default)]
     pub(super) client_secret_expires_at: u64,
     pub(super) method: ClientAuthMethod,
     pub(super) redirect_uri: String,
-    /// The scopes in the registration: some authorization servers allow no others.
+    /// The scopes in the client registration: some authorization servers grant the client no others.
     #[serde(default, with = "scopes_text")]
     pub(super) scopes: Option<Scopes>,
 }
 
-/// What a registration depends on.
+/// The redirect URI and the scopes that a client registration must have to be usable.
 pub(super) struct RegistrationRequirements<'a> {
     pub(super) redirect_uri: &'a str,
     pub(super) scopes: Option<&'a Scopes>,
 }
 
 impl ClientRegistration {
-    /// The registered redirect URI.
+    /// The redirect URI in the client registration.
     pub fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
@@ -62,9 +62,10 @@ impl ClientRegistration {
     }
 }
 
-/// The client that needs no registration: the pre-registered one, or the metadata document if the server supports it.
+/// The client identity that needs no dynamic registration: the pre-registered client, or the client ID metadata document if the
+/// authorization server supports such documents.
 ///
-/// `bound` is the issuer in this server's metadata the last time.
+/// `bound` is the issuer that the MCP server's metadata named when it was last read.
 pub(super) fn known_client(
     profile: &OAuthClientSettings,
     server: &AuthorizationServerMetadata,
@@ -122,7 +123,8 @@ pub(super) fn request(
         .map_err(|_| Error::UnsafeUrl(redact_url(endpoint.as_str())))
 }
 
-/// A program on a user's machine cannot keep a secret, so it requests none unless the server requires one.
+/// The authentication method that the client registers. A program on a user's machine cannot keep a secret, so it requests no
+/// client secret unless the authorization server requires one.
 fn authentication(supported: Option<&[String]>) -> ClientAuthMethod {
     let Some(supported) = supported else { return ClientAuthMethod::None };
     let order = [ClientAuthMethod::None, ClientAuthMethod::ClientSecretBasic, ClientAuthMethod::ClientSecretPost];
@@ -132,7 +134,8 @@ fn authentication(supported: Option<&[String]>) -> ClientAuthMethod {
         .unwrap_or(ClientAuthMethod::None)
 }
 
-/// A client that is redirected to this machine, or by a custom scheme, is a native one.
+/// The `application_type` of the client registration: `web` if the redirect URI is an `https` URL on another machine, otherwise
+/// `native`.
 fn application_type(redirect_uri: &str) -> &'static str {
     let is_web = Url::parse(redirect_uri).is_ok_and(|url| url.scheme() == "https" && !is_loopback(&url));
     if is_web { "web" } else { "native" }
@@ -168,11 +171,11 @@ pub(super) fn read(
     let invalid = |problem| Error::Invalid { what: "client registration", problem };
     let answer: RegistrationResponse = serde_json::from_slice(body).map_err(|_| invalid("is malformed"))?;
     if answer.client_id.is_empty() {
-        return Err(invalid("has no client identifier"));
+        return Err(invalid("has no `client_id`"));
     }
     let credential = answer.client_secret.clone().map_or(ClientCredential::None, ClientCredential::Secret);
     let method = match answer.token_endpoint_auth_method.as_deref() {
-        Some(name) => ClientAuthMethod::parse(name).ok_or(invalid("has an unknown authentication method"))?,
+        Some(name) => ClientAuthMethod::parse(name).ok_or(invalid("has an unknown `token_endpoint_auth_method`"))?,
         None => ClientAuthMethod::choose(&credential, server.token_auth_methods.as_deref()),
     };
     let needs_secret = matches!(method, ClientAuthMethod::ClientSecretBasic | ClientAuthMethod::ClientSecretPost);

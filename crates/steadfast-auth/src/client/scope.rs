@@ -1,26 +1,27 @@
-//! Which scopes to request: no more than needed, and never fewer than before.
+//! Decides which scopes the client requests: no more than needed, and never fewer than before.
 
 use crate::Scopes;
 
-/// The scope that requests a refresh token.
+/// The OAuth scope that requests a refresh token.
 pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 
-/// The scopes from each source that counts when an authorization begins.
+/// The scopes from each source that the client takes into account when it requests an authorization.
 pub(super) struct ScopeSources<'a> {
-    /// Required by the challenge.
+    /// The scopes that the MCP server's challenge requires.
     pub(super) challenged: Option<&'a Scopes>,
     /// The scopes listed in the protected resource metadata of the MCP server.
     pub(super) resource: Option<&'a Scopes>,
     /// The scopes of earlier authorizations at the same authorization server, so that none is lost.
     pub(super) before: Option<&'a Scopes>,
-    /// Configured in the profile.
+    /// The scopes that the application configured in `OAuthClientSettings`.
     pub(super) wanted: Option<&'a Scopes>,
-    /// Whether to add `offline_access`: the server supports it and the client can use it.
+    /// Whether to add the scope `offline_access`: the authorization server supports it and the client can use it.
     pub(super) offline: bool,
 }
 
 impl ScopeSources<'_> {
-    /// The scopes to request. `None` leaves the choice to the authorization server.
+    /// The scopes to request from the authorization server. `None` leaves the choice of the scopes to the
+    /// authorization server.
     pub(super) fn choose(&self) -> Option<Scopes> {
         let named = [self.challenged.or(self.resource), self.before, self.wanted];
         let chosen = named.into_iter().flatten().cloned().reduce(Scopes::union)?;
@@ -33,7 +34,7 @@ impl ScopeSources<'_> {
     }
 }
 
-/// Whether requesting tokens again could help: the challenge has a scope that was not requested yet.
+/// Whether the challenge has a scope that was not requested yet, so that another token request could help.
 pub(super) fn is_step_up(challenged: Option<&Scopes>, before: Option<&Scopes>) -> bool {
     challenged.is_some_and(|wanted| wanted.iter().any(|scope| before.is_none_or(|before| !before.contains(scope))))
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serializer};
 use zeroize::Zeroizing;
 
-/// A secret text. It has no `Display` and no `Serialize`, its `Debug` is redacted, and its memory is zeroed when it is dropped.
-/// The text is available only through [`Secret::expose`].
+/// A secret text. A [`Secret`] has no `Display` and no `Serialize`, its `Debug` output is redacted, and its memory is zeroed
+/// when it is dropped. The text is available only through [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
@@ -16,7 +16,7 @@ impl Secret {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The text itself. It must not be logged, nor sent to any host but the one that it is for.
+    /// The secret text. The caller must not log the secret text, nor send it to any host but the one that it is for.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -46,13 +46,13 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// Serializes a secret for a store. Fields opt in with `serialize_with`, so that none is written by accident.
+/// Serializes a secret for a token store. Fields opt in with `serialize_with`, so that no secret is written by accident.
 pub(super) fn reveal<S: Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(secret.expose())
 }
 
-/// Serializes an optional secret for a store.
-#[allow(clippy::ref_option, reason = "the signature is serde's")]
+/// Serializes an optional secret for a token store.
+#[allow(clippy::ref_option, reason = "serde requires this signature")]
 pub(super) fn reveal_option<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
     match secret {
         Some(secret) => serializer.serialize_some(secret.expose()),

@@ -20,7 +20,8 @@ use crate::{HttpClientBody, Scopes};
 
 pub(super) const WHAT: &str = "a token";
 
-/// A token that expires within this many seconds counts as expired.
+/// An access token that expires within this many seconds, or within a tenth of its lifetime if that is shorter, counts as
+/// expired.
 const LEEWAY: u64 = 30;
 
 /// The tokens for one resource from one issuer, with what is needed to refresh them.
@@ -60,12 +61,12 @@ impl Tokens {
         &self.resource
     }
 
-    /// The granted scopes; the requested ones if the server did not say which it granted.
+    /// The granted scopes, or the requested scopes if the authorization server did not say which scopes it granted.
     pub fn scopes(&self) -> Option<&Scopes> {
         self.granted.as_ref().or(self.requested.as_ref())
     }
 
-    /// Whether the access token has expired, or will before a request could arrive.
+    /// Whether the access token has expired, or will expire before a request with it could arrive.
     pub fn is_expired(&self, now: SystemTime) -> bool {
         self.expires_at.is_some_and(|end| {
             let leeway = LEEWAY.min(end.saturating_sub(self.issued_at) / 10);
@@ -73,7 +74,7 @@ impl Tokens {
         })
     }
 
-    /// Whether these tokens were requested with all scopes of `other`, and more.
+    /// Whether the tokens were requested with all scopes that `other` was requested with, and with more.
     pub(super) fn requests_more_than(&self, other: &Self) -> bool {
         let all = |these: &Self, those: &Self| {
             let those = those.requested.iter().flat_map(Scopes::iter);
@@ -82,13 +83,13 @@ impl Tokens {
         all(self, other) && !all(other, self)
     }
 
-    /// Whether they can be refreshed.
+    /// Whether the tokens can be refreshed, because they include a refresh token.
     pub fn is_refreshable(&self) -> bool {
         self.refresh_token.is_some()
     }
 }
 
-/// Prints no secrets, and URLs without their queries, which may contain keys.
+/// The debug output contains no secrets, and shows URLs without their queries, which may contain API keys.
 impl fmt::Debug for Tokens {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -104,11 +105,11 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// Scopes as text, so that a store is readable.
+/// Serializes scopes as text, so that the entries of a token store are readable.
 pub(super) mod scopes_text {
     use super::{Deserialize, Deserializer, Scopes, Serialize, Serializer};
 
-    #[allow(clippy::ref_option, reason = "the signature is serde's")]
+    #[allow(clippy::ref_option, reason = "serde requires this signature")]
     pub(in crate::client) fn serialize<S: Serializer>(
         scopes: &Option<Scopes>,
         serializer: S,
@@ -124,7 +125,8 @@ pub(super) mod scopes_text {
     }
 }
 
-/// A request to a token endpoint. It can be sent more than once, each time with a new proof and assertion.
+/// A request to a token endpoint. A token request can be sent more than once, each time with a new DPoP proof and a new client
+/// assertion.
 pub(super) struct TokenRequest {
     pub(super) endpoint: Url,
     pub(super) issuer: String,
@@ -132,19 +134,19 @@ pub(super) struct TokenRequest {
     pub(super) parameters: Vec<(&'static str, Secret)>,
     pub(super) key: Option<DpopProofKey>,
     pub(super) nonce: Option<String>,
-    /// The secrets in the last request, which error messages must not repeat.
+    /// The secrets in the last token request, which error messages must not repeat.
     pub(super) sent: Vec<Secret>,
 }
 
 /// The response of a token endpoint.
 pub(super) enum TokenResponse {
     Granted(GrantedTokens),
-    /// The request has to be repeated with the server's nonce.
+    /// The token request has to be repeated with the DPoP nonce of the authorization server.
     RetryWithNonce,
     Refused(OAuthErrorResponse),
 }
 
-/// The tokens in a successful response.
+/// The tokens in a successful response of a token endpoint.
 #[derive(Deserialize)]
 pub(super) struct GrantedTokens {
     pub(super) access_token: Secret,
@@ -184,7 +186,7 @@ impl TokenRequest {
                 DpopProofParameters { method: "POST", url: &self.endpoint, token: None, nonce: self.nonce.as_deref() };
             let proof = key.prove(&proof, now, random)?;
             let mut value = HeaderValue::from_str(&proof)
-                .map_err(|_| Error::UnusableKey("a proof has characters that are not allowed in a header"))?;
+                .map_err(|_| Error::UnusableKey("a DPoP proof has characters that are not allowed in a header"))?;
             value.set_sensitive(true);
             request.headers_mut().insert(PROOF, value);
             sent.push(Secret::new(proof));
@@ -228,7 +230,7 @@ impl TokenRequest {
 }
 
 impl GrantedTokens {
-    /// The authorization scheme of the token.
+    /// The HTTP authorization scheme that the granted access token is sent with.
     pub(super) fn scheme(&self, key: Option<&DpopProofKey>, must_be_bound: bool) -> Result<AuthScheme, Error> {
         match (AuthScheme::parse(&self.token_type), key) {
             (Some(AuthScheme::Bearer), _) if must_be_bound => {
@@ -241,19 +243,20 @@ impl GrantedTokens {
     }
 }
 
-/// Whether a response means that the server is busy.
+/// Whether the response of a token endpoint means that the authorization server is busy.
 fn is_busy(status: StatusCode, code: &str) -> bool {
     let waits = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
     waits || matches!(code, "temporarily_unavailable" | "server_error" | "slow_down")
 }
 
-/// Which parameters of a token request are secret. Others may appear in error messages.
+/// Whether the parameter of a token request with this name is secret. Parameters that are not secret may appear in error
+/// messages.
 fn is_secret(name: &str) -> bool {
     let given = matches!(name, "code" | "code_verifier" | "refresh_token" | "token" | "assertion" | "subject_token");
     given || matches!(name, "client_assertion" | "client_secret")
 }
 
-/// The nonce that the server requires in the next proofs.
+/// The nonce that the server requires in the next DPoP proofs.
 pub(super) fn nonce(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(NONCE)?.to_str().ok()?;
     (!value.is_empty() && value.len() <= 1024).then(|| value.to_owned())
@@ -263,7 +266,7 @@ fn invalid(problem: &'static str) -> Error {
     Error::Invalid { what: "token response", problem }
 }
 
-/// Seconds as a number, or as a string, which some servers send.
+/// Deserializes the lifetime of a token in seconds, as a number, or as a string, which some servers send.
 fn lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,9 +1,9 @@
 //! Which URLs in a server's metadata the client may use.
 //!
-//! Metadata comes from untrusted servers, and the client sends requests to the URLs in it. So every URL has to be encrypted or
-//! on this machine, and a server on the internet cannot refer to private addresses. Literal addresses and the name `localhost`
-//! are checked here; what other names resolve to is checked by the HTTP client, which gets the host of the server with the
-//! request ([`MetadataSourceHost`](crate::MetadataSourceHost)).
+//! Metadata comes from untrusted servers, and the client sends requests to the URLs in it. Every URL in the metadata therefore
+//! has to be encrypted or on this machine, and a server on the internet cannot refer to private addresses. Literal addresses
+//! and the name `localhost` are checked in this module; what other host names resolve to is checked by the HTTP client, which
+//! gets the host of the server with the request ([`MetadataSourceHost`](crate::MetadataSourceHost)).
 
 use url::{Host, Url};
 
@@ -11,19 +11,19 @@ use super::Error;
 use crate::network_zone::NetworkZone;
 pub(super) use crate::redact::redact_url;
 
-/// The URLs that a server may refer to: those in its own network zone or a more public one.
+/// The rule which URLs the metadata of a server may refer to: those in the server's own network zone or a more public one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UrlPolicy(NetworkZone);
 
 impl UrlPolicy {
-    /// The policy for the metadata of this server, which the user chose.
+    /// The URL policy for the metadata of this MCP server, which the user chose.
     pub(super) fn for_server(server: &Url) -> Result<Self, Error> {
         let url_policy = Self(zone(server));
         url_policy.check_url(server)?;
         Ok(url_policy)
     }
 
-    /// Parses a URL and checks it.
+    /// Parses a URL from a server's metadata and checks that the client may use it.
     pub(super) fn check(self, text: &str) -> Result<Url, Error> {
         let url = Url::parse(text).map_err(|_| Error::UnsafeUrl(redact_url(text)))?;
         self.check_url(&url)?;
@@ -42,7 +42,7 @@ impl UrlPolicy {
     }
 }
 
-/// Whether the URL is on this machine.
+/// Whether the host of the URL is this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     zone(url) == NetworkZone::Loopback
 }

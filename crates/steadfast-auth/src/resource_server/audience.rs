@@ -1,10 +1,10 @@
-//! Comparison of the audience of a token with this server.
+//! Compares the audience of an access token with the identifiers of this server.
 
-/// Whether two audiences are the same.
+/// Whether two audiences of access tokens are the same.
 ///
-/// They are compared as text, except that scheme and host of an HTTP URL are case-insensitive (RFC 3986, section 6.2.2.1): some
-/// clients request tokens in capitals, and MCP requires that these are accepted. There is no other normalization: another path,
-/// port or trailing slash is another audience.
+/// Audiences are compared as text, except that the scheme and the host of an HTTP URL are case-insensitive (RFC 3986, section
+/// 6.2.2.1): some clients request tokens for a URL in capitals, and MCP requires that these tokens are accepted. Audiences are
+/// not normalized otherwise: another path, port or trailing slash is another audience.
 pub(super) fn is_same(ours: &str, theirs: &str) -> bool {
     if ours == theirs {
         return true;
@@ -16,10 +16,10 @@ pub(super) fn is_same(ours: &str, theirs: &str) -> bool {
         && ours.rest == theirs.rest
 }
 
-/// The parts of an HTTP URL that are compared in different ways.
+/// The parts of the HTTP URL of an audience. Only the scheme and the host of an audience are compared without regard to case.
 struct UrlParts<'a> {
     scheme: &'a str,
-    /// The part before the `@`, if any.
+    /// The part of the URL before the `@`, if any.
     user: Option<&'a str>,
     /// Host and port.
     host: &'a str,

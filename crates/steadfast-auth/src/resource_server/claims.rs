@@ -1,4 +1,4 @@
-//! The checks of claims, whether they are in the token itself or come from introspection.
+//! Checks the claims of an access token, whether they are in the token itself or come from introspection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Principal, Scopes, TokenRejection, audience};
 
-/// The clock that expiry is checked with.
+/// The clock that the expiry of access tokens is checked with.
 #[derive(Clone)]
 pub(super) struct TokenVerifierClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 
@@ -37,21 +37,21 @@ impl fmt::Debug for TokenVerifierClock {
 /// What the claims of a token must contain.
 #[derive(Clone, Debug)]
 pub(super) struct ClaimRequirements {
-    /// The identifiers of this server as an audience.
+    /// The identifiers of this resource server, one of which must be the audience of a token.
     pub(super) audiences: Vec<String>,
-    /// Whether claims without an audience are accepted, since the authorization server checks it.
+    /// Whether claims without an audience are accepted, since the authorization server checks the audience.
     pub(super) audience_may_be_absent: bool,
-    /// The issuer, if the claims must contain it.
+    /// The issuer that the claims must contain; `None` if any issuer is accepted.
     pub(super) issuer: Option<String>,
-    /// Whether claims without an expiry are accepted.
+    /// Whether tokens without an expiry claim are accepted.
     pub(super) expiry_may_be_absent: bool,
-    /// Allowed difference of the clocks.
+    /// Allowed difference between the clocks of the authorization server and the resource server.
     pub(super) leeway: Duration,
     pub(super) clock: TokenVerifierClock,
 }
 
 impl ClaimRequirements {
-    /// Checks the claims, and returns their principal.
+    /// Checks the claims of a token, and returns the principal that they describe.
     pub(super) fn check(&self, claims: Map<String, Value>) -> Result<Principal, TokenRejection> {
         self.check_issuer(&claims)?;
         self.check_audience(&claims)?;
@@ -117,7 +117,7 @@ impl ClaimRequirements {
     }
 }
 
-/// The principal. Claims without a subject or client are rejected, since all such tokens would be one principal.
+/// The principal. Claims with neither a subject nor a client are rejected, since all such tokens would have the same principal.
 fn principal(claims: &Map<String, Value>) -> Result<Principal, TokenRejection> {
     let client = text(claims, "client_id").or_else(|| text(claims, "azp"));
     match (text(claims, "sub"), client) {
@@ -128,7 +128,8 @@ fn principal(claims: &Map<String, Value>) -> Result<Principal, TokenRejection> {
     }
 }
 
-/// `scope` is a string with spaces in the standards; some authorization servers use `scp`, or lists.
+/// Reads the scopes from the claims. The claim `scope` is a string with spaces in the standards; some authorization servers use
+/// `scp`, or lists.
 fn scopes(claims: &Map<String, Value>) -> Scopes {
     let words = |name| match claims.get(name) {
         Some(Value::String(text)) => text.split(' ').collect(),
@@ -142,7 +143,8 @@ fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// A time in seconds, perhaps with a fraction. A malformed one is an error, not absent.
+/// Reads a time claim in seconds since 1970, perhaps with a fraction. A malformed time claim is an error, and is not treated as
+/// absent.
 fn moment(claims: &Map<String, Value>, name: &str) -> Result<Option<SystemTime>, TokenRejection> {
     let unreadable = TokenRejection::Invalid("the token has a time claim that is not a valid number of seconds");
     let Some(value) = claims.get(name).filter(|value| !value.is_null()) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Verification of opaque tokens by introspection: the authorization server is asked about each (RFC 7662).
+//! Verification of opaque tokens by introspection: the authorization server is asked about each token (RFC 7662).
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -19,13 +19,13 @@ use crate::redact::redact_url;
 
 /// Limit of the length of a token introspection response, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
-/// Timeout of an introspection request.
+/// Timeout of a token introspection request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Verifies tokens by asking the authorization server.
 ///
-/// A token is valid if the server reports it as active and issued for this resource. Responses are not cached, so a revoked
-/// token is rejected at once.
+/// A token is valid if the authorization server reports it as active and issued for this resource. Introspection responses are
+/// not cached, so a revoked token is rejected at once.
 pub struct IntrospectionVerifier {
     client: Box<dyn HttpClient>,
     uri: Uri,
@@ -34,7 +34,7 @@ pub struct IntrospectionVerifier {
 }
 
 impl IntrospectionVerifier {
-    /// Uses the introspection endpoint at this URL, for tokens for this resource.
+    /// Creates a verifier for the access tokens of this resource, which asks the introspection endpoint at this URL.
     pub fn new(client: impl HttpClient, url: &str, resource: impl Into<String>) -> Result<Self, InsecureEndpoint> {
         let expectations = ClaimRequirements {
             audiences: vec![resource.into()],
@@ -47,7 +47,7 @@ impl IntrospectionVerifier {
         Ok(Self { client: Box::new(client), uri: endpoint(url)?, authorization: None, expectations })
     }
 
-    /// Authenticates with the client id and secret of this server at the authorization server.
+    /// Authenticates the introspection requests with the client id and secret that this server has at the authorization server.
     pub fn credentials(mut self, id: &str, secret: &str) -> Self {
         let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let pair = STANDARD.encode(format!("{}:{}", encode(id), encode(secret)));
@@ -61,14 +61,14 @@ impl IntrospectionVerifier {
         self
     }
 
-    /// Requires this issuer in responses.
+    /// Requires this issuer in token introspection responses.
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.expectations.issuer = Some(issuer.into());
         self
     }
 
-    /// Accepts responses without an audience, for an authorization server that reports a token as active only to the resource
-    /// that it was issued for. A response with another audience is still rejected.
+    /// Accepts introspection responses without an audience, for an authorization server that reports a token as active only to
+    /// the resource that it was issued for. A token with another audience is still rejected.
     pub fn server_checks_audience(mut self) -> Self {
         self.expectations.audience_may_be_absent = true;
         self
@@ -80,7 +80,7 @@ impl IntrospectionVerifier {
         self
     }
 
-    /// Sets the clock, for tests and for machines without one of their own.
+    /// Sets the clock that the expiry of tokens is checked with, for tests and for machines without a clock of their own.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.expectations.clock = TokenVerifierClock::new(now);
         self
@@ -107,9 +107,9 @@ impl IntrospectionVerifier {
         }
         let body = response.body().as_bytes();
         if body.len() > MAX_BYTES {
-            return Err("the response is too long".to_owned());
+            return Err("the introspection response is too long".to_owned());
         }
-        serde_json::from_slice(body).map_err(|_| "the response is not a JSON object".to_owned())
+        serde_json::from_slice(body).map_err(|_| "the introspection response is not a JSON object".to_owned())
     }
 
     fn request(&self, token: &AccessToken) -> Request<HttpClientBody> {

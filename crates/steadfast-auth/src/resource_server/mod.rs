@@ -5,13 +5,14 @@
 //!
 //! Verifiers:
 //!
-//! - `JwtVerifier` (feature `jwt`), for signed tokens. Its keys are a `KeySet`, or `RemoteKeySet`;
+//! - `JwtVerifier` (feature `jwt`), for signed tokens, with the keys of a `KeySet` or a `RemoteKeySet`;
 //! - [`IntrospectionVerifier`], for opaque tokens, which the authorization server is asked about;
 //! - [`verify_with`], for a function of your own.
 //!
 //! Requests to an authorization server use an [`HttpClient`]: `OAuthReqwestClient` (feature `reqwest`), or your own.
 //!
-//! This module never issues, stores, forwards or logs tokens.
+//! The module `resource_server` never issues, stores or logs tokens, and sends a token only to the introspection
+//! endpoint.
 
 mod audience;
 mod bearer;

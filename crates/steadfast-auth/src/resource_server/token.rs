@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-/// Limit of the length of a token. Longer ones are rejected before they are decoded.
+/// Limit of the length of an access token, in bytes. Longer access tokens are rejected before they are decoded.
 const MAX_BYTES: usize = 16 * 1024;
 
 /// An access token as the client sent it.
 ///
-/// It has no `Display`, its `Debug` is redacted, and it is not `Clone`. The text is available only through [`AccessToken::expose`].
+/// An [`AccessToken`] has no `Display`, its `Debug` output is redacted, and it is not `Clone`. The text is available only
+/// through [`AccessToken::expose`].
 pub struct AccessToken(String);
 
 impl AccessToken {
@@ -18,8 +19,8 @@ impl AccessToken {
         (well_formed && text.len() <= MAX_BYTES).then(|| Self(text.to_owned()))
     }
 
-    /// The text itself, for verifiers. It must not be logged, stored or sent to any server but the authorization server that
-    /// issued it.
+    /// The text of the access token, for token verifiers. The text of the token must not be logged, stored or sent to
+    /// any server but the authorization server that issued it.
     pub fn expose(&self) -> &str {
         &self.0
     }

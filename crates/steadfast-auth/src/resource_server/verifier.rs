@@ -9,10 +9,10 @@ use super::{AccessToken, Principal, Scopes};
 /// The future of a verification, returned by [`TokenVerifier::verify`].
 pub type TokenVerifierFuture<'a> = Pin<Box<dyn Future<Output = Result<Principal, TokenRejection>> + Send + 'a>>;
 
-/// Verifies a token, and returns its principal.
+/// Verifies an access token, and returns the principal of the token.
 ///
 /// A verifier must check that the token was issued *for this server* (its audience), that it is currently valid, and that its
-/// issuer is trusted. It may be called concurrently, and the future may be dropped before it completes.
+/// issuer is trusted. A verifier may be called concurrently, and its future may be dropped before it completes.
 pub trait TokenVerifier: Send + Sync + 'static {
     /// Verifies one token.
     fn verify<'a>(&'a self, token: &'a AccessToken) -> TokenVerifierFuture<'a>;
@@ -24,9 +24,9 @@ impl<V: TokenVerifier + ?Sized> TokenVerifier for std::sync::Arc<V> {
     }
 }
 
-/// Why a token is rejected.
+/// Why the resource server rejects an access token.
 ///
-/// Reasons are static texts, so they cannot contain a part of a token.
+/// The reasons of a rejection are static texts, so they cannot contain a part of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenRejection {
@@ -43,7 +43,7 @@ pub enum TokenRejection {
 }
 
 impl TokenRejection {
-    /// The reason, for the client and the log.
+    /// The reason why the token is rejected, for the client and the log.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Invalid(reason) | Self::Unavailable(reason) => reason,
@@ -62,7 +62,7 @@ impl fmt::Display for TokenRejection {
 
 impl std::error::Error for TokenRejection {}
 
-/// A verifier from an async closure, or from a function that returns a future.
+/// Creates a token verifier from an async closure, or from a function that returns a future.
 ///
 /// ```
 /// use steadfast_auth::resource_server::{Principal, TokenRejection, AccessToken, verify_with};

@@ -80,7 +80,7 @@ async fn a_registered_secret_is_shown_where_it_is_asked_for() {
 async fn a_code_from_another_issuer_is_not_redeemed() {
     let site = Site::start(SiteOptions { iss: Some("https://evil.example.com"), ..SiteOptions::default() }).await;
     let refused = call(&site.authorizer(OAuthClientSettings::new("Test")).build(), &site.url()).await.unwrap_err();
-    assert_eq!(refused, Error::InvalidRedirect("the issuer does not match"));
+    assert_eq!(refused, Error::InvalidRedirect("the issuer is not that of the authorization server"));
     assert_eq!(site.count("/token"), 0);
 }
 

@@ -8,7 +8,7 @@ use steadfast::{Error, JsonObject};
 
 use super::schema;
 
-/// The options for the arguments of a tool.
+/// The command-line options that set the arguments of a tool call.
 #[derive(Args)]
 pub(crate) struct CliToolArgumentOptions {
     /// Set an argument. A value that is JSON is sent as JSON unless the tool's schema says string; any other value is a string.
@@ -18,16 +18,17 @@ pub(crate) struct CliToolArgumentOptions {
     /// Set an argument to the text of a file; `-` is standard input. May be repeated
     #[arg(long = "arg-file", value_name = "NAME=PATH")]
     files: Vec<String>,
-    /// Set all arguments: a JSON object, @PATH to read it from a file, or - for standard input. Sent without any check
+    /// Set all arguments: a JSON object, @PATH to read it from a file, or - for standard input. The JSON object is
+    /// sent without any check
     #[arg(long = "arguments-json", value_name = "JSON", conflicts_with_all = ["pairs", "files"])]
     object: Option<String>,
 }
 
 /// Parsed arguments. The tool's schema decides whether a value such as `7` is a number or a string.
 pub(crate) struct ParsedToolArguments {
-    /// Name, value, and the text that the value was parsed from if it came from `--arg`.
+    /// The name and value of each tool argument, and the text that the value was parsed from if it came from `--arg`.
     arguments: Vec<(String, Value, Option<String>)>,
-    /// Given with `--arg` and `--arg-file`, not as one object.
+    /// Whether the tool arguments were given with `--arg` and `--arg-file`, not as one JSON object.
     by_name: bool,
 }
 
@@ -60,13 +61,14 @@ impl ParsedToolArguments {
         Ok(())
     }
 
-    /// The names given with `--arg` and `--arg-file`. If there are any, the tool's schema is needed: to check the names, and to
-    /// decide between strings and other values.
+    /// The names of the tool arguments given with `--arg` and `--arg-file`. For tool arguments that are given by
+    /// name, the tool's schema is needed to check the names, and to decide between strings and other values.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.arguments.iter().filter(|_| self.by_name).map(|(name, ..)| name.as_str())
     }
 
-    /// The arguments. A value that was parsed as JSON becomes a string if the schema allows a string and not its type.
+    /// The arguments. An argument value that was parsed as JSON becomes a string if the tool's schema allows a string, but not
+    /// the type of the value.
     pub(crate) fn resolve(self, input_schema: Option<&JsonObject>) -> JsonObject {
         let parameters = input_schema.map(schema::parameters).unwrap_or_default();
         let types_of = |name: &str| parameters.iter().find(|parameter| parameter.name == name)?.types();
@@ -86,7 +88,7 @@ fn has_type(value: &Value, types: &[&str]) -> bool {
     types.contains(&found) || (found == "integer" && types.contains(&"number"))
 }
 
-/// Splits each `name=value`; values are strings.
+/// Splits each `name=value` of the arguments of a prompt; the values are strings.
 pub(crate) fn pairs(arguments: &[String]) -> Result<Vec<(&str, &str)>, Error> {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     for argument in arguments {
@@ -97,7 +99,8 @@ pub(crate) fn pairs(arguments: &[String]) -> Result<Vec<(&str, &str)>, Error> {
     Ok(pairs)
 }
 
-/// An argument given twice is an error: otherwise one value would be dropped silently. `hint` is appended to the message.
+/// Returns an error if an argument is given twice on the command line: otherwise one value would be dropped silently. `hint` is
+/// appended to the error message.
 fn reject_duplicate<'a>(name: &str, mut before: impl Iterator<Item = &'a str>, hint: &str) -> Result<(), Error> {
     if before.any(|known| known == name) {
         return Err(Error::usage(format!("argument `{name}` is given twice{hint}")));

@@ -18,7 +18,8 @@ const DECLINE: &str = "/decline";
 const HELP: &str =
     "Enter takes the default in [brackets] or leaves the field empty, /decline declines the form, Ctrl-D cancels it";
 
-/// Asks the user. An empty line takes the default; the end of input cancels.
+/// Answers an elicitation request of the server by asking the user. An empty line takes the default of a field; the end of
+/// input cancels the elicitation.
 pub(crate) async fn elicit(request: ElicitParams, _: ClientContext) -> Result<ElicitResult, Error> {
     let mut dialog = terminal::open_dialog().await;
     Ok(match request {
@@ -28,17 +29,17 @@ pub(crate) async fn elicit(request: ElicitParams, _: ClientContext) -> Result<El
     })
 }
 
-/// Shows the whole URL, and opens it only if the user agrees. It is shown in its parsed form, which is what the browser gets:
-/// the server's spelling may differ.
+/// Shows the whole URL, and opens it only if the user agrees. The URL is shown in its parsed form, which is what the browser
+/// gets: the server's spelling may differ.
 async fn visit(dialog: &mut TerminalDialog, message: &str, url: &str) -> ElicitResult {
     let page = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let shown = page.as_ref().map_or(url, Url::as_str);
     dialog.print(&format!("\nThe server asks: {}\n  {}", sanitize::quoted(message), sanitize::quoted(shown)));
     if let Some((page, host)) = page.as_ref().and_then(|page| Some((page, page.host_str()?))) {
-        dialog.print(&format!("  The host is {}{}.", sanitize::line(host), host_warning(page)));
+        dialog.print(&format!("  The host of the URL is {}{}.", sanitize::line(host), host_warning(page)));
     }
     let question = match &page {
-        Some(_) => "Open it in a browser? [y/N, m: I open it myself] ",
+        Some(_) => "Open this URL in a browser? [y/N, m: I open it myself] ",
         None => "This command does not open such URLs. Will you open it yourself? [y/N] ",
     };
     match (dialog.ask(question).await.as_deref(), page) {
@@ -54,7 +55,7 @@ async fn visit(dialog: &mut TerminalDialog, message: &str, url: &str) -> ElicitR
     }
 }
 
-/// A warning about a host that may be deceptive, or a connection without encryption.
+/// A warning about a URL whose host may be deceptive, or whose connection is not encrypted.
 fn host_warning(page: &Url) -> &'static str {
     let host = page.host_str().unwrap_or_default();
     if host.split('.').any(|part| part.starts_with("xn--")) {
@@ -81,12 +82,12 @@ async fn fill_in(dialog: &mut TerminalDialog, form: &ElicitFormParams) -> Elicit
     ElicitResult::accept(answers)
 }
 
-/// What the user typed for a field.
+/// What the user typed for a field of an elicitation form.
 enum FieldAnswer {
     Value(Value),
-    /// The user typed an empty line, which takes the default if there is one.
+    /// The user typed an empty line, which takes the default of the field if there is one.
     Empty,
-    /// `/decline`, for the whole form.
+    /// The user typed `/decline`, which declines the whole form.
     Decline,
     EndOfInput,
 }
@@ -117,7 +118,7 @@ async fn ask_field(dialog: &mut TerminalDialog, name: &str, field: &FormField, r
     }
 }
 
-/// The options of a choice.
+/// The options of a choice in an elicitation form; empty for any other field.
 fn options(kind: &FormFieldKind) -> &[FormOption] {
     match kind {
         FormFieldKind::Choice { options, .. } | FormFieldKind::Choices { options, .. } => options,
@@ -125,12 +126,12 @@ fn options(kind: &FormFieldKind) -> &[FormOption] {
     }
 }
 
-/// Whether options have titles: then each is shown on a numbered line.
+/// Whether the options of a field have titles: then each option is shown on a numbered line.
 fn has_titles(options: &[FormOption]) -> bool {
     options.iter().any(|option| option.title.is_some())
 }
 
-/// The hint after the name of a field: type, options, default.
+/// The hint after the name of a form field: its type, options and default.
 fn field_hint(kind: &FormFieldKind, required: bool) -> String {
     let options = options(kind);
     let several = matches!(kind, FormFieldKind::Choices { .. });
@@ -166,7 +167,7 @@ fn number_hint(integer: bool, least: Option<&Number>, most: Option<&Number>) -> 
     }
 }
 
-/// Checks the value as the server would, so that the user can correct one field instead of the whole form.
+/// Checks the value of a form field as the server would, so that the user can correct one field instead of the whole form.
 fn check(field: &FormField, value: Value) -> Result<Value, String> {
     const FIELD: &str = "it";
     let form = FormSchema::new().with_required(FIELD, field.clone());
@@ -189,12 +190,12 @@ fn default(kind: &FormFieldKind) -> Option<String> {
     }
 }
 
-/// Parses the typed text as a value of the field.
+/// Parses the text that the user typed as a value of the form field.
 fn parse(kind: &FormFieldKind, text: &str) -> Result<Value, String> {
     match kind {
         FormFieldKind::Number { .. } => match serde_json::from_str(text) {
             Ok(Value::Number(number)) => Ok(Value::Number(number)),
-            _ => Err("It must be a number.".to_owned()),
+            _ => Err("The value must be a number.".to_owned()),
         },
         FormFieldKind::Boolean { .. } => match text.to_lowercase().as_str() {
             "y" | "yes" | "true" => Ok(true.into()),
@@ -210,7 +211,7 @@ fn parse(kind: &FormFieldKind, text: &str) -> Result<Value, String> {
     }
 }
 
-/// Finds an option by its value, its title, or its number if numbers are shown.
+/// Finds an option of a form field by its value, its title, or its number if numbers are shown.
 fn find_option<'a>(options: &'a [FormOption], text: &str) -> Result<&'a str, String> {
     let by_value = options.iter().find(|option| option.value == text);
     let is_titled = |option: &&FormOption| option.title.as_ref().is_some_and(|title| title.eq_ignore_ascii_case(text));

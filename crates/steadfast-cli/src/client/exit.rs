@@ -1,4 +1,4 @@
-//! Exit codes and error messages of the command.
+//! Exit codes and error messages of the `steadfast` command.
 
 use std::io;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use steadfast::{Error, ErrorKind, Outcome, model::code};
 use super::connection::signals::InterruptSignal;
 use super::display::sanitize;
 
-/// How a command ended; each has an exit code.
+/// How a command of the `steadfast` program ended. Each exit status has an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CliExitStatus {
     Success,
@@ -28,7 +28,7 @@ pub(crate) enum CliExitStatus {
     Interrupted(InterruptSignal),
 }
 
-/// The end of a `--help`: an example and the exit codes.
+/// The end of a `--help` text: an example and the exit codes.
 pub(crate) fn help(example: &str) -> String {
     format!("Example:\n  {example}\n\n{EXIT_CODES}")
 }
@@ -49,9 +49,9 @@ Closing standard output early (`| head`) does not change the exit code.";
 pub(crate) struct CliCommandFailure {
     cause: CliCommandFailureCause,
     unauthorized: bool,
-    /// The connection could not be opened, so no request was sent.
+    /// Whether the connection could not be opened, so that no request was sent.
     not_connected: bool,
-    /// The standard error of the server's process was shown as it was written (`--verbose`).
+    /// Whether the standard error of the server's process was shown as it was written (`--verbose`).
     stderr_shown: bool,
     notes: Vec<String>,
 }
@@ -73,7 +73,7 @@ impl CliCommandFailure {
         Self { not_connected: true, ..self }
     }
 
-    /// Records that the standard error of the process was shown already, so that the message does not repeat it.
+    /// Records that the standard error of the server process was shown already, so that the error message does not repeat it.
     pub(crate) fn mark_stderr_shown(self) -> Self {
         Self { stderr_shown: true, ..self }
     }
@@ -87,7 +87,7 @@ impl CliCommandFailure {
         Self { cause, unauthorized: false, not_connected: false, stderr_shown: false, notes: Vec::new() }
     }
 
-    /// Adds a hint for the user. Text of a server in it must be sanitized already.
+    /// Adds a hint for the user. Text of the server in the hint must be sanitized already.
     pub(crate) fn with_note(mut self, note: impl Into<Option<String>>) -> Self {
         self.notes.extend(note.into());
         self
@@ -100,23 +100,24 @@ impl CliCommandFailure {
         }
     }
 
-    /// The connection was lost or could not be opened.
+    /// Whether the connection was lost or could not be opened.
     pub(crate) fn is_connection_lost(&self) -> bool {
         matches!(self.kind(), Some(ErrorKind::Closed | ErrorKind::Transport))
     }
 
-    /// The server responded with an internal error, which does not say why.
+    /// Whether the server responded with an internal error, which does not say why it failed.
     fn is_internal(&self) -> bool {
         let CliCommandFailureCause::Client(error) = &self.cause else { return false };
         error.refusal().is_some_and(|refusal| refusal.code == code::INTERNAL_ERROR)
     }
 
-    /// The last lines of the process's standard error may explain this: it exited, timed out, or had an internal error.
+    /// Whether the last lines of the server process's standard error may explain the failure: the process exited, timed out, or
+    /// had an internal error.
     pub(crate) fn is_explained_by_stderr(&self) -> bool {
         self.is_connection_lost() || self.is_internal() || self.kind() == Some(ErrorKind::TimedOut)
     }
 
-    /// The error has a source: for a process, its exit status and its last lines.
+    /// Whether the error has a source: for a server process, its exit status and the last lines of its standard error.
     pub(crate) fn has_cause(&self) -> bool {
         matches!(&self.cause, CliCommandFailureCause::Client(error) if std::error::Error::source(error).is_some())
     }
@@ -133,7 +134,8 @@ impl CliCommandFailure {
         }
     }
 
-    /// The message for the user: what happened, what is known of the request, and what to do. Text of a server is sanitized.
+    /// The error message for the user: what happened, what is known of the request, and what to do. Text of the server in the
+    /// message is sanitized.
     pub(crate) fn message(&self) -> String {
         let cause = match &self.cause {
             CliCommandFailureCause::Client(error) if self.stderr_shown => first_line(&describe(error)),
@@ -159,7 +161,7 @@ impl CliCommandFailure {
     }
 }
 
-/// What happened, with the server's own message if it sent one.
+/// Describes an error for the user, with the server's own message if the server sent one.
 fn describe(error: &Error) -> String {
     match (error.kind(), error.refusal()) {
         (ErrorKind::Refused, Some(refusal)) => {
@@ -173,12 +175,12 @@ fn describe(error: &Error) -> String {
     }
 }
 
-/// The first line, without the quoted lines that follow it.
+/// The first line of an error message, without the quoted lines that follow it.
 fn first_line(message: &str) -> String {
     message.lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
 
-/// An error and its sources, separated by colons.
+/// The messages of an error and its sources, separated by colons.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let mut messages: Vec<String> = causes.map(ToString::to_string).collect();

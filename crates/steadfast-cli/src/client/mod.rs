@@ -12,5 +12,5 @@ mod schema;
 pub(crate) use connection::target::{CliConnectOptions, ServerCommand};
 pub(crate) use exit::{CliCommandFailure, CliExitStatus, help};
 
-/// Timeout of a request that only improves a message of ours: a list to suggest names from, or the log level.
+/// Timeout of a request that only improves the messages of this command: a list to suggest names from, or the log level.
 const HINT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);

@@ -1,14 +1,15 @@
-//! Describes the arguments of a tool from its JSON Schema, for help texts. Values are not validated here: the server does that.
+//! Describes the arguments of a tool from its JSON Schema, for help texts. The values of the arguments are not validated here:
+//! the server validates them.
 
 use serde_json::Value;
 use steadfast::JsonObject;
 
-/// Limit of nested references and alternatives.
+/// Limit of nested references and alternatives in a JSON Schema.
 const MAX_DEPTH: usize = 8;
-/// Limit of the length of values in a description.
+/// Limit of the length of the default or the allowed values in the description of an argument.
 const MAX_VALUE_LENGTH: usize = 60;
 
-/// An argument of a tool.
+/// An argument of a tool, with its JSON Schema.
 pub(crate) struct ToolArgumentSchema<'a> {
     pub(crate) name: &'a str,
     pub(crate) required: bool,
@@ -16,7 +17,7 @@ pub(crate) struct ToolArgumentSchema<'a> {
     schema: &'a Value,
 }
 
-/// The arguments that a schema lists, in its order.
+/// The arguments that a tool's schema lists, in the order of the schema.
 pub(crate) fn parameters(root: &JsonObject) -> Vec<ToolArgumentSchema<'_>> {
     let required = |name: &str| {
         let names = root.get("required").and_then(Value::as_array);
@@ -27,17 +28,18 @@ pub(crate) fn parameters(root: &JsonObject) -> Vec<ToolArgumentSchema<'_>> {
     parameters.map(|(name, schema)| ToolArgumentSchema { name, required: required(name), root, schema }).collect()
 }
 
-/// How a schema treats arguments that it does not list.
+/// How a tool's schema treats arguments that it does not list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AdditionalArguments {
     /// The schema allows additional arguments, or may list them in a part that is not examined here.
     Allowed,
-    /// The schema does not say whether it allows arguments that it does not list. Most servers ignore them.
+    /// The schema does not say whether it allows arguments that it does not list. Most servers ignore arguments that
+    /// the schema does not list.
     Unspecified,
     Rejected,
 }
 
-/// How the schema treats arguments that it does not list.
+/// How the tool's schema treats arguments that it does not list.
 pub(crate) fn additional_arguments(root: &JsonObject) -> AdditionalArguments {
     // These may list arguments, and are not examined.
     const ELSEWHERE: [&str; 8] =
@@ -54,7 +56,8 @@ pub(crate) fn additional_arguments(root: &JsonObject) -> AdditionalArguments {
 }
 
 impl ToolArgumentSchema<'_> {
-    /// Its type, whether it is required, and its description. Contains unsanitized text of the server.
+    /// The type of the argument, whether it is required, and its description. The returned text contains unsanitized text of
+    /// the server.
     pub(crate) fn describe(&self) -> String {
         let text = describe_type(self.root, self.schema, MAX_DEPTH);
         let text = match self.keyword("default").filter(|default| !default.is_null()).map(Value::to_string) {
@@ -68,13 +71,13 @@ impl ToolArgumentSchema<'_> {
         }
     }
 
-    /// The JSON Schema types that its values may have; `None` if any may.
+    /// The JSON Schema types that the values of the argument may have; `None` if any type is allowed.
     pub(crate) fn types(&self) -> Option<Vec<&'static str>> {
         let mut found = Vec::new();
         types(self.root, self.schema, MAX_DEPTH, &mut found).then_some(found)
     }
 
-    /// The value of a keyword, next to a reference or in the schema it refers to.
+    /// The value of a JSON Schema keyword, next to a reference (`$ref`) or in the schema that the reference refers to.
     fn keyword(&self, keyword: &str) -> Option<&Value> {
         let schema = self.schema.as_object()?;
         schema.get(keyword).or_else(|| resolved(self.root, self.schema)?.get(keyword))
@@ -98,7 +101,7 @@ pub(crate) fn type_of(value: &Value) -> &'static str {
 
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
 
-/// Collects the types that a schema allows, through references. False if it allows any value.
+/// Collects the types that a JSON Schema allows, through references. Returns false if the schema allows any value.
 fn types(root: &JsonObject, schema: &Value, depth: usize, found: &mut Vec<&'static str>) -> bool {
     let Some(deeper) = depth.checked_sub(1) else { return false };
     if let Some(target) = resolved(root, schema) {
@@ -119,7 +122,7 @@ fn types(root: &JsonObject, schema: &Value, depth: usize, found: &mut Vec<&'stat
     true
 }
 
-/// The target of a reference within the schema.
+/// The target of a reference (`$ref`) within the JSON Schema.
 fn resolved<'a>(root: &'a JsonObject, schema: &Value) -> Option<&'a Value> {
     let path = schema.get("$ref")?.as_str()?.strip_prefix("#/")?;
     let mut steps = path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~"));
@@ -127,7 +130,8 @@ fn resolved<'a>(root: &'a JsonObject, schema: &Value) -> Option<&'a Value> {
     steps.try_fold(first, |at, step| at.get(&step))
 }
 
-/// The alternatives of `anyOf` or `oneOf`, or the entry of an `allOf` with one entry, which some generators write for a reference.
+/// The alternatives of `anyOf` or `oneOf` in a JSON Schema, or the entry of an `allOf` with one entry, which some generators
+/// write for a reference.
 fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
     let several = ["anyOf", "oneOf"].iter().find_map(|keyword| schema.get(keyword)?.as_array());
     several.or_else(|| schema.get("allOf")?.as_array().filter(|all| all.len() == 1))
@@ -155,8 +159,8 @@ fn describe_type(root: &JsonObject, schema: &Value, depth: usize) -> String {
     }
 }
 
-/// The allowed values, shortened if there are too many. Values with titles are written as alternatives of
-/// constants.
+/// The values that a JSON Schema allows, as a text that is shortened if it is too long. In a JSON Schema, values with titles
+/// are written as alternatives of constants.
 fn one_of(schema: &Value) -> Option<String> {
     let listed = schema.get("enum").and_then(Value::as_array).map(|values| values.iter().collect::<Vec<_>>());
     let constants = || alternatives(schema)?.iter().map(|option| option.get("const")).collect::<Option<Vec<_>>>();
@@ -169,12 +173,13 @@ fn one_of(schema: &Value) -> Option<String> {
         (_, true) => Some(joined),
         (count, false) => {
             let first: String = joined.chars().take(MAX_VALUE_LENGTH).collect();
-            Some(format!("{first}... ({count} in all, see --json)"))
+            Some(format!("{first}... ({count} values in all, see --json)"))
         }
     }
 }
 
-/// Joins alternatives without duplicates. `null` is omitted if there are others: it means that the argument is optional.
+/// Joins the alternative types of a tool argument with "or", without duplicates. The alternative `null` is omitted if
+/// there are others: it means that the argument is optional.
 fn either(mut options: Vec<String>) -> String {
     if options.iter().any(|option| option != "null") {
         options.retain(|option| option != "null");

@@ -1,4 +1,4 @@
-//! Tools that request input from the client: sampling, and elicitation with all kinds of forms.
+//! Tools of the conformance server that request input from the client: sampling, and elicitation with all kinds of forms.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ pub(super) fn tools() -> [ServerTool; 5] {
     ]
 }
 
-/// Asks the client's model.
+/// Asks the client's model (sampling).
 #[tool(read_only)]
 async fn test_sampling(
     /// What to ask
@@ -92,7 +92,8 @@ async fn test_elicitation_sep1330_enums(ctx: Context) -> steadfast::ToolResult<S
     filled_in("Elicitation completed", &ctx, "Please select options from the enum fields", choices()?).await
 }
 
-/// Written by hand: no type generates the deprecated form of a choice (`enumNames`).
+/// A form with every kind of choice. The schema of the form is written by hand, since no Rust type generates the
+/// deprecated kind of choice (`enumNames`).
 fn choices() -> serde_json::Result<FormSchema> {
     let values = ["option1", "option2", "option3"];
     let titled: Vec<Value> = ["First Option", "Second Option", "Third Option"]
@@ -124,7 +125,7 @@ async fn test_streaming_elicitation(ctx: Context) -> steadfast::ToolResult<Strin
     Ok(format!("Hello, {}!", account.username))
 }
 
-/// Elicits the form, and describes the result.
+/// Asks the user to fill in the form (elicitation), and describes the result.
 async fn filled_in(words: &str, ctx: &Context, message: &str, form: FormSchema) -> steadfast::ToolResult<String> {
     let ElicitResult { action, content, .. } = ctx.elicit_with(ElicitParams::form(message, form)).await?;
     let (action, content) = (serde_json::to_value(action)?, json!(content.unwrap_or_default()));

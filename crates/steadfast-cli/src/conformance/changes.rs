@@ -1,6 +1,7 @@
 //! Tools that change the lists of the server, so that subscribers are notified.
 //!
-//! These tools replace an item by itself, so that the lists stay the same for concurrent readers.
+//! The test tools replace a tool or a prompt by itself, so that the server's lists stay the same for concurrent
+//! readers.
 
 use steadfast::prelude::*;
 use steadfast::tool;

@@ -6,7 +6,8 @@ use steadfast::{ResourceContents, tool};
 
 use super::media::{PNG, WAV};
 
-/// The text tool comes first: the suite calls the first tool of the list without arguments, and it has to succeed.
+/// The text tool comes first: the conformance suite calls the first tool of the list without arguments, and that call has to
+/// succeed.
 pub(super) fn tools() -> [ServerTool; 6] {
     [
         test_simple_text(),

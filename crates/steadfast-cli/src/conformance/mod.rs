@@ -1,7 +1,8 @@
 //! The server that the official conformance suite is run against.
 //!
-//! The suite calls its tools, resources and prompts by name, and checks their results in both eras. They use only the public API
-//! of the library, as any user would, so that what the suite tests is the library.
+//! The conformance suite uses the tools, resources and prompts of this server by name, and checks their results in revisions
+//! with sessions and in stateless ones. The server uses only the public API of the library, as any user would, so that the
+//! conformance suite tests the library.
 
 mod asks;
 mod changes;
@@ -17,7 +18,7 @@ mod tasks;
 
 use steadfast::Server;
 
-/// The server with all fixtures.
+/// The server with all fixtures of the conformance suite.
 pub(crate) fn server() -> Server {
     Server::builder("steadfast-conformance", env!("CARGO_PKG_VERSION"))
         .title("Steadfast conformance fixtures")

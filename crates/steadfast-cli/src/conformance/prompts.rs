@@ -42,7 +42,7 @@ struct ResourcePromptArguments {
 
 fn with_embedded_resource() -> ServerPrompt {
     ServerPrompt::new("test_prompt_with_embedded_resource")
-        .description("A resource, and what to do with it.")
+        .description("An embedded resource, and a request to process it.")
         .required_argument("resourceUri", "The resource's address")
         .handler(|ResourcePromptArguments { resource_uri }: ResourcePromptArguments| async move {
             let resource = ResourceContents::text(resource_uri, "Embedded resource content for testing.");
@@ -54,7 +54,7 @@ fn with_embedded_resource() -> ServerPrompt {
 }
 
 fn with_image() -> ServerPrompt {
-    ServerPrompt::new("test_prompt_with_image").description("A picture, and what to do with it.").handler(|| async {
-        [PromptMessage::user(Image::png(PNG)), PromptMessage::user("Please analyze the image above.")]
-    })
+    ServerPrompt::new("test_prompt_with_image").description("An image, and a request to analyze it.").handler(
+        || async { [PromptMessage::user(Image::png(PNG)), PromptMessage::user("Please analyze the image above.")] },
+    )
 }

@@ -41,7 +41,7 @@ async fn test_logging_tool(ctx: Context) -> &'static str {
     "Logged"
 }
 
-/// Closes the response stream, and returns after the client has reconnected.
+/// Closes the SSE stream of the response, and returns after the client has reconnected.
 #[tool(read_only)]
 async fn test_reconnection(ctx: Context) -> &'static str {
     ctx.release_connection();

@@ -1,4 +1,5 @@
-//! Tools and a prompt that request input before they return: in 2026-07-28, in several rounds.
+//! Tools and a prompt of the conformance server that request input from the client before they return. In revision 2026-07-28
+//! the client retries the request with the input, in some of these tests several times.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,12 +21,12 @@ pub(super) fn tools() -> [ServerTool; 8] {
 }
 
 pub(super) fn prompts() -> [ServerPrompt; 1] {
-    [ServerPrompt::new("test_input_required_result_prompt").description("Asks the user what it is about.").handler(
-        |ctx: Context| async move {
-            let about = ctx.elicit::<PromptTopicForm>("What should the prompt be about?").key("user_context").await?;
+    [ServerPrompt::new("test_input_required_result_prompt")
+        .description("Asks the user what the prompt is about.")
+        .handler(|ctx: Context| async move {
+            let about = ctx.elicit::<PromptContextForm>("What should the prompt be about?").key("user_context").await?;
             Ok::<_, ToolError>(format!("Use this context: {}", about.context))
-        },
-    )]
+        })]
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,11 +45,11 @@ struct DeleteConfirmation {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct PromptTopicForm {
+struct PromptContextForm {
     context: String,
 }
 
-/// Asks for a name.
+/// Asks the user for a name.
 #[tool(read_only)]
 async fn test_input_required_result_elicitation(ctx: Context) -> steadfast::ToolResult<String> {
     let NameForm { name } = ctx.elicit("What is your name?").key("user_name").await?;
@@ -62,7 +63,7 @@ async fn test_input_required_result_sampling(ctx: Context) -> steadfast::ToolRes
     Ok(format!("LLM response: {}", text(&answer)))
 }
 
-/// Asks for the roots.
+/// Asks the client for its roots.
 #[tool(read_only)]
 async fn test_input_required_result_list_roots(ctx: Context) -> steadfast::ToolResult<String> {
     let answer = ctx.roots().key("client_roots").await?;
@@ -70,14 +71,14 @@ async fn test_input_required_result_list_roots(ctx: Context) -> steadfast::ToolR
     Ok(format!("Roots: {}", roots.join(", ")))
 }
 
-/// Asks for a confirmation.
+/// Asks the user for a confirmation.
 #[tool(read_only)]
 async fn test_input_required_result_request_state(ctx: Context) -> steadfast::ToolResult<String> {
     let DeleteConfirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
     Ok(format!("state-ok: {ok}"))
 }
 
-/// Asks the user, the model and for the roots, all at once.
+/// Requests input from the user, from the model and the roots of the client, all at once.
 #[tool(read_only)]
 async fn test_input_required_result_multiple_inputs(ctx: Context) -> steadfast::ToolResult<String> {
     let (name, greeting, roots) = tokio::try_join!(
@@ -96,14 +97,14 @@ async fn test_input_required_result_multi_round(ctx: Context) -> steadfast::Tool
     Ok(format!("{name} likes {color}"))
 }
 
-/// Asks for a confirmation, and rejects a client that changed the sealed state.
+/// Asks for a confirmation, and rejects a retry in which the client changed the sealed request state.
 #[tool(read_only)]
 async fn test_input_required_result_tampered_state(ctx: Context) -> steadfast::ToolResult<String> {
     let DeleteConfirmation { ok } = ctx.elicit("Please confirm").key("confirm").await?;
     Ok(format!("confirmed: {ok}"))
 }
 
-/// Requests what the client supports: elicitation, sampling, or both.
+/// Requests the kinds of input that the client supports: elicitation, sampling, or both.
 #[tool(read_only)]
 async fn test_input_required_result_capabilities(ctx: Context) -> steadfast::ToolResult<String> {
     let capabilities = ctx.client().capabilities().cloned().unwrap_or_default();

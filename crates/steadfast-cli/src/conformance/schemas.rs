@@ -46,12 +46,12 @@ fn argument_in_a_header() -> ServerTool {
     let schema = json!({
         "type": "object",
         "properties": {
-            "value": { "type": "string", "description": "Also in the header Mcp-Param-Value", "x-mcp-header": "Value" },
+            "value": { "type": "string", "description": "Also sent in the HTTP header Mcp-Param-Value", "x-mcp-header": "Value" },
         },
         "required": ["value"],
     });
     ServerTool::new("test_custom_header")
-        .description("Returns an argument that clients repeat in a header.")
+        .description("Returns an argument that clients also send in an HTTP header.")
         .read_only()
         .input_schema(schema)
         .handler(|arguments: JsonObject| async move {

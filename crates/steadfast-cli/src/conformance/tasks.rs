@@ -1,4 +1,4 @@
-//! Tools that run as tasks, and one that never does.
+//! Tools of the conformance server that run as MCP tasks, and one that never does.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn greet(
 struct SlowComputeArguments {
     /// Duration in seconds
     seconds: f64,
-    /// What it is called
+    /// The name of the computation
     label: Option<String>,
 }
 
@@ -70,7 +70,7 @@ fn protocol_error_job() -> ServerTool {
 
 #[derive(Deserialize, JsonSchema)]
 struct ConfirmDeleteArguments {
-    /// What would be deleted
+    /// The file whose deletion the user is asked to confirm
     filename: String,
 }
 
@@ -81,7 +81,7 @@ struct DeleteConfirmation {
 
 fn confirm_delete() -> ServerTool {
     ServerTool::new("confirm_delete")
-        .description("Deletes nothing, once the user has agreed to it.")
+        .description("Asks the user to confirm a deletion, and deletes nothing.")
         .task(TaskMode::Required)
         .input::<ConfirmDeleteArguments>()
         .handler(|ConfirmDeleteArguments { filename }: ConfirmDeleteArguments, ctx: Context| async move {
@@ -112,7 +112,7 @@ fn test_tool_with_task() -> ServerTool {
         Ok(name)
     }
     ServerTool::new("test_tool_with_task")
-        .description("Asks for a name, and greets as a task.")
+        .description("Asks for a name, and returns a greeting as an MCP task.")
         .task(TaskMode::Required)
         .ask_first(|ctx: Context| async move { name(ctx).await.map(drop) })
         .handler(|ctx: Context| async move { Ok::<_, ToolError>(format!("Hello, {}!", name(ctx).await?)) })

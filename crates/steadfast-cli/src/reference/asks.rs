@@ -1,5 +1,6 @@
-//! Tools that need input from the client: elicitation, sampling and roots. The same code serves the revisions in which a server
-//! sends requests to its client and those in which the client repeats its request with the input.
+//! Tools that need input from the client: elicitation, sampling and roots. A tool that needs input from its client
+//! has the same code for revisions in which the server sends requests to the client, and for those in which the
+//! client retries its request with the input.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

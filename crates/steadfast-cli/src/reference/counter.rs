@@ -8,9 +8,9 @@ use super::CliReferenceServer;
 
 const COUNTER: &str = "steadfast://counter";
 
-/// How often `count` was called, by all clients together.
+/// The number of calls of the tool `count` so far, by all clients together.
 #[derive(Default)]
-pub(super) struct ToolCallCounter(AtomicU64);
+pub(super) struct ReferenceServerCounter(AtomicU64);
 
 #[server(part = counter)]
 impl CliReferenceServer {

@@ -1,10 +1,10 @@
-//! The laws as a resource template and a prompt, both with completion.
+//! The laws that the reference server keeps (L1 to L10), as a resource template and a prompt, both with completion.
 
 use steadfast::prelude::*;
 
 use super::CliReferenceServer;
 
-/// Name and text of each law.
+/// The name and the text of each law that the reference server keeps.
 const LAWS: [(&str, &str); 10] = [
     ("L1", "One ending: an accepted request ends exactly once."),
     (

@@ -1,4 +1,5 @@
-//! The reference server: a minimal example of each feature of the protocol, and tools that misbehave, to test the laws by hand.
+//! The reference server: a minimal example of each feature of MCP, and tools that misbehave, to test by hand what the library
+//! promises.
 
 mod asks;
 mod counter;
@@ -8,16 +9,16 @@ mod trouble;
 
 use steadfast::prelude::*;
 
-use counter::ToolCallCounter;
+use counter::ReferenceServerCounter;
 
-/// The state that all handlers share.
+/// The state that all handlers of the reference server share.
 #[derive(Default)]
 pub(crate) struct CliReferenceServer {
-    counter: ToolCallCounter,
+    counter: ReferenceServerCounter,
 }
 
 /// A server for tests and demonstrations. Some tools show features of MCP: results, progress, log messages, input from the
-/// client, resource updates. The others misbehave on purpose: they block, panic, print, or stop slowly.
+/// client, resource updates. The other tools misbehave on purpose: they block, panic, print, or stop slowly.
 #[server(name = "steadfast", title = "Steadfast reference server", parts(reports, asks, counter, laws, trouble))]
 impl CliReferenceServer {
     /// Returns the text.
@@ -42,7 +43,9 @@ impl CliReferenceServer {
     ) -> steadfast::ToolResult<String> {
         const MAX_BYTES: usize = 64 << 20;
         if bytes > MAX_BYTES {
-            return Err(ToolError::new(format!("at most {MAX_BYTES} bytes")));
+            return Err(ToolError::new(format!(
+                "the argument `bytes` is {bytes}, but this tool returns at most {MAX_BYTES} bytes"
+            )));
         }
         Ok("x".repeat(bytes))
     }

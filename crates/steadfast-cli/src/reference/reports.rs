@@ -27,7 +27,8 @@ impl CliReferenceServer {
         format!("{steps} steps")
     }
 
-    /// Sends the text as log messages of the levels debug, info, warning and error. The client's log level decides which arrive.
+    /// Sends the text as log messages of the levels debug, info, warning and error. The client's log level decides which of the
+    /// log messages arrive.
     #[tool(read_only)]
     async fn log(&self, text: String, ctx: Context) -> &'static str {
         for level in [LoggingLevel::Debug, LoggingLevel::Info, LoggingLevel::Warning, LoggingLevel::Error] {
@@ -36,7 +37,8 @@ impl CliReferenceServer {
         "logged"
     }
 
-    /// Closes the response stream, so that the client has to reconnect to get the result (only over HTTP in revision 2025-11-25).
+    /// Closes the SSE stream of the response, so that the client has to reconnect to get the result (only over HTTP in revision
+    /// 2025-11-25).
     #[tool(read_only)]
     async fn release_connection(&self, #[arg(default = 100)] ms: u64, ctx: Context) -> &'static str {
         ctx.release_connection();

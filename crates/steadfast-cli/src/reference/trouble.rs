@@ -1,4 +1,4 @@
-//! Tools that misbehave on purpose, and tools to cancel.
+//! Tools of the reference server that misbehave on purpose, and tools to test cancellation with.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -10,15 +10,15 @@ use super::CliReferenceServer;
 
 #[server(part = trouble)]
 impl CliReferenceServer {
-    /// Sleeps. Stops at once when it is cancelled.
+    /// Sleeps. The tool stops at once when its request is cancelled.
     #[tool]
     async fn sleep(&self, ms: u64) -> String {
         tokio::time::sleep(Duration::from_millis(ms)).await;
         format!("slept {ms} ms")
     }
 
-    /// Sends one progress notification and sleeps. When it is cancelled, appends a line to the file named by the environment
-    /// variable CLEANUP_LOG.
+    /// Sends one progress notification and sleeps. When its request is cancelled, the tool appends a line to the file named by
+    /// the environment variable CLEANUP_LOG.
     #[tool]
     async fn slow_cleanup(&self, ms: u64, ctx: Context) -> String {
         let id = ctx.request_id();
@@ -39,21 +39,22 @@ impl CliReferenceServer {
         panic!("a secret that no peer may read")
     }
 
-    /// Blocks a thread: a synchronous function that sleeps.
+    /// Blocks a thread: this tool is a synchronous function that sleeps.
     #[tool]
     fn block_thread(&self, ms: u64) -> String {
         std::thread::sleep(Duration::from_millis(ms));
-        format!("blocked a thread for {ms} ms")
+        format!("this tool has blocked its thread for {ms} ms, as requested")
     }
 
-    /// Blocks an async worker thread, as no async function should. With `progress`, sends a progress notification first.
+    /// Blocks an async worker thread, as no async function should. With `progress`, the tool sends a progress notification
+    /// first.
     #[tool]
     async fn block_worker(&self, ms: u64, progress: Option<bool>, ctx: Context) -> String {
         if progress.unwrap_or(false) {
             ctx.progress(0.5, "about to block");
         }
         std::thread::sleep(Duration::from_millis(ms));
-        format!("blocked a worker for {ms} ms")
+        format!("this tool has blocked its async worker thread for {ms} ms, as requested")
     }
 
     /// Sleeps in a shield, which a cancellation does not stop.
@@ -63,14 +64,15 @@ impl CliReferenceServer {
         format!("slept {ms} ms, cancelled or not")
     }
 
-    /// Prints to standard output. That is reserved for the protocol, so the text goes to standard error.
+    /// Prints the argument `text` to standard output. Standard output is reserved for the protocol, so the text goes
+    /// to standard error.
     #[tool]
     async fn print(&self, text: String) -> &'static str {
         println!("{text}");
         "printed"
     }
 
-    /// Starts a child process that reads the server's standard input, and returns what it read: nothing.
+    /// Starts a child process that reads the server's standard input, and returns what the child process read: nothing.
     #[tool]
     fn spawn_reader(&self, #[arg(default = 200)] ms: u64, ctx: Context) -> steadfast::ToolResult<String> {
         let mut child = std::process::Command::new("cat").stdin(Stdio::inherit()).stdout(Stdio::piped()).spawn()?;

@@ -56,7 +56,7 @@ fn who_logs_out_stays_registered_unless_they_say_otherwise() {
     assert_eq!(stored(&store), 0);
     let again = run(&forget);
     assert_eq!(again.status.code(), Some(0));
-    assert!(text(&again.stderr).contains("no registration"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("no client registration"), "{}", text(&again.stderr));
 }
 
 #[cfg(unix)]

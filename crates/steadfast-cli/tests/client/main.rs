@@ -93,7 +93,10 @@ fn an_argument_that_the_tool_does_not_have_is_sent_with_a_warning() {
     for target in [serve(), served.url.clone()] {
         let called = run(&["call", &target, "progress", "--arg", "steps=1", "--arg", "mss=7", "--json"]);
         let said = text(&called.stderr);
-        assert!(said.contains("`progress` has no argument `mss`: did you mean `ms`? (sent anyway)"), "{said}");
+        assert!(
+            said.contains("`progress` has no argument `mss`: did you mean `ms`? (the argument is sent anyway)"),
+            "{said}"
+        );
         let result: Value = serde_json::from_slice(&called.stdout).expect("it is JSON, and nothing else");
         assert_eq!((called.status.code(), &result["content"][0]["text"]), (Some(0), &"1 steps".into()));
     }
@@ -260,7 +263,7 @@ fn a_panic_of_a_handler_is_shown_with_the_stderr_of_the_server() {
     let called = run(&["call", &serve(), "panic"]);
     let said = text(&called.stderr);
     assert_eq!(called.status.code(), Some(4), "{said}");
-    assert!(said.contains("the last lines of its standard error:\n  | "), "{said}");
+    assert!(said.contains("the last lines of the server's standard error:\n  | "), "{said}");
     assert!(said.contains("panicked: ") && said.contains("trouble.rs"), "{said}");
     // An error with a reason needs no standard error.
     let refused = run(&["call", &serve(), "nothing"]);

@@ -198,9 +198,9 @@ fn enter_accepts_defaults_and_numbers_are_checked() {
 fn a_url_is_shown_in_full_with_escapes() {
     let site = Site::open_to_all();
     let mut terminal = Terminal::start(&["call", &site.url(), "visit", "--revision", "2026-07-28"]);
-    let shown = terminal.wait_for("Open it in a browser? [y/N, m: I open it myself] ");
+    let shown = terminal.wait_for("Open this URL in a browser? [y/N, m: I open it myself] ");
     let url = Site::address_to_visit();
-    assert!(shown.contains(&url) && shown.contains("The host is example.com."), "{shown}");
+    assert!(shown.contains(&url) && shown.contains("The host of the URL is example.com."), "{shown}");
     assert!(shown.contains("\\u{1b}[8mhidden") && !shown.contains('\u{1b}'), "{shown:?}");
     terminal.type_in("m");
     let (code, printed, said) = terminal.spoken.end();
@@ -215,9 +215,9 @@ fn a_url_without_encryption_has_a_warning_in_every_spelling() {
         let url = format!(r#"{{"url": "{written}"}}"#);
         let mut terminal =
             Terminal::start(&["call", &site.url(), "visit", "--revision", "2026-07-28", "--arguments-json", &url]);
-        let shown = terminal.wait_for("Open it in a browser?");
+        let shown = terminal.wait_for("Open this URL in a browser?");
         assert!(shown.contains("  http://example.com/pay\r\n"), "{shown:?}");
-        assert!(shown.contains("The host is example.com, without encryption."), "{shown:?}");
+        assert!(shown.contains("The host of the URL is example.com, without encryption."), "{shown:?}");
         terminal.type_in("n");
         let (code, printed, said) = terminal.spoken.end();
         assert_eq!((code, printed.trim()), (Some(0), "decline"), "{said}");
@@ -240,7 +240,7 @@ fn a_url_is_opened_only_if_the_user_agrees() {
         let mut terminal = Terminal::with(&arguments, |command| {
             command.env("PATH", &path);
         });
-        terminal.wait_for("Open it in a browser?");
+        terminal.wait_for("Open this URL in a browser?");
         terminal.type_in(answer);
         let (code, printed, said) = terminal.spoken.end();
         assert_eq!((code, printed.trim()), (Some(0), outcome), "{said}");
@@ -321,7 +321,7 @@ fn a_browser_is_opened_for_a_login_only_if_the_user_agrees() {
         "60",
     ];
     let mut terminal = Terminal::start(&arguments);
-    let shown = terminal.wait_for("Open it in a browser? [Y/n] ");
+    let shown = terminal.wait_for("Open this URL in a browser? [Y/n] ");
     terminal.type_in("n");
     site.log_in(&shown);
     let (code, printed, said) = terminal.spoken.end();
@@ -332,7 +332,7 @@ fn a_browser_is_opened_for_a_login_only_if_the_user_agrees() {
     let mut arguments = arguments;
     arguments[5] = &other;
     let mut terminal = Terminal::start(&arguments);
-    let shown = terminal.wait_for("Open it in a browser? [Y/n] ");
+    let shown = terminal.wait_for("Open this URL in a browser? [Y/n] ");
     site.log_in(&shown);
     let (code, printed, said) = terminal.spoken.end();
     assert_eq!((code, printed.trim()), (Some(0), "ada"), "{said}");

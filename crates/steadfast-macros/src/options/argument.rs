@@ -1,4 +1,4 @@
-//! The options of `#[arg(..)]`.
+//! The options of the attribute `#[arg(..)]` on a parameter of a tool, prompt or resource.
 
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -15,9 +15,9 @@ pub(crate) struct ArgumentOptions {
     pub(crate) complete: Option<Expr>,
 }
 
-/// The value of an omitted argument.
+/// The default value of an argument that the client omits.
 pub(crate) enum ArgumentDefault {
-    /// `Default::default()`. The span is that of the option.
+    /// `Default::default()`. The span is that of the option `default`.
     OfType(Span),
     /// This expression.
     Value(Box<Expr>),

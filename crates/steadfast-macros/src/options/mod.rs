@@ -27,7 +27,7 @@ pub(crate) struct CommonMacroOptions {
 }
 
 impl CommonMacroOptions {
-    /// Parses a macro option if tools, prompts and resources have it in common. Returns whether they do.
+    /// Parses a macro option if tools, prompts and resources have it in common, and returns false otherwise.
     fn take(&mut self, noun: &str, meta: &ParseNestedMeta<'_>) -> Result<bool> {
         match name_of(meta).as_str() {
             "name" => {

@@ -1,4 +1,4 @@
-//! Parsers for the values of options.
+//! Parsers for the values of macro options.
 
 use syn::meta::ParseNestedMeta;
 use syn::punctuated::Punctuated;
@@ -19,7 +19,7 @@ pub(super) fn text(meta: &ParseNestedMeta<'_>, given: bool) -> Result<LitStr> {
     value.parse().map_err(|_| value.error("write a string in quotes"))
 }
 
-/// An expression; `how` says in the error what to write.
+/// Parses a macro option whose value is an expression; `how` says in the error message what to write.
 pub(super) fn expression(meta: &ParseNestedMeta<'_>, given: bool, how: &str) -> Result<Box<Expr>> {
     if given {
         return Err(meta.error("duplicate option"));
@@ -44,7 +44,7 @@ pub(super) fn needs(noun: &str, meta: &ParseNestedMeta<'_>, needs: &mut Vec<Iden
     Ok(())
 }
 
-/// The variant of `TaskMode` with this name.
+/// The variant of `TaskMode` with this name in the option `task`.
 pub(super) fn task(name: &Ident) -> Result<Ident> {
     let variant = match name.to_string().as_str() {
         "optional" => "Optional",
@@ -54,7 +54,7 @@ pub(super) fn task(name: &Ident) -> Result<Ident> {
     Ok(Ident::new(variant, name.span()))
 }
 
-/// The variant of `RequiredClientCapability` with this name.
+/// The variant of `RequiredClientCapability` with this name in the option `needs`.
 fn need(noun: &str, name: &Ident) -> Result<Ident> {
     let variant = match name.to_string().as_str() {
         "elicitation" => "Elicitation",
@@ -82,7 +82,7 @@ pub(super) fn flag(meta: &ParseNestedMeta<'_>, given: bool) -> Result<bool> {
     Ok(flag.value)
 }
 
-/// Parses the value of the `cancel` option. True for `cooperative`, false for `drop`.
+/// Parses the value of the `cancel` option. Returns true for `cancel = cooperative`, and false for `cancel = drop`.
 pub(super) fn cooperative(meta: &ParseNestedMeta<'_>) -> Result<bool> {
     let how: Ident = meta.value()?.parse()?;
     match how.to_string().as_str() {
@@ -92,7 +92,7 @@ pub(super) fn cooperative(meta: &ParseNestedMeta<'_>) -> Result<bool> {
     }
 }
 
-/// Checks the characters and the length that the specification recommends for names.
+/// Checks that a name has the characters and the length that the MCP specification recommends.
 pub(super) fn check_name(noun: &str, name: &LitStr) -> Result<()> {
     let text = name.value();
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);

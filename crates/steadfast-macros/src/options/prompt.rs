@@ -1,4 +1,4 @@
-//! The options of `#[prompt(..)]`.
+//! The options of the attribute macro `#[prompt(..)]`, which turns a function into a prompt.
 
 use proc_macro2::TokenStream;
 use syn::meta::ParseNestedMeta;

@@ -59,7 +59,7 @@ impl ResourceMacroOptions {
         }
         match name_of(meta).as_str() {
             "mime_type" => self.mime_type = Some(text(meta, self.mime_type.is_some())?),
-            "size" => self.size = Some(expression(meta, self.size.is_some(), "a number of bytes")?),
+            "size" => self.size = Some(expression(meta, self.size.is_some(), "the size of the resource in bytes")?),
             "annotations" => {
                 let how = "`Annotations::new().with_priority(1.0)`";
                 self.annotations = Some(expression(meta, self.annotations.is_some(), how)?);

@@ -1,4 +1,4 @@
-//! The options of `#[server(..)]`.
+//! The options of the attribute macro `#[server(..)]`, which turns an `impl` block into a server.
 
 use proc_macro2::TokenStream;
 use syn::meta::ParseNestedMeta;

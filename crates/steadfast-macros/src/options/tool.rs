@@ -1,4 +1,4 @@
-//! The options of `#[tool(..)]`.
+//! The options of the attribute macro `#[tool(..)]`, which turns a function into a tool.
 
 use proc_macro2::TokenStream;
 use syn::meta::ParseNestedMeta;
@@ -19,9 +19,9 @@ pub(crate) struct ToolMacroOptions {
     pub(crate) cooperative: bool,
     /// Variants of `RequiredClientCapability`.
     pub(crate) needs: Vec<Ident>,
-    /// A variant of `TaskMode`.
+    /// The variant of `TaskMode` that the option `task` of `#[tool]` selects.
     pub(crate) task: Option<Ident>,
-    /// The function that requests input before a call becomes a task.
+    /// The function that requests input from the client before a tool call becomes an MCP task.
     pub(crate) ask_first: Option<Box<Expr>>,
 }
 

@@ -1,7 +1,7 @@
 //! The authenticated sender of a request.
 //!
-//! A principal is never sent to a peer. It is in this crate because two crates share the type: the one that checks tokens,
-//! and the one whose handlers read it.
+//! A principal is never sent to a peer. The type of principals is in this crate because two crates share it: the crate that
+//! checks tokens, and the crate whose handlers read the principal.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +11,12 @@ use serde_json::{Map, Value};
 
 use crate::Scopes;
 
-/// The authenticated sender of a request: what the authorization server says about the holder of the token. It does not contain
-/// the token itself.
+/// The authenticated sender of a request: what the authorization server says about the holder of the token. A principal does
+/// not contain the token itself.
 ///
-/// A layer that checks tokens, such as `BearerLayer` of `steadfast-auth`, puts it into the extensions of an HTTP request.
-/// The HTTP service reads it from there, and handlers get it from `Context::principal`. Clones share their contents.
+/// A layer that checks tokens, such as `BearerLayer` of `steadfast-auth`, puts the principal into the extensions of an HTTP
+/// request. The HTTP service reads the principal from the extensions of the HTTP request, and handlers get it from
+/// `Context::principal`. Clones of a `Principal` share their contents.
 ///
 /// ```
 /// use steadfast_model::Principal;
@@ -43,7 +44,7 @@ impl Principal {
         Self::of(Some(subject.into()), None)
     }
 
-    /// A principal that is a client on its own behalf.
+    /// A principal for an OAuth client that acts on its own behalf, without a user.
     pub fn client_only(client: impl Into<String>) -> Self {
         Self::of(None, Some(client.into()))
     }
@@ -52,17 +53,19 @@ impl Principal {
         Self(Arc::new(PrincipalFields { subject, client, ..PrincipalFields::default() }))
     }
 
-    /// Who the token stands for (`sub`). Unique for its issuer only.
+    /// The subject of the token (`sub`): the user or service that the token stands for. Two issuers may use the same subject
+    /// for different users.
     pub fn subject(&self) -> Option<&str> {
         self.0.subject.as_deref()
     }
 
-    /// The client that the token was issued to (`client_id`, or `azp`).
+    /// The OAuth client that the token was issued to (`client_id`, or `azp`).
     pub fn client(&self) -> Option<&str> {
         self.0.client.as_deref()
     }
 
-    /// A name for people and logs: the subject, or else the client. Not unique: see [`Principal::identity`].
+    /// A name for people and logs: the subject, or else the client. The name of a principal is not unique: see
+    /// [`Principal::identity`].
     pub fn name(&self) -> &str {
         self.subject().or_else(|| self.client()).unwrap_or_default()
     }
@@ -77,49 +80,50 @@ impl Principal {
         &self.0.scopes
     }
 
-    /// When the token expires.
+    /// When the principal's access token expires.
     pub fn expires(&self) -> Option<SystemTime> {
         self.0.expires
     }
 
-    /// One of the token's claims.
+    /// The claim `name` of the principal's access token.
     pub fn claim(&self, name: &str) -> Option<&Value> {
         self.0.claims.get(name)
     }
 
-    /// All of the token's claims.
+    /// All claims of the principal's access token.
     pub fn claims(&self) -> &Map<String, Value> {
         &self.0.claims
     }
 
-    /// A string that is unique to this principal and stays the same when its token is renewed: issuer, subject and client.
-    /// For cache keys, and to check that a state or a session is used by the principal that it was given to.
+    /// A string that is unique to this principal and stays the same when its token is renewed: issuer, subject and client. The
+    /// identity is used in cache keys, and to check that a request state or an MCP session is used only by the principal that
+    /// it was given to.
     pub fn identity(&self) -> String {
         Value::from(vec![Value::from(self.issuer()), Value::from(self.subject()), Value::from(self.client())])
             .to_string()
     }
 
-    /// This principal with the client that the token was issued to.
+    /// Sets the OAuth client that the token was issued to.
     pub fn with_client(self, client: impl Into<String>) -> Self {
         self.change(|contents| contents.client = Some(client.into()))
     }
 
-    /// This principal with the issuer of the token.
+    /// Sets the authorization server that issued the token.
     pub fn with_issuer(self, issuer: impl Into<String>) -> Self {
         self.change(|contents| contents.issuer = Some(issuer.into()))
     }
 
-    /// This principal with these scopes.
+    /// Sets the OAuth scopes of this principal.
     pub fn with_scopes(self, scopes: Scopes) -> Self {
         self.change(|contents| contents.scopes = scopes)
     }
 
-    /// This principal with the time at which the token expires.
+    /// Sets the time at which the token expires.
     pub fn with_expiry(self, expires: SystemTime) -> Self {
         self.change(|contents| contents.expires = Some(expires))
     }
 
-    /// This principal with these claims.
+    /// Sets the claims of this principal's access token.
     pub fn with_claims(self, claims: Map<String, Value>) -> Self {
         self.change(|contents| contents.claims = claims)
     }
@@ -130,21 +134,21 @@ impl Principal {
     }
 }
 
-/// A user of this name.
+/// Creates the principal of a user with this name, as [`Principal::new`] does.
 impl From<String> for Principal {
     fn from(subject: String) -> Self {
         Self::new(subject)
     }
 }
 
-/// A user of this name.
+/// Creates the principal of a user with this name, as [`Principal::new`] does.
 impl From<&str> for Principal {
     fn from(subject: &str) -> Self {
         Self::new(subject)
     }
 }
 
-/// The values of claims are left out: they may be personal data.
+/// The `Debug` output leaves out the values of the token's claims: they may be personal data.
 impl fmt::Debug for Principal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

@@ -1,4 +1,4 @@
-//! Sets of scopes, as tokens carry them and challenges name them.
+//! Sets of OAuth scopes, as in access tokens and in `WWW-Authenticate` challenges.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,51 +6,51 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// A set of scopes, in alphabetical order. It never contains a quote, a backslash or anything but visible ASCII,
-/// so it can be written into a header without escaping.
+/// A set of OAuth scopes, in alphabetical order. A scope never contains a quote, a backslash or anything but visible ASCII, so
+/// the set can be written into an HTTP header without escaping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scopes(BTreeSet<Box<str>>);
 
 impl Scopes {
-    /// No scope at all.
+    /// An empty set of OAuth scopes.
     pub const fn none() -> Self {
         Self(BTreeSet::new())
     }
 
-    /// Whether it has none.
+    /// Whether this set of OAuth scopes is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether exactly this scope is in it.
+    /// Whether this set of OAuth scopes contains exactly the scope `scope`.
     pub fn contains(&self, scope: &str) -> bool {
         self.0.contains(scope)
     }
 
-    /// The scopes, in alphabetical order.
+    /// The OAuth scopes of this set, in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(AsRef::as_ref)
     }
 
-    /// The union of both sets.
+    /// The union of two sets of OAuth scopes.
     pub fn union(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// The scopes of a list; values that are not valid scopes are skipped.
+    /// Collects OAuth scopes from a list; values that are not valid scopes are skipped.
     pub fn lenient<'a>(scopes: impl IntoIterator<Item = &'a str>) -> Self {
         Self(scopes.into_iter().filter(|scope| is_scope(scope)).map(Box::from).collect())
     }
 
-    /// This set without one scope.
+    /// Removes one scope from this set of OAuth scopes.
     pub fn without(mut self, scope: &str) -> Self {
         self.0.remove(scope);
         self
     }
 }
 
-/// Separated by spaces, as in a `scope` parameter.
+/// Writes the scopes separated by spaces, as in an OAuth `scope` parameter.
 impl fmt::Display for Scopes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, scope) in self.iter().enumerate() {
@@ -63,7 +63,7 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// Parses scopes that are separated by spaces.
+/// Parses OAuth scopes that are separated by spaces.
 impl FromStr for Scopes {
     type Err = InvalidScope;
 
@@ -92,19 +92,19 @@ impl Serialize for Scopes {
     }
 }
 
-/// The error for a text that is not a valid scope.
+/// The error for a text that is not a valid OAuth scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidScope(String);
 
 impl fmt::Display for InvalidScope {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?} is not a valid scope", self.0)
+        write!(formatter, "{:?} is not a valid OAuth scope", self.0)
     }
 }
 
 impl std::error::Error for InvalidScope {}
 
-/// A `scope-token` of RFC 6749 (section 3.3).
+/// Whether a text is a `scope-token` of RFC 6749 (section 3.3).
 fn is_scope(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
 }

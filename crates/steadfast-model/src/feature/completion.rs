@@ -1,4 +1,4 @@
-//! Completing an argument while a user types it.
+//! Completion: the server proposes values of an argument while a user types it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
-/// What an argument belongs to.
+/// A reference to the prompt, resource or resource template whose argument is to be completed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
@@ -15,18 +15,18 @@ pub enum Reference {
     /// A prompt.
     #[serde(rename = "ref/prompt")]
     Prompt(PromptReference),
-    /// A resource or resource template.
+    /// A reference to a resource or resource template.
     #[serde(rename = "ref/resource")]
     Resource(ResourceReference),
 }
 
 impl Reference {
-    /// The prompt of that name.
+    /// A reference to the prompt with this name.
     pub fn prompt(name: impl Into<String>) -> Self {
         Self::Prompt(PromptReference { name: name.into(), title: None })
     }
 
-    /// The resource or template of that URI.
+    /// A reference to the resource or resource template with this URI.
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::Resource(ResourceReference { uri: uri.into() })
     }
@@ -36,36 +36,36 @@ impl Reference {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PromptReference {
-    /// The name that requests use.
+    /// The name of the prompt that is referred to.
     pub name: String,
-    /// The display name (since 2025-06-18).
+    /// The display name of the prompt (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
 }
 
-/// Names a resource or resource template.
+/// A reference to a resource or resource template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceReference {
-    /// The URI or its template.
+    /// The URI of the resource, or the URI template of the resource template.
     pub uri: String,
 }
 
-/// The argument that is being typed.
+/// The argument that the user is typing, which is to be completed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompleteArgument {
     /// Its name.
     pub name: String,
-    /// What is typed so far.
+    /// The part of the argument's value that the user has typed so far.
     pub value: String,
 }
 
-/// The other arguments, as far as they are filled in (since 2025-06-18).
+/// The context of a completion request: the other arguments that the user has filled in already (since 2025-06-18).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompleteContext {
-    /// The arguments that are filled in already.
+    /// The values of the arguments that the user has filled in already, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<BTreeMap<String, String>>,
 }
@@ -76,7 +76,7 @@ impl CompleteContext {
         Self { arguments: Some(arguments) }
     }
 
-    /// The value of that argument, if it is filled in.
+    /// The value of the argument `name`, if the user has filled it in already.
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.arguments.as_ref()?.get(name).map(String::as_str)
     }
@@ -92,12 +92,12 @@ impl CompleteContext {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompleteParams {
-    /// What the argument belongs to.
+    /// The prompt, resource or resource template that the argument to complete belongs to.
     #[serde(rename = "ref")]
     pub reference: Reference,
     /// The argument.
     pub argument: CompleteArgument,
-    /// The other arguments, as far as they are filled in.
+    /// The other arguments of the prompt or resource template that the user has filled in already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<CompleteContext>,
     /// Metadata.
@@ -106,7 +106,7 @@ pub struct CompleteParams {
 }
 
 impl CompleteParams {
-    /// Completes what is typed so far.
+    /// Asks the server to complete the argument `name`, of which the user has typed `value` so far.
     pub fn new(reference: Reference, name: impl Into<String>, value: impl Into<String>) -> Self {
         let argument = CompleteArgument { name: name.into(), value: value.into() };
         Self { reference, argument, context: None, meta: None }
@@ -115,26 +115,27 @@ impl CompleteParams {
 
 setters!(CompleteParams { with_context(context: CompleteContext), with_meta(meta: Meta) });
 
-/// Completions of an argument.
+/// The values that a server proposes for an argument that the user is typing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Completion {
-    /// At most a hundred values, best first.
+    /// The proposed values of the argument: at most a hundred, best first.
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// The total number of proposed values, including those that are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// True if there are more.
+    /// True if the server has more values to propose than are in `values`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
 }
 
 impl Completion {
-    /// How many values one result may have.
+    /// The maximum number of values in one completion result.
     pub const MAX_VALUES: usize = 100;
 
-    /// These values. Those beyond [`Completion::MAX_VALUES`] are counted in `total` and left out.
+    /// A completion that proposes these values for an argument. Values beyond [`Completion::MAX_VALUES`] are left
+    /// out, but counted in `total`.
     pub fn new(mut values: Vec<String>) -> Self {
         let total = values.len();
         let has_more = total > Self::MAX_VALUES;

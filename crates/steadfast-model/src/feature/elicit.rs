@@ -1,4 +1,4 @@
-//! Elicitation: a server asks the client's user.
+//! Elicitation: a server asks the client's user for input.
 
 use serde::de::{Deserializer, Error as _};
 use serde::ser::Serializer;
@@ -22,14 +22,15 @@ use crate::setters::setters;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ElicitParams {
-    /// By a form. Revisions before 2025-11-25 have only this mode and do not name it.
+    /// Elicitation by a form that the user fills in. Revisions before 2025-11-25 have only elicitation by form, and
+    /// no `mode` member.
     Form(ElicitFormParams),
-    /// By a URL that the user visits (since 2025-11-25).
+    /// Elicitation by a URL that the user visits (since 2025-11-25).
     Url(ElicitUrlParams),
 }
 
 impl ElicitParams {
-    /// Asks by a form.
+    /// Asks the user to fill in a form.
     pub fn form(message: impl Into<String>, requested_schema: FormSchema) -> Self {
         Self::Form(ElicitFormParams::new(message, requested_schema))
     }
@@ -39,7 +40,7 @@ impl ElicitParams {
         Self::Url(ElicitUrlParams::new(message, url))
     }
 
-    /// The message to show to the user.
+    /// The message of the elicitation, which the client shows to its user.
     pub fn message(&self) -> &str {
         match self {
             Self::Form(params) => &params.message,
@@ -48,25 +49,25 @@ impl ElicitParams {
     }
 }
 
-/// Asks by a form.
+/// The parameters of an elicitation by form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitFormParams {
-    /// The message to show to the user.
+    /// The message of the elicitation, which the client shows to its user.
     pub message: String,
     /// The form.
     pub requested_schema: FormSchema,
-    /// Asks to run the request as a task (2025-11-25 only).
+    /// If set, asks the client to run this request as an MCP task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// Metadata (up to 2025-11-25).
+    /// Metadata of the elicitation request (up to revision 2025-11-25).
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl ElicitFormParams {
-    /// A request with that form.
+    /// The parameters of an elicitation that asks the user to fill in this form.
     pub fn new(message: impl Into<String>, requested_schema: FormSchema) -> Self {
         Self { message: message.into(), requested_schema, task: None, meta: None }
     }
@@ -74,28 +75,29 @@ impl ElicitFormParams {
 
 setters!(ElicitFormParams { with_task(task: TaskMetadata), with_meta(meta: Meta) });
 
-/// Asks the user to visit a URL.
+/// The parameters of an elicitation that asks the user to visit a URL.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitUrlParams {
-    /// The message to show to the user.
+    /// The message of the elicitation, which the client shows to its user.
     pub message: String,
-    /// Where to go.
+    /// The URL that the user is asked to visit.
     pub url: String,
-    /// The id of this elicitation, for the notification that it is complete. Required in 2025-11-25, absent in later revisions.
+    /// The id of this URL elicitation, which the notification of its completion repeats. The elicitation id is required in
+    /// 2025-11-25 and absent in later revisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation_id: Option<String>,
-    /// Asks to run the request as a task (2025-11-25 only).
+    /// If set, asks the client to run this request as an MCP task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// Metadata (up to 2025-11-25).
+    /// Metadata of the elicitation request (up to revision 2025-11-25).
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl ElicitUrlParams {
-    /// A request with that URL.
+    /// The parameters of an elicitation that asks the user to visit this URL.
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self { message: message.into(), url: url.into(), ..Self::default() }
     }
@@ -136,7 +138,7 @@ impl<'de> Deserialize<'de> for ElicitParams {
     }
 }
 
-/// What the user did.
+/// How the user responded to an elicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -145,7 +147,7 @@ pub enum ElicitAction {
     Accept,
     /// Declined.
     Decline,
-    /// The user dismissed the request without an answer.
+    /// The user dismissed the elicitation without an answer.
     Cancel,
 }
 
@@ -153,23 +155,23 @@ pub enum ElicitAction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ElicitResult {
-    /// What the user did.
+    /// How the user responded to the elicitation.
     pub action: ElicitAction,
-    /// The filled-in form: strings, numbers, booleans and lists of strings by field.
+    /// The form as the user filled it in: strings, numbers, booleans and lists of strings, by field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<JsonObject>,
-    /// Metadata (up to 2025-11-25).
+    /// Metadata of the elicitation result (up to revision 2025-11-25).
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl ElicitResult {
-    /// The user filled in the form.
+    /// The result of an elicitation whose form the user filled in.
     pub fn accept(content: JsonObject) -> Self {
         Self { action: ElicitAction::Accept, content: Some(content), meta: None }
     }
 
-    /// The user agreed to visit the URL.
+    /// The result of an elicitation by URL: the user agreed to visit the URL.
     pub fn agree() -> Self {
         Self { action: ElicitAction::Accept, content: None, meta: None }
     }
@@ -179,7 +181,7 @@ impl ElicitResult {
         Self { action: ElicitAction::Decline, content: None, meta: None }
     }
 
-    /// The user dismissed the request.
+    /// The result of an elicitation that the user dismissed without an answer.
     pub fn cancel() -> Self {
         Self { action: ElicitAction::Cancel, content: None, meta: None }
     }
@@ -187,12 +189,13 @@ impl ElicitResult {
 
 setters!(ElicitResult { with_meta(meta: Meta) });
 
-/// The parameters of `notifications/elicitation/complete` (2025-11-25 only): the user has done what a URL asked for.
+/// The parameters of `notifications/elicitation/complete` (2025-11-25 only): the user has done what the URL of an elicitation
+/// asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitationCompleteParams {
-    /// The id of the elicitation.
+    /// The id of the URL elicitation that is complete.
     pub elicitation_id: String,
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -200,7 +203,7 @@ pub struct ElicitationCompleteParams {
 }
 
 impl ElicitationCompleteParams {
-    /// The elicitation with that id is complete.
+    /// The parameters of the notification that the elicitation with this id is complete.
     pub fn new(elicitation_id: impl Into<String>) -> Self {
         Self { elicitation_id: elicitation_id.into(), meta: None }
     }

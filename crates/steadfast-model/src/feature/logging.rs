@@ -24,20 +24,20 @@ pub enum LoggingLevel {
     Info,
     /// Normal, but significant.
     Notice,
-    /// Something may go wrong soon.
+    /// Log level `warning`: something may go wrong soon.
     Warning,
     /// Something went wrong.
     Error,
-    /// A component has failed.
+    /// Log level `critical`: a component has failed.
     Critical,
-    /// A person has to act now.
+    /// Log level `alert`: a person has to act now.
     Alert,
-    /// The system is unusable.
+    /// Log level `emergency`: the system is unusable.
     Emergency,
 }
 
 impl LoggingLevel {
-    /// Every level, least severe first.
+    /// Every log level, least severe first.
     pub const ALL: &'static [Self] = &[
         Self::Debug,
         Self::Info,
@@ -70,16 +70,16 @@ impl fmt::Display for LoggingLevel {
     }
 }
 
-/// The parameters of `notifications/message`.
+/// The parameters of `notifications/message`, with which a server sends a log message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LoggingMessageParams {
-    /// How severe it is.
+    /// The level of the log message.
     pub level: LoggingLevel,
-    /// The name of the logger.
+    /// The name of the logger that the log message comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
-    /// The message: a string or any other value.
+    /// The log message: a string or any other JSON value.
     pub data: Value,
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub struct LoggingMessageParams {
 }
 
 impl LoggingMessageParams {
-    /// A message of that severity.
+    /// A log message with this level.
     pub fn new(level: LoggingLevel, data: impl Into<Value>) -> Self {
         Self { level, logger: None, data: data.into(), meta: None }
     }
@@ -95,11 +95,11 @@ impl LoggingMessageParams {
 
 setters!(LoggingMessageParams { with_logger(logger: String), with_meta(meta: Meta) });
 
-/// The parameters of `logging/setLevel` (revisions with a handshake; newer requests carry the level in `_meta`).
+/// The parameters of `logging/setLevel` (up to 2025-11-25; since then each request carries the log level in `_meta`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SetLevelParams {
-    /// The least severe messages that the client wants.
+    /// The minimum level of the log messages that the client wants.
     pub level: LoggingLevel,
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ pub struct SetLevelParams {
 }
 
 impl SetLevelParams {
-    /// Asks for messages of that severity and above.
+    /// Asks the server for log messages of this level and above.
     pub fn new(level: LoggingLevel) -> Self {
         Self { level, meta: None }
     }

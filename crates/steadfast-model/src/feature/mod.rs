@@ -1,4 +1,4 @@
-//! What servers and clients offer each other: one module for each feature, with its messages and its values.
+//! The features of the protocol, such as tools and sampling: one module for each, with its messages and values.
 
 pub(crate) mod completion;
 pub(crate) mod content;

@@ -12,7 +12,7 @@ use crate::message::input::InputResponses;
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
-/// A prompt, as it is listed.
+/// A prompt, as `prompts/list` describes it.
 ///
 /// ```
 /// use steadfast_model::{Prompt, PromptArgument};
@@ -23,12 +23,12 @@ use crate::setters::setters;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The name that requests use.
+    /// The name of the prompt in requests.
     pub name: String,
-    /// The display name (since 2025-06-18).
+    /// The display name of the prompt (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// What the prompt is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its arguments.
@@ -40,13 +40,13 @@ pub struct Prompt {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl Prompt {
-    /// A prompt of that name.
+    /// A prompt with this name and without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -64,21 +64,21 @@ setters!(Prompt {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PromptArgument {
-    /// The name that requests use.
+    /// The name of the prompt argument in requests.
     pub name: String,
-    /// The display name (since 2025-06-18).
+    /// The display name of the prompt argument (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// True if the argument is required.
+    /// True if this argument of the prompt is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
 }
 
 impl PromptArgument {
-    /// An argument of that name.
+    /// A prompt argument with this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -101,17 +101,17 @@ pub struct PromptMessage {
 }
 
 impl PromptMessage {
-    /// A message with that speaker and content.
+    /// A prompt message with this speaker and content.
     pub fn new(role: Role, content: impl Into<Content>) -> Self {
         Self { role, content: content.into() }
     }
 
-    /// A message of the user.
+    /// A prompt message of the user with this content.
     pub fn user(content: impl Into<Content>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// A message of the model.
+    /// A prompt message of the model with this content.
     pub fn assistant(content: impl Into<Content>) -> Self {
         Self::new(Role::Assistant, content)
     }
@@ -123,7 +123,7 @@ impl<C: Into<Content>> From<(Role, C)> for PromptMessage {
     }
 }
 
-/// A message of the user.
+/// Implements the conversion of content into a prompt message of the user.
 macro_rules! impl_user_message {
     ($($type:ty),+) => {$(
         impl From<$type> for PromptMessage {
@@ -141,15 +141,15 @@ impl_user_message!(Content, String, &str);
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListPromptsResult {
-    /// This page of prompts.
+    /// The prompts on this page of the `prompts/list` results.
     pub prompts: Vec<Prompt>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How many milliseconds this may be cached.
+    /// The time for which clients may cache this result, in milliseconds.
     #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may be served the cached copy.
+    /// The clients that may be served the cached result: any client, or only the one that requested it.
     #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -158,7 +158,7 @@ pub struct ListPromptsResult {
 }
 
 impl ListPromptsResult {
-    /// A page of prompts.
+    /// A page of `prompts/list` results with these prompts and no next page.
     pub fn new(prompts: Vec<Prompt>) -> Self {
         Self { prompts, ..Self::default() }
     }
@@ -174,13 +174,13 @@ cacheable!(ListPromptsResult);
 pub struct GetPromptParams {
     /// The prompt.
     pub name: String,
-    /// The values of its arguments.
+    /// The values of the prompt's arguments, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<BTreeMap<String, String>>,
-    /// Responses to the input requests of the previous result (since 2026-07-28).
+    /// The client's responses to the input requests of the server's previous result (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// The `requestState` of the previous result, unchanged (since 2026-07-28).
+    /// The `requestState` of the server's previous result, which the client sends back unchanged (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Metadata.
@@ -189,12 +189,12 @@ pub struct GetPromptParams {
 }
 
 impl GetPromptParams {
-    /// That prompt, without arguments.
+    /// The parameters of a request for the prompt with this name, without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// This value with one more argument.
+    /// Adds an argument of the prompt.
     pub fn with_argument(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.arguments.get_or_insert_default().insert(name.into(), value.into());
         self

@@ -10,7 +10,7 @@ use crate::message::input::InputResponses;
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
-/// A resource, as it is listed and as content links to it.
+/// A resource, as `resources/list` and resource links describe it.
 ///
 /// ```
 /// use steadfast_model::Resource;
@@ -23,12 +23,12 @@ use crate::setters::setters;
 pub struct Resource {
     /// Its URI.
     pub uri: String,
-    /// The name that programs use.
+    /// The name that programs use for the resource.
     pub name: String,
-    /// The display name (since 2025-06-18).
+    /// The display name of the resource (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is, for a model.
+    /// What the resource is, for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its media type.
@@ -46,13 +46,13 @@ pub struct Resource {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl Resource {
-    /// A resource at that URI.
+    /// A resource with this URI and this name.
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self { uri: uri.into(), name: name.into(), ..Self::default() }
     }
@@ -75,9 +75,9 @@ setters!(Resource {
 pub struct ResourceTemplate {
     /// The template.
     pub uri_template: String,
-    /// The name that programs use.
+    /// The name that programs use for the resource template.
     pub name: String,
-    /// The display name (since 2025-06-18).
+    /// The display name of the resource template (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// A description of the template's resources, for a model.
@@ -95,7 +95,7 @@ pub struct ResourceTemplate {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -116,7 +116,7 @@ setters!(ResourceTemplate {
     with_meta(meta: Meta),
 });
 
-/// What a resource holds: text, or bytes.
+/// The contents of a resource: text, or bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -128,17 +128,17 @@ pub enum ResourceContents {
 }
 
 impl ResourceContents {
-    /// A resource that holds text.
+    /// The contents of a resource that holds this text.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self::Text(TextResourceContents::new(uri, text))
     }
 
-    /// A resource that holds bytes, here in base64.
+    /// The contents of a resource that holds bytes; `blob` is the bytes in base64.
     pub fn blob(uri: impl Into<String>, blob: impl Into<String>) -> Self {
         Self::Blob(BlobResourceContents::new(uri, blob))
     }
 
-    /// This value with its media type set.
+    /// Sets the media type of these contents.
     pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
         match &mut self {
             Self::Text(contents) => contents.mime_type = Some(mime_type.into()),
@@ -163,7 +163,7 @@ impl ResourceContents {
         }
     }
 
-    /// Its media type, if it is known.
+    /// The media type of the resource, if it is known.
     pub fn mime_type(&self) -> Option<&str> {
         match self {
             Self::Text(contents) => contents.mime_type.as_deref(),
@@ -172,7 +172,7 @@ impl ResourceContents {
     }
 }
 
-/// A resource that holds text.
+/// The contents of a resource that holds text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -187,13 +187,13 @@ pub struct TextResourceContents {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl TextResourceContents {
-    /// A resource that holds that text.
+    /// The contents of a resource that holds this text.
     pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self { uri: uri.into(), text: text.into(), ..Self::default() }
     }
@@ -207,7 +207,7 @@ impl From<TextResourceContents> for ResourceContents {
     }
 }
 
-/// A resource that holds bytes.
+/// The contents of a resource that holds bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -217,18 +217,18 @@ pub struct BlobResourceContents {
     /// Its media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The bytes, in base64.
+    /// The bytes of the resource, in base64.
     pub blob: String,
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl BlobResourceContents {
-    /// A resource that holds bytes, here in base64.
+    /// The contents of a resource that holds bytes; `blob` is the bytes in base64.
     pub fn new(uri: impl Into<String>, blob: impl Into<String>) -> Self {
         Self { uri: uri.into(), blob: blob.into(), ..Self::default() }
     }
@@ -247,15 +247,15 @@ impl From<BlobResourceContents> for ResourceContents {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListResourcesResult {
-    /// This page of resources.
+    /// The resources on this page of the `resources/list` results.
     pub resources: Vec<Resource>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How many milliseconds this may be cached.
+    /// The time for which clients may cache this result, in milliseconds.
     #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may be served the cached copy.
+    /// The clients that may be served the cached result: any client, or only the one that requested it.
     #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -264,7 +264,7 @@ pub struct ListResourcesResult {
 }
 
 impl ListResourcesResult {
-    /// A page of resources.
+    /// A page of `resources/list` results with these resources and no next page.
     pub fn new(resources: Vec<Resource>) -> Self {
         Self { resources, ..Self::default() }
     }
@@ -277,15 +277,15 @@ setters!(ListResourcesResult { with_next_cursor(next_cursor: String), with_meta(
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListResourceTemplatesResult {
-    /// This page of templates.
+    /// The resource templates on this page of the `resources/templates/list` results.
     pub resource_templates: Vec<ResourceTemplate>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How many milliseconds this may be cached.
+    /// The time for which clients may cache this result, in milliseconds.
     #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may be served the cached copy.
+    /// The clients that may be served the cached result: any client, or only the one that requested it.
     #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -294,7 +294,7 @@ pub struct ListResourceTemplatesResult {
 }
 
 impl ListResourceTemplatesResult {
-    /// A page of templates.
+    /// A page of `resources/templates/list` results with these resource templates and no next page.
     pub fn new(resource_templates: Vec<ResourceTemplate>) -> Self {
         Self { resource_templates, ..Self::default() }
     }
@@ -309,10 +309,10 @@ setters!(ListResourceTemplatesResult { with_next_cursor(next_cursor: String), wi
 pub struct ReadResourceParams {
     /// The resource.
     pub uri: String,
-    /// Responses to the input requests of the previous result (since 2026-07-28).
+    /// The client's responses to the input requests of the server's previous result (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// The `requestState` of the previous result, unchanged (since 2026-07-28).
+    /// The `requestState` of the server's previous result, which the client sends back unchanged (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Metadata.
@@ -321,7 +321,7 @@ pub struct ReadResourceParams {
 }
 
 impl ReadResourceParams {
-    /// Reads the resource at that URI.
+    /// The parameters of a request to read the resource at this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), ..Self::default() }
     }
@@ -338,12 +338,12 @@ setters!(ReadResourceParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReadResourceResult {
-    /// The resource's contents, or those of the resources inside it.
+    /// The contents of the resource, or of the resources inside it.
     pub contents: Vec<ResourceContents>,
-    /// How many milliseconds this may be cached.
+    /// The time for which clients may cache this result, in milliseconds.
     #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may be served the cached copy.
+    /// The clients that may be served the cached result: any client, or only the one that requested it.
     #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -373,7 +373,7 @@ pub struct ResourceUriParams {
 }
 
 impl ResourceUriParams {
-    /// The parameters of a request about the resource at this URI.
+    /// The parameters of a request or notification about the resource at this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), meta: None }
     }

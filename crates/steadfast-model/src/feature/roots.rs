@@ -6,7 +6,7 @@ use crate::json::ExtraMembers;
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
-/// A directory or file that the server may access.
+/// A root of the client: a directory or file that the server may access.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Root {
@@ -18,13 +18,13 @@ pub struct Root {
     /// Metadata (since 2025-06-18).
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl Root {
-    /// The root at that URI.
+    /// A root of the client with this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), ..Self::default() }
     }
@@ -38,7 +38,7 @@ setters!(Root { with_name(name: String), with_meta(meta: Meta) });
 pub struct ListRootsResult {
     /// The roots.
     pub roots: Vec<Root>,
-    /// Metadata (up to 2025-11-25).
+    /// Metadata of the `roots/list` result (up to revision 2025-11-25).
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }

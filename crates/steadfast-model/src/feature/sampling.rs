@@ -24,19 +24,20 @@ use crate::setters::setters;
 pub struct SamplingMessage {
     /// The speaker.
     pub role: Role,
-    /// The content: one piece, or several since 2025-11-25. A single piece is encoded without a list around it.
+    /// The content of the message: one piece, or several since 2025-11-25. A single piece of content is encoded without a list
+    /// around it.
     #[serde(with = "one_or_many")]
     pub content: Vec<Content>,
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl SamplingMessage {
-    /// A message with that speaker and these pieces of content.
+    /// A sampling message with this speaker and these pieces of content.
     pub fn new(role: Role, content: Vec<Content>) -> Self {
         Self { role, content, meta: None, extra: ExtraMembers::default() }
     }
@@ -59,15 +60,15 @@ setters!(SamplingMessage { with_meta(meta: Meta) });
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateMessageParams {
-    /// The conversation so far.
+    /// The messages of the conversation that the model is asked to continue.
     pub messages: Vec<SamplingMessage>,
-    /// Preferences for the model.
+    /// The server's preferences for the model that the client uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<ModelPreferences>,
     /// The system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// The servers whose context to include (deprecated).
+    /// The MCP servers whose context the client should include in the prompt to its model (deprecated).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
     /// The sampling temperature.
@@ -84,13 +85,13 @@ pub struct CreateMessageParams {
     /// The tools that the model may use (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
-    /// Whether the model has to use them (since 2025-11-25).
+    /// Whether the model may, must or must not use the tools (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// Asks to run the request as a task (2025-11-25 only).
+    /// If set, asks the client to run this request as an MCP task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// Metadata (up to 2025-11-25).
+    /// Metadata of the sampling request (up to revision 2025-11-25).
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
@@ -102,14 +103,14 @@ impl CreateMessageParams {
     }
 }
 
-/// Sends the model this text, for a response of at most 1024 tokens.
+/// Parameters that ask the client's model to respond to this text with at most 1024 tokens.
 impl From<&str> for CreateMessageParams {
     fn from(text: &str) -> Self {
         Self::new(vec![SamplingMessage::user(Content::text(text))], 1024)
     }
 }
 
-/// Sends the model this text, for a response of at most 1024 tokens.
+/// Parameters that ask the client's model to respond to this text with at most 1024 tokens.
 impl From<String> for CreateMessageParams {
     fn from(text: String) -> Self {
         Self::from(text.as_str())
@@ -141,7 +142,7 @@ pub enum IncludeContext {
     AllServers,
 }
 
-/// Whether a model has to use tools.
+/// Whether a model may, must or must not use tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolChoice {
@@ -157,7 +158,7 @@ impl ToolChoice {
     }
 }
 
-/// Whether a model has to use tools.
+/// Whether a model may, must or must not use tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolChoiceMode {
@@ -170,21 +171,21 @@ pub enum ToolChoiceMode {
     None,
 }
 
-/// Preferences for the model. The client decides.
+/// A server's preferences for the model that the client uses in sampling. The client decides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ModelPreferences {
-    /// Hints for its name, best first.
+    /// Hints for the name of the model, best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<ModelHint>,
-    /// How much cost matters, from 0 to 1.
+    /// How much a low cost of the model matters, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_priority: Option<f64>,
-    /// How much speed matters, from 0 to 1.
+    /// How much the speed of the model matters, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_priority: Option<f64>,
-    /// How much intelligence matters, from 0 to 1.
+    /// How much the intelligence of the model matters, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intelligence_priority: Option<f64>,
 }
@@ -200,16 +201,16 @@ setters!(ModelPreferences {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelHint {
-    /// A part of the name.
+    /// A part of the name of a model that the server prefers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Members of the hint that the protocol does not define.
+    /// Members of the model hint that the protocol does not define.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl ModelHint {
-    /// A model with that in its name.
+    /// A hint for a model whose name contains this text.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), extra: ExtraMembers::default() }
     }
@@ -220,14 +221,14 @@ impl ModelHint {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateMessageResult {
-    /// The speaker: the model.
+    /// The speaker of the message, which is the model.
     pub role: Role,
-    /// The content: one piece, or several since 2025-11-25.
+    /// The content of the model's message: one piece, or several since 2025-11-25.
     #[serde(with = "one_or_many")]
     pub content: Vec<Content>,
     /// The model's name.
     pub model: String,
-    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or another word.
+    /// Why the model stopped (`endTurn`, `stopSequence`, `maxTokens`, `toolUse` or another word).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
     /// Metadata.
@@ -254,7 +255,7 @@ setters!(CreateMessageResult {
     with_meta(meta: Meta),
 });
 
-/// A list that is written without brackets when it has one element.
+/// Encodes and decodes a list of content, which is written without brackets when it has one element.
 mod one_or_many {
     use super::{Content, Deserialize, Deserializer, Serialize, Serializer, Value};
     use serde::de::Error as _;

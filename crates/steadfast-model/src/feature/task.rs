@@ -1,7 +1,8 @@
-//! Tasks: requests whose result is fetched later.
+//! MCP tasks: requests whose result is fetched later.
 //!
-//! They are experimental in 2025-11-25, and an extension with other messages since 2026-07-28. The types here hold either;
-//! [`crate::wire`] encodes the one that the revision has.
+//! Tasks are experimental in 2025-11-25, and an extension with other messages since 2026-07-28. [`Task`] and the
+//! types of the messages about tasks hold either kind of task; [`crate::wire`] encodes the kind that the protocol
+//! revision has.
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
@@ -13,18 +14,18 @@ use crate::message::input::{InputRequests, InputResponses};
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
-/// Asks to run a request as a task (2025-11-25; since then the server decides).
+/// Asks the receiver to run a request as a task (2025-11-25; since 2026-07-28 the server decides).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskMetadata {
-    /// How many milliseconds the task should be stored.
+    /// The time for which the receiver should keep the task, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
 }
 
 setters!(TaskMetadata { with_ttl(ttl: u64) });
 
-/// Names the task that a message belongs to, under [`crate::meta::key::RELATED_TASK`] (2025-11-25).
+/// The `_meta` entry that names the task that a message belongs to, under [`crate::meta::key::RELATED_TASK`] (2025-11-25).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -40,25 +41,25 @@ impl RelatedTask {
     }
 }
 
-/// The status of a task.
+/// The status of an MCP task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TaskStatus {
-    /// It runs.
+    /// The task is running.
     Working,
-    /// It waits for input.
+    /// The task waits for input from the side that requested it.
     InputRequired,
-    /// It has a result.
+    /// The task has completed with a result.
     Completed,
-    /// It failed.
+    /// The task failed.
     Failed,
-    /// It was cancelled.
+    /// The task was cancelled.
     Cancelled,
 }
 
 impl TaskStatus {
-    /// True if the status is final.
+    /// True if the task does not change any more after this status.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
@@ -73,17 +74,18 @@ pub struct Task {
     pub task_id: String,
     /// Its status.
     pub status: TaskStatus,
-    /// A description of the status.
+    /// A description of the status of the task, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it was created, as an ISO 8601 time.
+    /// When the task was created, as an ISO 8601 time.
     pub created_at: String,
-    /// When it last changed, as an ISO 8601 time.
+    /// When the task last changed, as an ISO 8601 time.
     pub last_updated_at: String,
-    /// How many milliseconds after its creation it is deleted; `None` is encoded as `null` and means never.
+    /// The time from the creation of the task to its deletion, in milliseconds; `None` is encoded as `null` and means that the
+    /// task is never deleted.
     #[serde(default, alias = "ttl")]
     pub ttl_ms: Option<u64>,
-    /// How many milliseconds to wait before the next poll.
+    /// The time to wait before the status of the task is polled again, in milliseconds.
     #[serde(default, alias = "pollInterval", skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
 }
@@ -112,7 +114,7 @@ setters!(Task {
 });
 
 /// A task with its input requests, result or error: the result of `tasks/get`, and the parameters of the notifications about
-/// tasks. In 2025-11-25 there is only the task.
+/// tasks. In 2025-11-25 the message has only the task, without its input requests, result or error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -120,13 +122,13 @@ pub struct DetailedTask {
     /// The task.
     #[serde(flatten)]
     pub task: Task,
-    /// The input requests that it waits for, if any.
+    /// The input requests that the task waits for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// Its result, if it is completed.
+    /// The result of the task, if it is completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<JsonObject>,
-    /// The error, if it failed.
+    /// The error of the task, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
     /// Metadata.
@@ -135,7 +137,7 @@ pub struct DetailedTask {
 }
 
 impl DetailedTask {
-    /// That task, without details.
+    /// A detailed task without input requests, result or error.
     pub fn new(task: Task) -> Self {
         Self { task, input_requests: None, result: None, error: None, meta: None }
     }
@@ -152,7 +154,8 @@ setters!(DetailedTask {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CreateTaskResult {
-    /// The task. Since 2026-07-28 its members are those of the result itself; before, they are in the member `task`.
+    /// The task. Since 2026-07-28 the members of the task are members of the result itself; before, they are in its member
+    /// `task`.
     #[serde(flatten)]
     pub task: Task,
     /// Metadata.
@@ -161,7 +164,7 @@ pub struct CreateTaskResult {
 }
 
 impl CreateTaskResult {
-    /// The request continues as that task.
+    /// The result of a request that continues as this task.
     pub fn new(task: Task) -> Self {
         Self { task, meta: None }
     }
@@ -199,7 +202,7 @@ impl TaskParams {
 
 setters!(TaskParams { with_meta(meta: Meta) });
 
-/// The parameters of `tasks/update`: input that a task waits for.
+/// The parameters of `tasks/update`: the input that a task waits for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -214,7 +217,7 @@ pub struct UpdateTaskParams {
 }
 
 impl UpdateTaskParams {
-    /// These responses for that task.
+    /// The parameters of `tasks/update`, with responses to the input requests of this task.
     pub fn new(task_id: impl Into<String>, input_responses: InputResponses) -> Self {
         Self { task_id: task_id.into(), input_responses, meta: None }
     }
@@ -222,7 +225,7 @@ impl UpdateTaskParams {
 
 setters!(UpdateTaskParams { with_meta(meta: Meta) });
 
-/// The result of `tasks/cancel`: the task in 2025-11-25, nothing since.
+/// The result of `tasks/cancel`: the cancelled task in 2025-11-25, an empty result since 2026-07-28.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CancelTaskResult {
@@ -235,7 +238,7 @@ pub struct CancelTaskResult {
 }
 
 impl CancelTaskResult {
-    /// That task was cancelled.
+    /// The result of `tasks/cancel` with the cancelled task, as 2025-11-25 defines it.
     pub fn new(task: Task) -> Self {
         Self { task: Some(task), meta: None }
     }
@@ -258,9 +261,9 @@ impl<'de> Deserialize<'de> for CancelTaskResult {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListTasksResult {
-    /// This page of tasks.
+    /// The tasks on this page of the `tasks/list` result.
     pub tasks: Vec<Task>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Metadata.
@@ -269,7 +272,7 @@ pub struct ListTasksResult {
 }
 
 impl ListTasksResult {
-    /// A page of tasks.
+    /// The result of `tasks/list` with these tasks, as the last page.
     pub fn new(tasks: Vec<Task>) -> Self {
         Self { tasks, ..Self::default() }
     }

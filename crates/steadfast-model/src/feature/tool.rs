@@ -15,7 +15,7 @@ use crate::message::input::InputResponses;
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
-/// A tool, as it is listed.
+/// A tool, as `tools/list` describes it.
 ///
 /// ```
 /// use steadfast_model::{Tool, ToolAnnotations};
@@ -28,17 +28,18 @@ use crate::setters::setters;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Tool {
-    /// The name that calls use.
+    /// The name of the tool in `tools/call` requests.
     pub name: String,
-    /// The display name (since 2025-06-18).
+    /// The name of the tool to show to users (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does, for a model.
+    /// What the tool does, for a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The JSON Schema of its arguments: an object.
+    /// The JSON Schema of the tool's arguments, which are an object.
     pub input_schema: JsonObject,
-    /// The JSON Schema of its structured result (since 2025-06-18; any schema since 2026-07-28, an object's before).
+    /// The JSON Schema of the tool's structured result (since 2025-06-18; any schema since 2026-07-28, only that of an object
+    /// before).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<JsonObject>,
     /// Hints about the tool's behaviour (since 2025-03-26).
@@ -47,13 +48,13 @@ pub struct Tool {
     /// Icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// How it may be run (2025-11-25 only).
+    /// Whether the tool may run as a task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<ToolExecution>,
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -78,7 +79,7 @@ impl Tool {
         }
     }
 
-    /// The name to show to users.
+    /// The name of the tool to show to users.
     pub fn display_name(&self) -> &str {
         let annotated = || self.annotations.as_ref().and_then(|annotations| annotations.title.as_deref());
         self.title.as_deref().or_else(annotated).unwrap_or(&self.name)
@@ -96,7 +97,7 @@ setters!(Tool {
     with_meta(meta: Meta),
 });
 
-/// Hints about a tool's behaviour. Hints: an untrusted server may say anything.
+/// Hints about a tool's behaviour. The hints are no guarantees: an untrusted server may say anything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -116,7 +117,7 @@ pub struct ToolAnnotations {
     /// Hint: the tool interacts with the outside world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -136,7 +137,7 @@ setters!(ToolAnnotations {
     with_open_world_hint(open_world_hint: bool),
 });
 
-/// How a tool may be run (2025-11-25 only).
+/// Whether a tool may run as a task (2025-11-25 only).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -147,7 +148,7 @@ pub struct ToolExecution {
 }
 
 impl ToolExecution {
-    /// Run as a task, or not.
+    /// Whether calls of the tool run as tasks.
     pub fn new(task_support: TaskSupport) -> Self {
         Self { task_support: Some(task_support) }
     }
@@ -158,12 +159,12 @@ impl ToolExecution {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TaskSupport {
-    /// It cannot run as a task.
+    /// Calls of the tool cannot run as tasks.
     #[default]
     Forbidden,
-    /// It can run as a task.
+    /// Calls of the tool can run as tasks.
     Optional,
-    /// It always runs as a task.
+    /// Calls of the tool always run as tasks.
     Required,
 }
 
@@ -172,15 +173,15 @@ pub enum TaskSupport {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListToolsResult {
-    /// This page of tools.
+    /// The tools on this page of the `tools/list` result.
     pub tools: Vec<Tool>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How many milliseconds this may be cached.
+    /// The time for which clients may cache this result, in milliseconds.
     #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may be served the cached copy.
+    /// The clients that may be served the cached result: any client, or only the one that requested it.
     #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -189,7 +190,7 @@ pub struct ListToolsResult {
 }
 
 impl ListToolsResult {
-    /// A page of tools.
+    /// The result of `tools/list` with these tools, as the last page.
     pub fn new(tools: Vec<Tool>) -> Self {
         Self { tools, ..Self::default() }
     }
@@ -208,13 +209,13 @@ pub struct CallToolParams {
     /// Its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<JsonObject>,
-    /// Asks to run the call as a task (2025-11-25 only).
+    /// If set, asks the server to run the tool call as an MCP task (2025-11-25 only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// Responses to the input requests of the previous result (since 2026-07-28).
+    /// The client's responses to the input requests of the server's previous result (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// The `requestState` of the previous result, unchanged (since 2026-07-28).
+    /// The `requestState` of the server's previous result, which the client sends back unchanged (since 2026-07-28).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Metadata.
@@ -223,7 +224,7 @@ pub struct CallToolParams {
 }
 
 impl CallToolParams {
-    /// A call without arguments.
+    /// The parameters of a `tools/call` request for this tool, without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -237,8 +238,8 @@ setters!(CallToolParams {
     with_meta(meta: Meta),
 });
 
-/// The parameters of `tools/call` as a server reads them: borrowed from the message, and as JSON text where only some
-/// calls need the value.
+/// The parameters of `tools/call` as a server reads them: strings are borrowed from the message, and members that only some
+/// calls need stay JSON text.
 ///
 /// ```
 /// use steadfast_model::CallToolParamsRef;
@@ -253,7 +254,7 @@ pub struct CallToolParamsRef<'a> {
     /// The tool.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    /// The JSON text of its arguments.
+    /// The JSON text of the tool's arguments.
     #[serde(default, borrow)]
     pub arguments: Option<&'a RawValue>,
     /// The JSON text of [`CallToolParams::task`].
@@ -262,7 +263,7 @@ pub struct CallToolParamsRef<'a> {
     /// The JSON text of [`CallToolParams::input_responses`].
     #[serde(default, borrow)]
     pub input_responses: Option<&'a RawValue>,
-    /// The `requestState` of the previous result, unchanged.
+    /// The `requestState` of the server's previous result, which the client sends back unchanged.
     #[serde(default, borrow)]
     pub request_state: Option<Cow<'a, str>>,
     /// The JSON text of [`CallToolParams::meta`].
@@ -281,10 +282,10 @@ pub struct CallToolParamsRef<'a> {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallToolResult {
-    /// The result, for a model or a person. Old servers leave it out when the result is structured.
+    /// The content of the result, for a model or a person. Old servers leave the content out when the result is structured.
     #[serde(default)]
     pub content: Vec<Content>,
-    /// The result as a value (since 2025-06-18; any value since 2026-07-28, an object before).
+    /// The structured result of the tool (since 2025-06-18; any JSON value since 2026-07-28, an object before).
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Value>,
     /// True if the tool failed; the content then describes the failure, so that a model can correct its call.
@@ -296,22 +297,22 @@ pub struct CallToolResult {
 }
 
 impl CallToolResult {
-    /// A result with these pieces of content.
+    /// The result of a tool call with these pieces of content.
     pub fn new(content: Vec<Content>) -> Self {
         Self { content, ..Self::default() }
     }
 
-    /// A result with one text.
+    /// The result of a tool call, with one text as its content.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(vec![Content::text(text)])
     }
 
-    /// A failure, described to the model in one text.
+    /// The result of a failed tool call, with one text that describes the failure to the model.
     pub fn error(text: impl Into<String>) -> Self {
         Self { is_error: Some(true), ..Self::text(text) }
     }
 
-    /// True if the tool failed.
+    /// True if this result of a tool call says that the tool failed.
     pub fn is_error(&self) -> bool {
         self.is_error == Some(true)
     }

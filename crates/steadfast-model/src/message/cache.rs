@@ -3,19 +3,19 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Who may be served a cached result.
+/// The clients that may be served a cached result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CacheScope {
-    /// Any client: the result contains nothing about a user.
+    /// The cached result may be served to any client: it contains nothing about a user.
     Public,
-    /// Only the client that sent the request, under the same authorization.
+    /// The cached result may be served only to the client that sent the request, under the same authorization.
     #[default]
     Private,
 }
 
-/// How long a result may be cached, and for whom. By default it is not cached.
+/// How long a result may be cached, and for whom. By default a result is not cached.
 ///
 /// ```
 /// use steadfast_model::{CacheHints, CacheScope, ListToolsResult};
@@ -25,9 +25,10 @@ pub enum CacheScope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CacheHints {
-    /// How many milliseconds a client may use the result from its cache. Zero: do not cache it.
+    /// The time for which a client may use the result from its cache, in milliseconds. Zero means that the result is not
+    /// cached.
     pub ttl_ms: u64,
-    /// Who may be served the cached copy.
+    /// The clients that may be served the cached result: any client, or only the one that requested it.
     pub scope: CacheScope,
 }
 
@@ -38,28 +39,29 @@ impl CacheHints {
     }
 }
 
-/// Reads `ttlMs`. It is a hint: a value that is not a duration, such as a negative number, means that the result is not cached.
+/// Reads `ttlMs`. The `ttlMs` member is a hint: a value that is not a duration, such as a negative number, means that the
+/// result is not cached.
 pub(crate) fn read_ttl<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let said: Option<Value> = Option::deserialize(deserializer)?;
     Ok(said.map(|said| said.as_u64().unwrap_or_default()))
 }
 
-/// Reads `cacheScope`. An unknown scope is read as private.
+/// Reads `cacheScope`. An unknown cache scope is read as private.
 pub(crate) fn read_scope<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CacheScope>, D::Error> {
     let said: Option<Value> = Option::deserialize(deserializer)?;
     Ok(said.map(|said| if said == "public" { CacheScope::Public } else { CacheScope::Private }))
 }
 
-/// Access to the two cache members of a result as one value.
+/// Adds methods to results that read and set `ttlMs` and `cacheScope` as one value.
 macro_rules! cacheable {
     ($($type:ident),+ $(,)?) => {$(
         impl $type {
-            /// How long this may be cached, if the result says so.
+            /// How long clients may cache this result, and for whom; `None` if the result has no `ttlMs`.
             pub fn cache(&self) -> Option<$crate::message::cache::CacheHints> {
                 self.ttl_ms.map(|ttl_ms| $crate::message::cache::CacheHints::new(ttl_ms, self.cache_scope.unwrap_or_default()))
             }
 
-            /// This result, with hints how long and for whom it may be cached.
+            /// Sets the hints of this result: how long it may be cached, and for whom.
             pub fn with_cache(mut self, cache: $crate::message::cache::CacheHints) -> Self {
                 self.ttl_ms = Some(cache.ttl_ms);
                 self.cache_scope = Some(cache.scope);

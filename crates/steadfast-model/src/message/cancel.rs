@@ -11,11 +11,11 @@ use crate::setters::setters;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CancelledParams {
-    /// The request to cancel. Absent only in 2025-11-25, where tasks are cancelled by a request of their own: a
-    /// receiver then ignores the notification.
+    /// The id of the request to cancel. The id may be absent in 2025-11-25 only, where tasks are cancelled by a request of
+    /// their own; the receiver ignores a notification without an id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
-    /// Why, for logs and people.
+    /// Why the request is cancelled, for logs and people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Metadata.

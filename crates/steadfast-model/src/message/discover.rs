@@ -8,22 +8,22 @@ use crate::capabilities::ServerCapabilities;
 use crate::revision::Revision;
 use crate::setters::setters;
 
-/// The result of `server/discover`. The name of the server is in `_meta`.
+/// The result of `server/discover`. The name of the server is in the `_meta` of the result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DiscoverResult {
-    /// The revisions that requests may name, including those that this crate does not know.
+    /// The protocol revisions that the server supports, including those that this crate does not know.
     pub supported_versions: Vec<String>,
-    /// What the server offers.
+    /// The capabilities that the server declares.
     pub capabilities: ServerCapabilities,
-    /// How to use the server, for a model.
+    /// Instructions for a model on how to use the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// How many milliseconds this may be cached.
+    /// The time for which clients may cache this result, in milliseconds.
     #[serde(default, deserialize_with = "read_ttl", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may be served the cached copy.
+    /// The clients that may be served the cached result: any client, or only the one that requested it.
     #[serde(default, deserialize_with = "read_scope", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -32,13 +32,13 @@ pub struct DiscoverResult {
 }
 
 impl DiscoverResult {
-    /// A server of these revisions and capabilities.
+    /// The result of a server that supports these revisions and has these capabilities.
     pub fn new(supported: &[Revision], capabilities: ServerCapabilities) -> Self {
         let supported_versions = supported.iter().map(|revision| revision.as_str().to_owned()).collect();
         Self { supported_versions, capabilities, ..Self::default() }
     }
 
-    /// Those of `supported_versions` that this crate knows, in the same order.
+    /// The revisions in `supported_versions` that this crate knows, in the same order.
     pub fn known_versions(&self) -> impl Iterator<Item = Revision> + '_ {
         self.supported_versions.iter().filter_map(|name| Revision::parse(name))
     }

@@ -10,27 +10,27 @@ use crate::capabilities::ClientCapabilities;
 use crate::feature::elicit::{ElicitParams, ElicitUrlParams};
 use crate::revision::Revision;
 
-/// The codes that JSON-RPC and the protocol define.
+/// The error codes that JSON-RPC and MCP define.
 pub mod code {
-    /// The bytes are not JSON.
+    /// The error code for bytes that are not JSON.
     pub const PARSE_ERROR: i64 = -32700;
-    /// The JSON is not a JSON-RPC message that may be sent in this state.
+    /// The error code for JSON that is not a JSON-RPC message, or is a message that must not be sent in this state.
     pub const INVALID_REQUEST: i64 = -32600;
-    /// The method does not exist, or it belongs to a capability that the receiver has not declared.
+    /// The error code for a method that does not exist, or belongs to a capability that the receiver has not declared.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// The parameters do not fit the method.
+    /// The error code for parameters that do not fit the method.
     pub const INVALID_PARAMS: i64 = -32602;
-    /// The receiver failed to process the request.
+    /// The error code for a request that its receiver failed to process.
     pub const INTERNAL_ERROR: i64 = -32603;
-    /// No such resource: revisions before 2026-07-28, which has [`INVALID_PARAMS`] instead.
+    /// The error code for a resource that does not exist, before 2026-07-28; since then it is [`INVALID_PARAMS`].
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
-    /// An HTTP header and the body disagree (2026-07-28).
+    /// The error code for an HTTP request whose headers and body disagree (since 2026-07-28).
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// The request needs a capability that the client did not declare (2026-07-28).
+    /// The error code for a request that needs a capability that the client did not declare (since 2026-07-28).
     pub const MISSING_CAPABILITY: i64 = -32021;
-    /// The request names a revision that the server does not speak (2026-07-28).
+    /// The error code for a request that names a revision that the server does not support (since 2026-07-28).
     pub const UNSUPPORTED_VERSION: i64 = -32022;
-    /// The user has to visit a URL first (2025-11-25).
+    /// The error code for a request that needs the user to visit a URL first (2025-11-25).
     pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 }
 
@@ -45,28 +45,29 @@ pub mod code {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorObject {
-    /// The error code: see [`code`]. Peers may use any other integer.
+    /// The JSON-RPC error code; [`code`] has those that JSON-RPC and MCP define. Peers may use any other integer as
+    /// an error code.
     pub code: i64,
-    /// One sentence for people.
+    /// What went wrong, in one sentence for people.
     pub message: Cow<'static, str>,
-    /// More about it, for programs.
+    /// Details of the error, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
 impl ErrorObject {
-    /// An error of any code.
+    /// A JSON-RPC error object with this code and message, without `data`.
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
-    /// This error with `data` set.
+    /// Sets the `data` of this JSON-RPC error object.
     pub fn with_data(mut self, data: impl Into<Value>) -> Self {
         self.data = Some(data.into());
         self
     }
 
-    /// The bytes are not JSON.
+    /// The error for bytes that are not JSON.
     pub fn parse_error(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::PARSE_ERROR, message)
     }
@@ -76,53 +77,54 @@ impl ErrorObject {
         Self::new(code::INVALID_REQUEST, message)
     }
 
-    /// No such method.
+    /// The error for a method that does not exist.
     pub fn method_not_found(method: &str) -> Self {
         Self::new(code::METHOD_NOT_FOUND, format!("method not found: {}", excerpt(method)))
     }
 
-    /// The parameters do not fit the method.
+    /// The error for parameters that do not fit the method.
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
     }
 
-    /// The receiver failed to process the request.
+    /// The error for a request that its receiver failed to process.
     pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// No such resource. [`crate::wire::write_error`] replaces its code where the revision has another.
+    /// The error for a resource that does not exist. [`crate::wire::write_error`] replaces the error code where the
+    /// revision has another one for a missing resource.
     pub fn resource_not_found(uri: &str) -> Self {
         Self::new(code::RESOURCE_NOT_FOUND, format!("resource not found: {}", excerpt(uri)))
             .with_data(json!({ "uri": uri }))
     }
 
-    /// An HTTP header and the body disagree.
+    /// The error for an HTTP request whose headers and body disagree.
     pub fn header_mismatch(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::HEADER_MISMATCH, message)
     }
 
-    /// The request needs capabilities that the client did not declare.
+    /// The error for a request that needs capabilities that the client did not declare.
     pub fn missing_capability(message: impl Into<Cow<'static, str>>, required: &ClientCapabilities) -> Self {
         let required = serde_json::to_value(required).unwrap_or_default();
         Self::new(code::MISSING_CAPABILITY, message).with_data(json!({ "requiredCapabilities": required }))
     }
 
-    /// The request names a revision that is not among the supported ones.
+    /// The error for a request that names a revision that the server does not support.
     pub fn unsupported_version(requested: &str, supported: &[Revision]) -> Self {
         let requested = &*excerpt(requested);
         Self::new(code::UNSUPPORTED_VERSION, format!("unsupported protocol version: {requested}"))
             .with_data(json!({ "requested": requested, "supported": supported }))
     }
 
-    /// The user has to visit these URLs first (2025-11-25).
+    /// The error for a request that needs the user to visit these URLs first (2025-11-25).
     pub fn url_elicitation_required(message: impl Into<Cow<'static, str>>, elicitations: Vec<ElicitUrlParams>) -> Self {
         let elicitations: Vec<_> = elicitations.into_iter().map(ElicitParams::Url).collect();
         let elicitations = serde_json::to_value(elicitations).unwrap_or_default();
         Self::new(code::URL_ELICITATION_REQUIRED, message).with_data(json!({ "elicitations": elicitations }))
     }
 
-    /// True if this says that a resource does not exist, in the form of any revision.
+    /// True if this error says that a resource does not exist, in the form of any revision.
     pub fn is_resource_not_found(&self) -> bool {
         let names_uri = || self.data.as_ref().is_some_and(|data| data.get("uri").is_some());
         self.code == code::RESOURCE_NOT_FOUND || (self.code == code::INVALID_PARAMS && names_uri())

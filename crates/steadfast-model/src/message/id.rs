@@ -1,9 +1,8 @@
 //! Request ids: stored and compared exactly.
 //!
-//! JSON-RPC allows a string or an integer. `7` and `"7"` are different ids, an integer may be larger than any machine
-//! type, and two spellings of one string (`"A"`, `"\u0041"`) are the same id. A [`RequestId`] therefore keeps the
-//! canonical JSON text of what the peer wrote, with the common case, an integer that fits 64 bits, kept without an
-//! allocation.
+//! JSON-RPC allows a string or an integer as a request id. `7` and `"7"` are different ids, an integer may be larger than any
+//! machine type, and two spellings of one string (`"A"`, `"\u0041"`) are the same id. A [`RequestId`] therefore keeps the
+//! canonical JSON text of what the peer wrote, with the common case, an integer that fits 64 bits, kept without an allocation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -61,7 +60,7 @@ impl RequestId {
         canonical.then(|| Self(RequestIdRepr::Text(json.into())))
     }
 
-    /// The value, if this is an integer that fits 64 bits.
+    /// The request id as an integer, if it is one that fits 64 bits.
     pub fn as_integer(&self) -> Option<i64> {
         match self.0 {
             RequestIdRepr::Integer(value) => Some(value),
@@ -69,7 +68,7 @@ impl RequestId {
         }
     }
 
-    /// Appends the canonical JSON text.
+    /// Appends the canonical JSON text of the request id to the buffer.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         match &self.0 {
             RequestIdRepr::Integer(value) => {
@@ -80,7 +79,7 @@ impl RequestId {
         }
     }
 
-    /// How many bytes [`RequestId::write_json`] appends.
+    /// The number of bytes that [`RequestId::write_json`] appends.
     pub fn json_length(&self) -> usize {
         match &self.0 {
             RequestIdRepr::Integer(value) => decimal_length(*value),
@@ -160,7 +159,8 @@ impl From<String> for RequestId {
     }
 }
 
-/// The canonical JSON text: a string id is shown with its quotes, so that `7` and `"7"` look different in a log.
+/// The canonical JSON text of the request id: a string id is shown with its quotes, so that `7` and `"7"` look different in a
+/// log.
 impl fmt::Display for RequestId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -191,7 +191,8 @@ impl Serialize for RequestId {
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Self::parse(raw.get()).ok_or_else(|| de::Error::custom("an id is a string or an integer"))
+        Self::parse(raw.get())
+            .ok_or_else(|| de::Error::custom("a request id or progress token must be a string or an integer"))
     }
 }
 

@@ -9,16 +9,17 @@ use crate::setters::setters;
 
 /// The parameters of `initialize`.
 ///
-/// The revision is text: a client may offer a revision that this crate does not know, and the server answers with another.
+/// The protocol revision is text: a client may offer a revision that this crate does not know, and the server then answers with
+/// another revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeParams {
-    /// The newest revision that the client speaks.
+    /// The newest protocol revision that the client supports.
     pub protocol_version: String,
-    /// What the client can do.
+    /// The capabilities that the client declares.
     pub capabilities: ClientCapabilities,
-    /// Who the client is.
+    /// The name and version of the client software.
     pub client_info: Implementation,
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -43,13 +44,13 @@ setters!(InitializeParams { with_meta(meta: Meta) });
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeResult {
-    /// The revision of the connection from here on.
+    /// The protocol revision that the server chose for the connection.
     pub protocol_version: String,
-    /// What the server offers.
+    /// The capabilities that the server declares.
     pub capabilities: ServerCapabilities,
-    /// Who the server is.
+    /// The name and version of the server software.
     pub server_info: Implementation,
-    /// How to use the server, for a model.
+    /// Instructions for a model on how to use the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Metadata.

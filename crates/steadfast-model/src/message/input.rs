@@ -17,7 +17,7 @@ use crate::json::JsonObject;
 use crate::method::Method;
 use crate::setters::setters;
 
-/// A request to the client inside a result: the server needs its response to continue.
+/// A request to the client inside a result: the server needs the client's response to continue.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum InputRequest {
@@ -54,7 +54,8 @@ impl Serialize for InputRequest {
     }
 }
 
-/// By way of JSON values, as [`Content`](crate::Content) is: what serde derives has a reader of its own for each type inside.
+/// Input requests are decoded by way of JSON values, as [`Content`](crate::Content) is: the code that serde derives would have
+/// a separate decoder for each type inside.
 impl<'de> Deserialize<'de> for InputRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const METHODS: &[&str] = &["elicitation/create", "sampling/createMessage", "roots/list"];
@@ -77,7 +78,7 @@ impl<'de> Deserialize<'de> for InputRequest {
 /// The input requests of a result, by keys that the server chooses.
 pub type InputRequests = BTreeMap<String, InputRequest>;
 
-/// A result that asks for input: the client sends the request again with the responses.
+/// A result that asks the client for input: the client sends the request again with its responses.
 ///
 /// ```
 /// use steadfast_model::{InputRequest, InputRequiredResult};
@@ -93,7 +94,7 @@ pub struct InputRequiredResult {
     /// The input requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// Opaque state that the client sends back with the responses.
+    /// Opaque state of the server, which the client sends back with its responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Metadata.
@@ -107,7 +108,7 @@ impl InputRequiredResult {
         Self::default()
     }
 
-    /// This value with one more input request.
+    /// Adds an input request to this result.
     pub fn with_input_request(mut self, key: impl Into<String>, request: InputRequest) -> Self {
         self.input_requests.get_or_insert_default().insert(key.into(), request);
         self
@@ -122,7 +123,7 @@ setters!(InputRequiredResult {
 
 /// The responses to the input requests of a result, by the same keys.
 ///
-/// A response does not name its type: the server knows it from the request under the same key.
+/// A response to an input request does not name its type: the server knows the type from the input request under the same key.
 ///
 /// ```
 /// use steadfast_model::{InputResponses, ListRootsResult, Root};
@@ -142,7 +143,7 @@ impl InputResponses {
         Self::default()
     }
 
-    /// The response under that key, if there is one.
+    /// Decodes the response to the input request with this key, if there is one.
     pub fn read<T: DeserializeOwned>(&self, key: &str) -> Option<Result<T, serde_json::Error>> {
         self.0.get(key).map(T::deserialize)
     }
@@ -154,7 +155,7 @@ impl InputResponses {
     }
 }
 
-/// A result of any kind; `resultType` says which.
+/// The result of a request, of any kind that `resultType` names: complete, input required, task or unknown.
 ///
 /// ```
 /// use steadfast_model::{CallToolResult, DeferrableResult};
@@ -166,13 +167,13 @@ impl InputResponses {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DeferrableResult<T> {
-    /// The result. Older revisions have no `resultType`, and this is their only kind.
+    /// The complete result. Before 2026-07-28 results have no `resultType`, and all are complete.
     Complete(T),
     /// The request has to be sent again with responses to these input requests.
     InputRequired(InputRequiredResult),
     /// The request continues as a task.
     Task(Box<CreateTaskResult>),
-    /// An unknown kind of result.
+    /// A result whose `resultType` is unknown to this crate, as the text of its `resultType`.
     Other(String),
 }
 
@@ -187,7 +188,7 @@ impl<T: DeserializeOwned> DeferrableResult<T> {
 
         // serde would read an array as the fields of a struct in order.
         if !text.trim_start().starts_with('{') {
-            return Err(serde::de::Error::custom("a result must be an object"));
+            return Err(serde::de::Error::custom("the result of a request must be a JSON object"));
         }
         let kind: ResultTypeMember<'_> = serde_json::from_str(text)?;
         match kind.result_type.as_deref() {

@@ -1,7 +1,8 @@
 //! A type for each notification, which connects the method to its parameters.
 //!
-//! The types have no values: they name a notification at compile time. Those of a vendor are types of the program, as
-//! [requests](super::request) of a vendor are; their method is a [`Method::vendor_notification`].
+//! Notification types such as [`Progress`] have no values: each names a notification at compile time. Vendor
+//! notifications are types that the program defines, like vendor [requests](super::request); their method is a
+//! [`Method::vendor_notification`].
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,7 +21,7 @@ use crate::method::Method;
 pub trait Notification: 'static {
     /// The method.
     const METHOD: Method;
-    /// Its parameters: a JSON object.
+    /// The type of the notification's parameters, which are a JSON object.
     type Params: Serialize + DeserializeOwned + Send + Sync + 'static;
 }
 
@@ -36,7 +37,7 @@ macro_rules! notifications {
         }
     )+
 
-        /// Every notification of this module, for the test that compares them with the table.
+        /// The methods of all notification types, for the test that compares them with the method table.
         #[cfg(test)]
         const BOUND: &[Method] = &[$(Method::$name),+];
     };

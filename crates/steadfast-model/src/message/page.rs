@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::meta::Meta;
 use crate::setters::setters;
 
-/// The parameters of every `*/list` request. An empty cursor is a cursor: only its absence asks for the first page.
+/// The parameters of every `*/list` request. An empty string is a cursor too: only an absent cursor asks for the first page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PaginatedParams {
-    /// The cursor of the page, from the previous page.
+    /// The cursor of the requested page: `nextCursor` of the previous page's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Metadata.
@@ -18,7 +18,7 @@ pub struct PaginatedParams {
 }
 
 impl PaginatedParams {
-    /// Asks for the first page.
+    /// The parameters of a `*/list` request for the first page.
     pub fn new() -> Self {
         Self::default()
     }
@@ -26,7 +26,7 @@ impl PaginatedParams {
 
 setters!(PaginatedParams { with_cursor(cursor: String), with_meta(meta: Meta) });
 
-/// The parameters of a message that has none of its own.
+/// The parameters of a message that has no parameters besides `_meta`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EmptyParams {
@@ -44,7 +44,7 @@ impl EmptyParams {
 
 setters!(EmptyParams { with_meta(meta: Meta) });
 
-/// A result without members of its own.
+/// A result that has no members besides `_meta`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EmptyResult {

@@ -10,14 +10,14 @@ use crate::setters::setters;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ProgressParams {
-    /// The token that the request asked for progress under.
+    /// The progress token that the request named when it asked for progress.
     pub progress_token: ProgressToken,
-    /// The progress so far. It increases with every notification.
+    /// The progress so far, which increases with every notification.
     pub progress: f64,
-    /// The total, if it is known.
+    /// The total that `progress` is a part of, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
-    /// What is being done, for people (since 2025-03-26).
+    /// What the receiver of the request is doing, for people (since 2025-03-26).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Metadata.
@@ -26,7 +26,7 @@ pub struct ProgressParams {
 }
 
 impl ProgressParams {
-    /// Progress under that token.
+    /// The parameters of a progress notification with this token and progress, without a total or message.
     pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
         Self { progress_token: progress_token.into(), progress, total: None, message: None, meta: None }
     }

@@ -1,6 +1,6 @@
 //! A type for each request, which connects the method to its parameters and its result.
 //!
-//! The types have no values: they name a request at compile time.
+//! Request types such as [`CallTool`] have no values: each names a request at compile time.
 //!
 //! ```
 //! use steadfast_model::{Method, request::{CallTool, Request}};
@@ -8,8 +8,8 @@
 //! assert_eq!(method_of::<CallTool>(), Method::CallTool);
 //! ```
 //!
-//! Requests that are not in the specification, of a vendor or of an extension, are types of the program. Their parameters and
-//! results are any types that serde writes as JSON objects:
+//! Requests that are not in the specification, of a vendor or of an extension, are types that the program defines. The
+//! parameters and results of such requests are any types that serde writes as JSON objects:
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -57,9 +57,9 @@ use crate::method::Method;
 pub trait Request: 'static {
     /// The method.
     const METHOD: Method;
-    /// Its parameters: a JSON object.
+    /// The type of the request's parameters, which are a JSON object.
     type Params: Serialize + DeserializeOwned + Send + Sync + 'static;
-    /// Its result: a JSON object.
+    /// The type of the request's result, which is a JSON object.
     type Result: Serialize + DeserializeOwned + Send + Sync + 'static;
 }
 
@@ -76,7 +76,7 @@ macro_rules! requests {
         }
     )+
 
-        /// Every request of this module, for the test that compares them with the table.
+        /// The methods of all request types, for the test that compares them with the method table.
         #[cfg(test)]
         const BOUND: &[Method] = &[$(Method::$name),+];
     };
@@ -121,7 +121,7 @@ requests! {
     Elicit: ElicitParams => ElicitResult;
     /// `tasks/get`
     GetTask: TaskParams => DetailedTask;
-    /// `tasks/result`: the result is that of the request that became the task.
+    /// `tasks/result`, whose result is that of the request that became the task.
     GetTaskPayload: TaskParams => JsonObject;
     /// `tasks/list`
     ListTasks: PaginatedParams => ListTasksResult;

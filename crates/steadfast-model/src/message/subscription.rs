@@ -1,4 +1,5 @@
-//! Streams of notifications (since 2026-07-28).
+//! Subscriptions, which are streams of notifications that a client opens with `subscriptions/listen` (since
+//! 2026-07-28).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,8 @@ use super::meta::Meta;
 use crate::json::ExtraMembers;
 use crate::setters::setters;
 
-/// The notifications that a client subscribes to, or that the server agrees to send. All others are not sent.
+/// The notifications that a client subscribes to, or that the server agrees to send. The server sends no other notifications to
+/// the subscription.
 ///
 /// ```
 /// use steadfast_model::SubscriptionFilter;
@@ -18,22 +20,22 @@ use crate::setters::setters;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
-    /// Changes of the list of tools.
+    /// Whether changes of the list of tools are included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_list_changed: Option<bool>,
-    /// Changes of the list of prompts.
+    /// Whether changes of the list of prompts are included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts_list_changed: Option<bool>,
-    /// Changes of the list of resources.
+    /// Whether changes of the list of resources are included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources_list_changed: Option<bool>,
-    /// Changes of these resources, by URI.
+    /// The URIs of the resources whose changes are included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_subscriptions: Vec<String>,
-    /// Changes of these tasks (with the tasks extension).
+    /// The ids of the MCP tasks whose changes are included (with the tasks extension).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub task_ids: Vec<String>,
-    /// Notifications of other extensions.
+    /// Members of the subscription filter that this type has no field for: notifications of other extensions.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -44,17 +46,17 @@ impl SubscriptionFilter {
         Self::default()
     }
 
-    /// True if changes of the list of tools are included.
+    /// True if the subscription includes changes of the list of tools.
     pub fn tools(&self) -> bool {
         self.tools_list_changed == Some(true)
     }
 
-    /// True if changes of the list of prompts are included.
+    /// True if the subscription includes changes of the list of prompts.
     pub fn prompts(&self) -> bool {
         self.prompts_list_changed == Some(true)
     }
 
-    /// True if changes of the list of resources are included.
+    /// True if the subscription includes changes of the list of resources.
     pub fn resources(&self) -> bool {
         self.resources_list_changed == Some(true)
     }
@@ -72,7 +74,7 @@ setters!(SubscriptionFilter {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SubscriptionParams {
-    /// The notifications that are requested, or agreed to.
+    /// The notifications that the client requests, or that the server has agreed to send.
     pub notifications: SubscriptionFilter,
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -80,7 +82,7 @@ pub struct SubscriptionParams {
 }
 
 impl SubscriptionParams {
-    /// The parameters with the notifications that a client requests, or that a server has agreed to send.
+    /// The parameters of a subscription, with the notifications that a client requests, or that a server has agreed to send.
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self { notifications, meta: None }
     }
@@ -88,25 +90,25 @@ impl SubscriptionParams {
 
 setters!(SubscriptionParams { with_meta(meta: Meta) });
 
-/// The result of `subscriptions/listen`, sent when the stream has ended.
+/// The result of `subscriptions/listen`, which the server sends when it ends the subscription.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ListenResult {
-    /// Metadata; it has to contain the id of the subscription.
+    /// The metadata of the result, which has to contain the id of the subscription.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
 impl ListenResult {
-    /// The end of the stream that this request opened. An id beyond 64 bits does not fit `_meta` exactly: write such a
-    /// result with [`crate::wire::PerMessageMembers::of_subscription`].
+    /// The result that ends the subscription that this `subscriptions/listen` request opened. An integer id beyond 64 bits does
+    /// not fit `_meta` exactly: write such a result with [`crate::wire::PerMessageMembers::of_subscription`].
     pub fn new(subscription_id: &RequestId) -> Self {
         let mut meta = Meta::new();
         meta.set_subscription_id(subscription_id);
         Self { meta: Some(meta) }
     }
 
-    /// The request that opened the stream.
+    /// The id of the `subscriptions/listen` request that opened the subscription.
     pub fn subscription_id(&self) -> Option<RequestId> {
         self.meta.as_ref()?.subscription_id()
     }

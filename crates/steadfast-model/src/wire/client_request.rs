@@ -36,7 +36,8 @@ impl Encode for ListRootsResult {
 
 impl RequestResult for ListRootsResult {}
 
-/// Since 2026-07-28 these requests are parts of a result, not messages, and have no `_meta`.
+/// Writes the `_meta` of a request to the client, but not since 2026-07-28: there the request is part of a result and has no
+/// `_meta`.
 fn handshake_meta<M: SerializeMap>(meta: Option<&Meta>, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
     if object.revision().is_stateless() { Ok(()) } else { object.meta(meta) }
 }
@@ -66,7 +67,8 @@ impl Encode for CreateMessageParams {
     }
 }
 
-/// Before 2025-11-25 a message has one piece of content: several pieces become several messages.
+/// Encodes sampling messages. Before 2025-11-25 a sampling message has one piece of content: several pieces become several
+/// messages.
 struct SamplingMessagesEncoder<'a> {
     messages: &'a [SamplingMessage],
     revision: Revision,
@@ -110,7 +112,7 @@ impl Encode for SamplingMessage {
     }
 }
 
-/// Encodes one content block as an object, and several as an array.
+/// Encodes one piece of content as an object, and several as an array.
 fn pieces<M: SerializeMap>(content: &[Content], object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
     match content {
         [piece] => object.inner("content", piece),
@@ -134,7 +136,7 @@ impl Encode for CreateMessageResult {
 
 impl RequestResult for CreateMessageResult {}
 
-/// Joins content for revisions that allow only one piece: all texts joined, or else the first piece.
+/// Joins content for revisions that allow only one piece: all texts joined, or the first piece if there is no text.
 fn joined(content: &[Content]) -> Content {
     match content {
         [piece] => piece.clone(),
@@ -181,8 +183,8 @@ impl Encode for ElicitParams {
     }
 }
 
-/// The form for 2025-06-18: titles of choices are in `enumNames`, only booleans have defaults, and there is no choice of
-/// several options.
+/// Converts a form for revision 2025-06-18: titles of choices are in `enumNames`, only booleans have defaults, and there is no
+/// choice of several options.
 fn first_form(form: &FormSchema) -> Result<FormSchema, String> {
     let mut form = form.clone();
     form.0.shift_remove("$schema");

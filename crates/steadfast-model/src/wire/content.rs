@@ -1,4 +1,4 @@
-//! Content, encoded for one revision: kinds that it does not have become text.
+//! Content, encoded for one revision: kinds of content that the revision does not have become text.
 
 use serde::ser::SerializeMap;
 

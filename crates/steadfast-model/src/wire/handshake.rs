@@ -1,4 +1,4 @@
-//! The handshake and discovery, encoded for one revision: names and capabilities.
+//! Encodes the messages of the handshake and of discovery for one revision: names and capabilities.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};

@@ -1,8 +1,9 @@
-//! Encodes the parameters and results of any [`Request`] and [`Notification`], and reads what a client has to know of them.
+//! Encodes the parameters and results of any [`Request`] and [`Notification`], and finds what a client has to know of them to
+//! cache and check results.
 //!
-//! The types of the specification are encoded for a revision. Those of a vendor are what serde writes, in every revision. Which
-//! of the two a request is follows from its method and its types, which are known when the function is compiled: so the trait
-//! that programs implement for their own requests has no methods for this.
+//! The types of the specification are encoded for one protocol revision. The types of vendor methods are encoded as serde
+//! writes them, in every revision. Whether a request is of the specification or of a vendor follows from its method and its
+//! types at compile time, so the trait that programs implement for vendor requests has no methods for encoding.
 
 use std::any::Any;
 
@@ -16,15 +17,15 @@ use crate::message::request::{self, Request};
 use crate::method::Method;
 use crate::revision::Revision;
 
-/// What a request is about, as far as a client has to know to cache and check its result.
+/// The tool, resource or page that a request is about, which a client has to know to cache and check the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestSubject<'a> {
-    /// Nothing that has a name.
+    /// The request is about no tool, resource or page.
     Unnamed,
-    /// A page of a list: the one at this cursor, or the first.
+    /// A page of a list: the page at this cursor, or the first page.
     Page(Option<&'a str>),
-    /// A call of a tool.
+    /// A call of the tool with this name.
     Tool {
         /// Its name.
         name: &'a str,
@@ -41,7 +42,7 @@ pub enum RequestSubject<'a> {
 }
 
 impl<'a> RequestSubject<'a> {
-    /// The tool, resource or page that the parameters name.
+    /// The tool, resource or page that the parameters of a request name.
     pub fn of<R: Request>(params: &'a R::Params) -> Self {
         if matches!(R::METHOD, Method::Vendor(_)) {
             return Self::Unnamed;
@@ -66,14 +67,14 @@ impl<'a> RequestSubject<'a> {
 pub enum ToolsInResult<'a> {
     /// Nothing.
     None,
-    /// A list of tools.
+    /// The tools in the result of `tools/list`.
     List(&'a [Tool]),
     /// The result of a tool call.
     CallResult(&'a CallToolResult),
 }
 
 impl<'a> ToolsInResult<'a> {
-    /// What this result contains.
+    /// What this result of a request contains about tools.
     pub fn of<R: Request>(result: &'a R::Result) -> Self {
         if matches!(R::METHOD, Method::Vendor(_)) {
             return Self::None;
@@ -107,7 +108,7 @@ macro_rules! requests {
             params_text(revision, &to_object(params)?, common_members)
         }
 
-        /// Appends the result of a request, or nothing if it cannot be encoded.
+        /// Appends the encoded result of a request to the buffer, or nothing if the result cannot be encoded.
         pub fn request_result<R: Request>(
             revision: Revision,
             result: &R::Result,
@@ -124,7 +125,8 @@ macro_rules! requests {
             write_result(revision, &to_object(result)?, common_members, out)
         }
 
-        /// How long a result may be cached: `None` if results of this kind are never cached, an inner `None` if it does not say.
+        /// How long a result may be cached: `None` if results of this kind are never cached, an inner `None` if the result does
+        /// not say.
         pub fn result_caching<R: Request>(result: &R::Result) -> Option<Option<CacheHints>> {
             let any: &dyn Any = result;
             match R::METHOD {
@@ -133,7 +135,8 @@ macro_rules! requests {
             }
         }
 
-        /// The requests of the specification. Others are encoded as JSON objects.
+        /// The methods of all requests of the specification, for the test that compares them with the method table.
+        /// Requests of vendors are encoded as serde writes them.
         #[cfg(test)]
         const REQUESTS: &[Method] = &[$(Method::$name),+];
     };
@@ -159,7 +162,8 @@ macro_rules! notifications {
             params_text(revision, &to_object(params)?, common_members)
         }
 
-        /// The notifications of the specification. Others are encoded as JSON objects.
+        /// The methods of all notifications of the specification, for the test that compares them with the method
+        /// table. Notifications of vendors are encoded as serde writes them.
         #[cfg(test)]
         const NOTIFICATIONS: &[Method] = &[$(Method::$name),+];
     };

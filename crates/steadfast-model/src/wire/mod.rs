@@ -1,9 +1,10 @@
-//! Encodes values for one revision.
+//! Encodes parameters, results and errors as JSON for one protocol revision.
 //!
-//! The types of this crate belong to no revision. Here they are encoded for one, in a single pass into the buffer: members
-//! that the revision requires are added (`resultType`, `_meta` entries, `ttlMs`), those that it does not have are left out or
-//! converted (a resource link becomes text). Decoding needs no revision: the types read what any revision wrote. Whether a
-//! message may be sent at all is decided in [`crate::method`].
+//! The types of `steadfast_model` belong to no protocol revision. A value is encoded for one revision in a single
+//! pass into the buffer: members that the revision requires are added (`resultType`, `_meta` entries, `ttlMs`),
+//! members that the revision does not have are left out or converted (a resource link becomes text). Decoding needs
+//! no revision: the types read messages of any revision. Whether a message may be sent at all is decided in
+//! [`crate::method`].
 //!
 //! ```
 //! use steadfast_model::wire::{PerMessageMembers, write_result};
@@ -60,30 +61,31 @@ pub trait Encode {
 
 /// A value that may be the result of a request.
 pub trait RequestResult: Encode {
-    /// Its `resultType` (since 2026-07-28).
+    /// The `resultType` that is added to results of this type (since 2026-07-28).
     const RESULT_TYPE: &'static str = "complete";
 
-    /// True if its members include `resultType`, as those of a relayed result may: then it is not added.
+    /// True if the result already has the member `resultType`, as a relayed result may: then `resultType` is not added.
     fn has_result_type(&self) -> bool {
         false
     }
 
-    /// How long it may be cached: `None` if results of this kind are never cached, an inner `None` if the result does not say.
+    /// How long the result may be cached: `None` if results of this kind are never cached, an inner `None` if the result does
+    /// not say.
     fn caching(&self) -> Option<Option<CacheHints>> {
         None
     }
 }
 
-/// Members that are added to each message of one client or server, encoded once.
+/// Members that are added to each message of one client or server, such as `_meta` entries, and are encoded only once.
 ///
-/// Before 2026-07-28 only the progress token is added.
+/// Before 2026-07-28 the progress token is the only member that is added to messages.
 #[derive(Clone, Debug, Default)]
 pub struct PerMessageMembers {
     meta: Vec<MetaEntry>,
     cache: CacheHints,
 }
 
-/// An entry of `_meta`, encoded.
+/// An entry of `_meta` whose value is already encoded as JSON.
 #[derive(Clone, Debug)]
 struct MetaEntry {
     key: &'static str,
@@ -115,12 +117,12 @@ impl PerMessageMembers {
         Self::default()
     }
 
-    /// For the results of a server: its name in `_meta`.
+    /// The members of a server's results: the name of the server in `_meta`.
     pub fn of_server(info: &Implementation) -> Self {
         Self::none().with_encoded(key::SERVER_INFO, info)
     }
 
-    /// For the requests of a client: the revision, the client and its capabilities in `_meta`.
+    /// The members of a client's requests: the revision, the client and its capabilities in `_meta`.
     pub fn of_client(info: &Implementation, capabilities: &ClientCapabilities) -> Self {
         Self::none()
             .with_each_stateless(key::PROTOCOL_VERSION, |revision| serde_json::value::to_raw_value(&revision))
@@ -128,12 +130,12 @@ impl PerMessageMembers {
             .with_encoded(key::CLIENT_CAPABILITIES, capabilities)
     }
 
-    /// For the notifications of a subscription: the id of the request that opened it in `_meta`.
+    /// The members of a subscription's notifications: in `_meta`, the id of the request that opened the subscription.
     pub fn of_subscription(id: &RequestId) -> Self {
         Self::none().with_meta(key::SUBSCRIPTION_ID, id)
     }
 
-    /// These members with one more entry of `_meta`.
+    /// Adds an entry to the `_meta` of each message, in stateless revisions only.
     pub fn with_meta<T: Serialize + ?Sized>(mut self, key: &'static str, value: &T) -> Self {
         // A value that cannot be encoded is left out: common members never make a message fail.
         if let Ok(value) = serde_json::value::to_raw_value(value) {
@@ -143,7 +145,7 @@ impl PerMessageMembers {
         self
     }
 
-    /// These members plus the progress token of a request, for every revision.
+    /// Adds the progress token of a request to the request's `_meta`, in every revision.
     pub fn with_progress_token(mut self, token: &ProgressToken) -> Self {
         if let Ok(value) = serde_json::value::to_raw_value(token) {
             self.meta.insert(0, MetaEntry { key: key::PROGRESS_TOKEN, value, written_for: MetaEntryRevisions::All });
@@ -171,7 +173,7 @@ impl PerMessageMembers {
         self
     }
 
-    /// These members plus cache hints for results that do not set their own.
+    /// Sets the cache hints of cacheable results that do not have their own.
     pub fn with_cache(mut self, cache: CacheHints) -> Self {
         self.cache = cache;
         self
@@ -182,7 +184,7 @@ impl PerMessageMembers {
     }
 }
 
-/// Appends a result. Nothing is appended if it cannot be encoded for that revision.
+/// Appends a result. Nothing is appended if the result cannot be encoded for this revision.
 pub fn write_result<R: RequestResult>(
     revision: Revision,
     result: &R,
@@ -192,7 +194,8 @@ pub fn write_result<R: RequestResult>(
     append(out, &ResultForRevision { revision, result, common_members })
 }
 
-/// Appends the parameters of a request or notification. Nothing is appended if they cannot be encoded for that revision.
+/// Appends the parameters of a request or notification. Nothing is appended if the parameters cannot be encoded for this
+/// revision.
 pub fn write_params<P: Encode>(
     revision: Revision,
     params: &P,
@@ -202,7 +205,7 @@ pub fn write_params<P: Encode>(
     append(out, &ParamsForRevision { revision, params, common_members })
 }
 
-/// The parameters of a request or notification, as text.
+/// The parameters of a request or notification, as JSON text.
 pub fn params_text<P: Encode>(
     revision: Revision,
     params: &P,
@@ -211,20 +214,20 @@ pub fn params_text<P: Encode>(
     serde_json::to_string(&ParamsForRevision { revision, params, common_members }).map(String::into_boxed_str)
 }
 
-/// Appends a value that is neither a result nor parameters, without common members.
+/// Appends a value that is neither a result nor parameters, without the members that are added to each message.
 pub fn write<T: Encode>(revision: Revision, value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     append(out, &object::NestedObjectEncoder { value, revision })
 }
 
-/// Appends an error object, with the error code of that revision.
+/// Appends an error object, with the error code that the revision defines.
 pub fn write_error(revision: Revision, error: &ErrorObject, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     append(out, &*error_for(revision, error))
 }
 
-/// The error with the code of that revision.
+/// The error, with the error code that the revision defines for it.
 ///
-/// A missing resource has its own code before 2026-07-28 and is an invalid parameter since. A code that the revision does not
-/// define becomes an internal error.
+/// A missing resource has its own error code before 2026-07-28, and the code of invalid parameters since. An error code that
+/// the revision does not define becomes that of an internal error.
 pub fn error_for(revision: Revision, error: &ErrorObject) -> Cow<'_, ErrorObject> {
     let code = match error.code {
         code::RESOURCE_NOT_FOUND if revision.is_stateless() => code::INVALID_PARAMS,
@@ -278,13 +281,13 @@ impl<P: Encode> Serialize for ParamsForRevision<'_, P> {
     }
 }
 
-/// The members of a value that serde writes as a JSON object; of `null` and `()`, none.
+/// The members of a value that serde writes as a JSON object; no members for `null` and `()`.
 fn to_object<T: Serialize>(value: &T) -> Result<JsonObject, serde_json::Error> {
     use serde::ser::Error as _;
     match serde_json::to_value(value)? {
         serde_json::Value::Object(object) => Ok(object),
         serde_json::Value::Null => Ok(JsonObject::new()),
-        _ => Err(serde_json::Error::custom("parameters and results have to be JSON objects")),
+        _ => Err(serde_json::Error::custom("the parameters and results of a method have to be JSON objects")),
     }
 }
 

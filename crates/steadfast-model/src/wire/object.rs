@@ -1,4 +1,4 @@
-//! The JSON object that is being written: each member is encoded at once, if the revision has it.
+//! Encodes a JSON object for one revision: each member is written at once, if the revision has it.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
@@ -12,7 +12,7 @@ use crate::revision::Revision;
 pub struct ObjectEncoder<'a, M> {
     map: M,
     revision: Revision,
-    /// The members common to all messages. Set on the outermost object only.
+    /// The members that are added to each message; they are written into the outermost object only.
     common_members: Option<&'a PerMessageMembers>,
 }
 
@@ -30,7 +30,7 @@ impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
         self.revision
     }
 
-    /// True if the revision that is being encoded is `first` or a later one.
+    /// True if the object is encoded for the revision `first` or a later one.
     pub fn is_since(&self, first: Revision) -> bool {
         self.revision >= first
     }
@@ -45,34 +45,35 @@ impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
         value.map_or(Ok(()), |value| self.put(key, value))
     }
 
-    /// Writes a member if there is a value and the revision has it.
+    /// Writes a member if there is a value and the revision has the member.
     pub fn since<T: Serialize>(&mut self, first: Revision, key: &str, value: Option<&T>) -> Result<(), M::Error> {
         if self.is_since(first) { self.some(key, value) } else { Ok(()) }
     }
 
-    /// Writes a list if it has elements and the revision has it.
+    /// Writes a list if it has elements and the revision has the member.
     pub fn list_since<T: Serialize>(&mut self, first: Revision, key: &str, values: &[T]) -> Result<(), M::Error> {
         if values.is_empty() || !self.is_since(first) { Ok(()) } else { self.put(key, values) }
     }
 
-    /// Writes a member that is an object of its own.
+    /// Writes a member whose value is an object that depends on the revision.
     pub fn inner<T: Encode>(&mut self, key: &str, value: &T) -> Result<(), M::Error> {
         let revision = self.revision;
         self.put(key, &NestedObjectEncoder { value, revision })
     }
 
-    /// Writes a member that is an object of its own, if there is one.
+    /// Writes a member whose value is an object that depends on the revision, if there is a value.
     pub fn inner_some<T: Encode>(&mut self, key: &str, value: Option<&T>) -> Result<(), M::Error> {
         value.map_or(Ok(()), |value| self.inner(key, value))
     }
 
-    /// Writes a list of objects.
+    /// Writes a member whose value is a list of objects that depend on the revision.
     pub fn inner_list<T: Encode>(&mut self, key: &str, values: &[T]) -> Result<(), M::Error> {
         let revision = self.revision;
         self.put(key, &NestedObjectListEncoder { values, revision })
     }
 
-    /// Writes `_meta`: on the outermost object always, with the entries of the common members; on inner objects since 2025-06-18.
+    /// Writes `_meta`: on the outermost object always, with the entries that are added to each message; on inner objects since
+    /// 2025-06-18.
     pub fn meta(&mut self, meta: Option<&Meta>) -> Result<(), M::Error> {
         self.raw_meta(meta.map(|meta| &meta.0))
     }
@@ -97,7 +98,7 @@ impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
     }
 }
 
-/// An object inside another.
+/// Serializes a value as a JSON object for one revision, without the members that are added to each message.
 pub(super) struct NestedObjectEncoder<'a, T> {
     pub(super) value: &'a T,
     pub(super) revision: Revision,
@@ -127,7 +128,7 @@ impl<T: Encode> Serialize for NestedObjectListEncoder<'_, T> {
     }
 }
 
-/// `_meta` of a message: the members common to all messages, then those of the value under other keys.
+/// The `_meta` of a message: the entries that are added to each message, then the message's own entries under other keys.
 struct MergedMeta<'a, I> {
     own: Option<&'a JsonObject>,
     added: I,

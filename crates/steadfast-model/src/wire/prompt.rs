@@ -1,4 +1,4 @@
-//! Prompts and completions for one revision.
+//! Encodes prompts and completions for one revision.
 
 use serde::ser::SerializeMap;
 

@@ -1,4 +1,4 @@
-//! Resources for one revision.
+//! Encodes resources, resource templates and the messages about them for one protocol revision.
 
 use serde::ser::SerializeMap;
 

@@ -1,4 +1,4 @@
-//! Tasks and subscriptions for one revision.
+//! Encodes tasks and subscriptions for one revision.
 
 use serde::ser::SerializeMap;
 

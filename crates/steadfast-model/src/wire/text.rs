@@ -1,19 +1,20 @@
-//! Fast encoding of long text.
+//! Fast encoding of long text as JSON strings.
 //!
 //! Tools return files, pages and images in base64. serde_json checks each byte for characters to escape, which takes most of
-//! the time of a large result. Most such text has nothing to escape; this module checks that many bytes at a time and copies
-//! the text unchanged.
+//! the time of a large result. Most long text has nothing to escape; this module checks many bytes at a time for characters to
+//! escape, and copies the text unchanged if there are none.
 
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
-/// Text shorter than this many bytes is encoded faster without first checking whether it needs escapes.
+/// The length in bytes below which text is encoded as JSON faster without first checking whether it needs escapes.
 const LONG: usize = 128;
 
 /// The struct name that makes serde_json copy a value as JSON text, as its `RawValue` uses it.
 const RAW: &str = "$serde_json::private::RawValue";
 
-/// Text as a JSON string. To be written with serde_json only, as everything in `wire` is.
+/// Text that is serialized as a JSON string, and copied unchanged if it is long and needs no escapes. `Text` may be
+/// written with serde_json only, as everything in `wire` is.
 pub(super) struct Text<'a>(pub(super) &'a str);
 
 impl Serialize for Text<'_> {

@@ -1,4 +1,4 @@
-//! Tools, calls and their results for one revision.
+//! Encodes tools, tool calls and their results for one revision.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -10,7 +10,7 @@ use crate::json::JsonObject;
 use crate::message::cache::CacheHints;
 use crate::revision::Revision;
 
-/// The member that holds a structured value that is not an object, where the revision requires an object.
+/// The member that holds the structured result of a tool if it is not an object, in revisions that require an object.
 pub const WRAPPER_MEMBER: &str = "result";
 
 impl Encode for CallToolResult {
@@ -24,8 +24,8 @@ impl Encode for CallToolResult {
 
 impl RequestResult for CallToolResult {}
 
-/// Writes structured content: any value since 2026-07-28, before that (since 2025-06-18) only objects, so that other values
-/// are wrapped in one.
+/// Writes structured content: any JSON value since 2026-07-28; from 2025-06-18 to 2025-11-25 only an object, in which other
+/// values are wrapped.
 pub(super) fn structured_content<M: SerializeMap>(
     value: Option<&Value>,
     object: &mut ObjectEncoder<'_, M>,
@@ -64,8 +64,8 @@ impl Encode for Tool {
     }
 }
 
-/// Writes the output schema of a tool. Before 2026-07-28 only objects can be described:
-/// another schema is left out, since its values are wrapped in an object.
+/// Writes the output schema of a tool. Before 2026-07-28 an output schema can describe only objects: another schema is left
+/// out, since its values are wrapped in an object.
 fn output_schema<M: SerializeMap>(
     schema: Option<&JsonObject>,
     object: &mut ObjectEncoder<'_, M>,
@@ -79,7 +79,8 @@ fn output_schema<M: SerializeMap>(
     Ok(())
 }
 
-/// 2025-03-26 has annotations but no title beside them: a title goes there.
+/// Writes the annotations of a tool. Revision 2025-03-26 has annotations but no `title` of the tool, so the title is written
+/// into the annotations.
 fn annotations<M: SerializeMap>(tool: &Tool, object: &mut ObjectEncoder<'_, M>) -> Result<(), M::Error> {
     let hints = tool.annotations.as_ref();
     let titled_here = hints.is_some_and(|hints| hints.title.is_some());
@@ -104,8 +105,8 @@ impl Encode for ToolAnnotations {
     }
 }
 
-/// A schema whose properties are objects where the revision demands it: `true` and `false` are schemas too, but
-/// readers of older revisions do not take them.
+/// Encodes the schema of a tool. In older revisions the schemas of its properties are written as objects: `true` and `false`
+/// are JSON Schemas too, but peers of older revisions do not accept them.
 struct ToolSchemaEncoder<'a> {
     schema: &'a JsonObject,
     revision: Revision,

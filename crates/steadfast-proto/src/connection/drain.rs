@@ -1,6 +1,6 @@
-//! The end of a connection: handlers get a window to answer, then they are stopped, then the connection closes.
+//! The shutdown of a connection: handlers get some time to answer, then they are stopped, then the connection closes.
 //!
-//! The stages and their deadlines are in `stage.rs`.
+//! The stages of a connection and their deadlines are in `stage.rs`.
 
 use std::time::Duration;
 
@@ -17,12 +17,13 @@ impl Connection {
         self.stage.drain().is_some()
     }
 
-    /// Whether queued output is held back until cleanups are done: the peer has left, and its handlers were stopped.
+    /// Whether the connection holds back its queued output until the cleanups of handlers are done: the peer has left, and the
+    /// handlers were stopped.
     pub fn is_quiet(&self) -> bool {
         self.stage.drain().is_some_and(|drain| drain.quiet)
     }
 
-    /// Why the connection closed, if it has.
+    /// Why the connection closed, if it is closed.
     pub fn closed(&self) -> Option<CloseCause> {
         match self.stage {
             ConnectionStage::Closed(cause) => Some(cause),
@@ -30,7 +31,7 @@ impl Connection {
         }
     }
 
-    /// How long the drain can take at most.
+    /// The maximum duration of the shutdown of a connection.
     pub fn drain_deadline(&self) -> Duration {
         self.limits.drain_deadline
     }
@@ -38,7 +39,7 @@ impl Connection {
 
 /// Inputs.
 impl Connection {
-    /// The input has ended: everything that the peer sent has been handled.
+    /// Handles the end of the input: the peer has closed its stream, and everything that it sent has been handled.
     pub fn handle_end_of_input(&mut self, now: Moment) {
         self.count_input(Input::StreamEnded);
         if self.input_ended || self.stage.is_closed() {
@@ -50,15 +51,16 @@ impl Connection {
         self.close_if_done();
     }
 
-    /// The peer has closed its end while its input is not read because too much output is queued. The deadlines of the drain
-    /// start here.
+    /// Handles that the peer is gone before the end of its input was read: the input is not read because too much output is
+    /// queued, or the server no longer knows the session of this HTTP client. The deadlines of the shutdown start when the
+    /// driver reports that the peer is gone.
     pub fn handle_peer_gone(&mut self, now: Moment) {
         self.count_input(Input::PeerGone);
         self.begin_drain(now, CloseCause::PeerClosed);
         self.close_if_done();
     }
 
-    /// A write failed: the peer does not read any more.
+    /// Handles a failed write: the peer does not read any more.
     pub fn handle_write_failed(&mut self, now: Moment) {
         self.count_input(Input::WriteFailed);
         if self.stage.is_closed() {
@@ -72,8 +74,8 @@ impl Connection {
         self.close_if_done();
     }
 
-    /// The peer has ended the session with a message, as DELETE does. Handlers are stopped without a window. The peer may still
-    /// read, so open requests are answered with an error.
+    /// Handles that the peer has ended the session explicitly, as an HTTP DELETE does. Handlers are stopped at once, without
+    /// time to answer. The peer that ended the session may still read, so open requests are answered with an error.
     pub fn handle_peer_ended(&mut self, now: Moment) {
         self.count_input(Input::PeerEnded);
         if self.stage.is_closed() {
@@ -93,8 +95,9 @@ impl Connection {
 
 /// Commands.
 impl Connection {
-    /// Shuts down: running handlers get the drain window, new requests are refused. If the peer has left already, handlers are
-    /// stopped at once: no peer waits for them, and the process is likely to be killed soon.
+    /// Shuts down the connection: running handlers may answer for the time of `drain_window`, and new requests are refused. If
+    /// the peer has left already, handlers are stopped at once: no peer waits for them, and the process is likely to be killed
+    /// soon.
     pub fn shut_down(&mut self, now: Moment) {
         self.count_input(Input::ShutDown);
         if let Some(drain) = self.stage.drain().filter(|drain| drain.cause == CloseCause::PeerClosed) {
@@ -104,7 +107,7 @@ impl Connection {
         self.close_if_done();
     }
 
-    /// Shuts down at once: only cleanups are waited for.
+    /// Shuts down the connection at once: it waits only for the cleanups of handlers.
     pub fn shut_down_now(&mut self, now: Moment) {
         self.count_input(Input::ShutDownNow);
         self.begin_drain(now, CloseCause::Shutdown);
@@ -133,7 +136,8 @@ impl Connection {
         self.end_subscriptions(cause);
     }
 
-    /// Ends the drain window, so that handlers are stopped now. Cleanups get as much time as after a full window.
+    /// Stops all handlers now, before the time in which they may answer is over. The cleanups of handlers that are
+    /// stopped early get as much time as those of handlers that used all of their time to answer.
     pub(in crate::connection) fn stop_at_once(&mut self, now: Moment) {
         let Some(drain) = self.stage.drain() else { return };
         let grace = self.limits.drain_deadline.saturating_sub(self.limits.handler_window());
@@ -142,7 +146,7 @@ impl Connection {
         self.stop_everything(drain);
     }
 
-    /// Ends the window: open requests are answered with an error, and every execution is stopped.
+    /// Answers all open requests with an error and stops all handlers, because their time to answer is over.
     pub(in crate::connection) fn stop_everything(&mut self, drain: DrainState) {
         if drain.window.is_none() {
             return;
@@ -158,7 +162,7 @@ impl Connection {
         self.fail_all_calls();
     }
 
-    /// Closes a draining connection if there is nothing left to wait for.
+    /// Closes a connection that is shutting down if there is nothing left to wait for.
     pub(in crate::connection) fn close_if_done(&mut self) {
         let Some(mut drain) = self.stage.drain() else { return };
         if drain.quiet && self.executions.is_empty() {

@@ -1,4 +1,4 @@
-//! The events of a connection: what its driver has to do, and warnings.
+//! The events of a connection: what the driver of the connection has to do, and warnings.
 
 use std::sync::Arc;
 
@@ -11,38 +11,40 @@ use super::call::NotSentReason;
 use super::key::{CallKey, InboundRequestKey};
 use crate::envelope::OwnedParams;
 
-/// What the driver has to do, in order.
+/// What the driver of a connection has to do, in the order of the events.
 #[derive(Debug, Clone)]
 pub enum ConnectionEvent {
-    /// Run the handler of this request. Its execution is live until `handle_execution_ended`.
+    /// The driver has to run the handler of this request. The execution of the handler is live until the driver calls
+    /// `handle_execution_ended`.
     Start(Request),
-    /// Stop this execution: its result is not needed any more. It stays live until `handle_execution_ended`.
+    /// The driver has to stop this execution of a handler: its result is not needed any more. The stopped execution stays live
+    /// until the driver calls `handle_execution_ended`.
     Stop {
         /// Which.
         key: InboundRequestKey,
         /// Why.
         reason: CancelReason,
     },
-    /// A call of ours has ended.
+    /// A call of this side to the peer has ended.
     CallEnded {
         /// Which.
         call: CallKey,
         /// How.
         outcome: CallEnd,
     },
-    /// The result of a call that was cancelled, for calls with
-    /// [`Call::expects_late_response`](super::Call::expects_late_response): its JSON text.
+    /// The JSON text of the result of a call that was cancelled before, for calls with
+    /// [`Call::expects_late_response`](super::Call::expects_late_response).
     LateResult(Box<str>),
-    /// The peer reports progress on a call of ours.
+    /// The peer reports progress on a call of this side.
     CallProgress {
         /// Which.
         call: CallKey,
-        /// How far it is.
+        /// The progress that the peer reports.
         progress: ProgressParams,
     },
     /// A notification of the peer that the connection does not handle itself.
     Notification {
-        /// The `subscriptions/listen` call of ours that it belongs to.
+        /// The `subscriptions/listen` call of this client that the notification belongs to.
         call: Option<CallKey>,
         /// Its method.
         method: Method,
@@ -51,47 +53,47 @@ pub enum ConnectionEvent {
     },
     /// The handshake is done, or a stateless revision was opened.
     Opened(Arc<PeerInfo>),
-    /// A message that was ignored or refused, for the log.
+    /// A message of the peer was ignored or refused, which is worth a line in the log.
     Warning(ProtocolWarning),
-    /// The connection has closed. This is the last event.
+    /// The connection has closed. `Closed` is the last event of a connection.
     Closed(CloseCause),
 }
 
-/// A request that was accepted.
+/// A request of the peer that was accepted.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Identifies the request within the connection, and the execution of its handler.
     pub key: InboundRequestKey,
-    /// The id that the peer gave it.
+    /// The request id that the peer chose.
     pub id: RequestId,
     /// Its method.
     pub method: Method,
     /// Its parameters.
     pub params: OwnedParams,
-    /// The sender: from the handshake, or from the metadata of this request in stateless revisions.
+    /// The peer that sent the request, as the handshake described it or, in stateless revisions, the metadata of this request.
     pub peer: Arc<PeerInfo>,
-    /// Set if the peer wants progress notifications.
+    /// The progress token, if the peer wants progress notifications about this request.
     pub progress_token: Option<ProgressToken>,
     /// The minimum level of log messages that this request asked for (stateless revisions only).
     pub log_level: Option<LoggingLevel>,
 }
 
-/// The other side of a connection, as far as it is known.
+/// What is known of the peer, the other side of a connection.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PeerInfo {
-    /// The revision of its messages.
+    /// The protocol revision of the peer's messages.
     pub revision: Revision,
     /// The name and version that the peer gives itself; they are not verified.
     pub info: Option<Implementation>,
-    /// The capabilities of a client.
+    /// The capabilities of the peer, if it is a client.
     pub client_capabilities: ClientCapabilities,
-    /// The capabilities of a server.
+    /// The capabilities of the peer, if it is a server.
     pub server_capabilities: ServerCapabilities,
 }
 
 impl PeerInfo {
-    /// A peer of which only the revision is known.
+    /// A peer of which only the protocol revision is known.
     pub fn new(revision: Revision) -> Self {
         Self {
             revision,
@@ -102,7 +104,7 @@ impl PeerInfo {
     }
 }
 
-/// Why an execution is stopped.
+/// Why the execution of a handler is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancelReason {
@@ -127,44 +129,45 @@ impl std::fmt::Display for CancelReason {
     }
 }
 
-/// How a call ended (law L10).
+/// How a call of this side to the peer ended (law L10).
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallEnd {
-    /// This side refused the call before it was sent.
+    /// This side refused to send the call.
     NotSent(NotSentReason),
-    /// With a result: its JSON text.
+    /// The peer answered the call with a result: its JSON text.
     Answered(Box<str>),
-    /// With an error of the peer.
+    /// The peer answered the call with an error.
     Refused(ErrorObject),
-    /// With a response that could not be read; whether the peer has processed the request is not known.
+    /// The response to the call could not be read; whether the peer has processed the call is not known.
     Unreadable(String),
-    /// It was cancelled by this side.
+    /// This side cancelled the call.
     Cancelled {
-        /// Whether any byte of the call's request was written to the transport.
+        /// Whether any byte of the call's request was written to the transport before the call ended.
         sent: bool,
     },
-    /// The peer ended a subscription of ours.
+    /// The server ended a subscription of this client.
     EndedByPeer,
-    /// It timed out.
+    /// The call timed out.
     TimedOut {
-        /// Whether any byte of the call's request was written to the transport.
+        /// Whether any byte of the call's request was written to the transport before the call ended.
         sent: bool,
     },
     /// The connection closed.
     Closed {
-        /// Whether any byte of the call's request was written to the transport.
+        /// Whether any byte of the call's request was written to the transport before the call ended.
         sent: bool,
     },
-    /// The transport of this call failed, where each call has its own (HTTP). The connection continues.
+    /// The HTTP request of this call failed, on a transport that sends each call as a request of its own. The connection
+    /// continues.
     Lost {
         /// Whether the peer may have received the call.
         sent: bool,
         /// What happened.
         why: String,
     },
-    /// The server does not know the session, and has not processed the call. The connection ends.
+    /// The server does not know the MCP session of the client, and has not processed the call. The connection ends.
     SessionLost,
-    /// The call cannot be sent, and a retry would fail again. The connection continues.
+    /// The call cannot be sent, and a retry of the call would fail again. The connection continues.
     Unsendable(String),
 }
 
@@ -172,11 +175,11 @@ pub enum CallEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CloseCause {
-    /// The peer ended its stream.
+    /// The peer closed its stream.
     PeerClosed,
     /// Writing failed: the peer does not read any more.
     OutputFailed,
-    /// We shut down.
+    /// This side shut down the connection.
     Shutdown,
 }
 
@@ -184,38 +187,38 @@ impl std::fmt::Display for CloseCause {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::PeerClosed => "the peer closed the connection",
-            Self::OutputFailed => "the peer stopped reading",
-            Self::Shutdown => "this side shut down",
+            Self::OutputFailed => "the peer does not read any more",
+            Self::Shutdown => "this side shut down the connection",
         })
     }
 }
 
-/// A message that was ignored or refused (law L4): not an error, but worth a line in the log.
+/// A warning about a message of the peer that was ignored or refused (law L4): not an error, but worth a line in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolWarning {
-    /// A message was refused.
+    /// A message of the peer was refused.
     Refused {
-        /// Its id, if it could be read.
+        /// The id of the refused message, if it could be read.
         id: Option<RequestId>,
         /// Why.
         why: String,
     },
-    /// The peer gave a reason when it cancelled a request: the beginning of it, if it is long.
+    /// The peer gave a reason when it cancelled a request; a long reason is cut to its beginning.
     Cancelled {
         /// The request.
         id: RequestId,
         /// The reason.
         reason: String,
     },
-    /// A cancellation of a request that is not open: unknown, finished, or cancelled before.
+    /// The peer cancelled a request that is not open: it is unknown, has finished, or was cancelled before.
     LateCancel(RequestId),
-    /// A cancellation that names no request.
+    /// The peer sent a cancellation that names no request.
     MalformedCancel,
-    /// The result of a handler whose request had already ended.
+    /// A handler returned the result of a request that had already ended.
     LateAnswer(InboundRequestKey),
-    /// A response with an unknown id.
+    /// The peer sent a response with an unknown id.
     UnknownResponse(Option<RequestId>),
-    /// A notification that this revision does not have, or that cannot be read.
+    /// The peer sent a notification that its revision does not have, or that cannot be read.
     UnknownNotification(String),
 }

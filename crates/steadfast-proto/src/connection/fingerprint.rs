@@ -1,7 +1,8 @@
-//! A hash of the state of a connection, for exhaustive search: connections with the same fingerprint behave alike.
+//! A hash of the state of a connection, for the exhaustive search of the tests: connections with the same fingerprint behave
+//! alike.
 //!
-//! Times are relative to now, keys are replaced by their rank and statistics are left out, so that two histories that lead to
-//! the same state have the same fingerprint.
+//! In the fingerprint of a connection, times are relative to now, keys are replaced by their rank and statistics are left out,
+//! so that two histories that lead to the same state have the same fingerprint.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +15,7 @@ use super::{Connection, ConnectionStage};
 use crate::Moment;
 
 impl Connection {
-    /// The fingerprint at `now`.
+    /// The fingerprint of the connection at `now`, which is a hash of its state.
     pub fn fingerprint(&self, now: Moment) -> u64 {
         let mut hasher = DefaultHasher::new();
         let requests: BTreeMap<InboundRequestKey, usize> =

@@ -1,6 +1,7 @@
 //! The limits of a connection: memory, counts and durations.
 //!
-//! Every default has a reason. Limits that no user has to change are constants elsewhere.
+//! [`Limits`] has the limits of a connection that a user of the library may want to change. Limits that no user of
+//! the library has to change are constants in other modules.
 
 use std::time::Duration;
 
@@ -8,42 +9,49 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The maximum length of a message, in bytes. Longer ones are refused with their id and not stored. 16 MiB: a base64 image
-    /// of 12 MB.
+    /// The maximum length of a message, in bytes. Longer messages are refused with their id and not stored. The default of 16
+    /// MiB is enough for a base64 image of 12 MB.
     pub message_bytes: usize,
-    /// The maximum nesting of a message, at most 1,024. Real messages have a few dozen levels. Where arguments are decoded to
-    /// a JSON value, serde_json stops at 128 levels, and the call is refused with that error.
+    /// The maximum nesting of a message, at most 1,024. Real messages have at most a few dozen levels of nesting. Where the
+    /// arguments of a tool are decoded to a JSON value, serde_json stops at 128 levels, and the tool call is refused with its
+    /// error.
     pub depth: usize,
-    /// How many requests may run at once, including cancelled ones whose handler has not ended. Further requests are refused
-    /// with an error that says so. 16,384: an idle async handler costs about a kilobyte.
+    /// The maximum number of requests of the peer that run at once, including cancelled requests whose handler has not ended.
+    /// Further requests are refused with an error that says so. The default is 16,384, because an idle async handler costs
+    /// about a kilobyte.
     pub in_flight: usize,
-    /// How many bytes the parameters of all requests in flight may have together.
+    /// The maximum number of bytes that the parameters of all requests in flight may have together.
     pub in_flight_bytes: usize,
-    /// How many messages one batch may have (2025-03-26 only).
+    /// The maximum number of messages in one JSON-RPC batch (2025-03-26 only).
     pub batch: usize,
-    /// How many bytes of responses and notifications may be queued. Above it, input is not read until the peer has read some of
-    /// them. 16 MiB: one message of the maximum length.
+    /// The maximum number of bytes of responses and notifications that are queued for the peer. While `outbox_bytes`
+    /// or more are queued for the peer, no input of the peer is read. The default of 16 MiB is one message of the
+    /// maximum length.
     pub outbox_bytes: usize,
-    /// How many calls to the peer may wait for a response at once. `tasks/cancel` and `resources/unsubscribe` are counted
-    /// separately, each with the same limit. What a side sends by itself
-    /// (its handshake, pings and probes) is not counted.
+    /// The maximum number of calls to the peer that wait for a response at once. Calls of `tasks/cancel` and
+    /// `resources/unsubscribe` are counted separately, each with the same limit. Calls that the library makes by itself (the
+    /// handshake, pings and probes) are not counted.
     pub calls: usize,
-    /// How many log messages of one request may be queued; further ones are dropped and counted.
+    /// The maximum number of log messages of one request that are queued for the peer; further log messages are dropped and
+    /// counted.
     pub queued_logs: usize,
-    /// How many streams of notifications (`subscriptions/listen`) may be open at once. They are the only requests without a
-    /// deadline. Few clients need more than one.
+    /// The maximum number of subscriptions (`subscriptions/listen`) of the peer that are open at once. The handlers of
+    /// subscriptions have no deadline. Few clients need more than one subscription.
     pub subscriptions: usize,
-    /// How many resources and tasks one such stream, or `resources/subscribe` before 2026-07-28, may subscribe to.
+    /// The maximum number of resources and tasks that a client may subscribe to: with one `subscriptions/listen`, or with
+    /// `resources/subscribe` before 2026-07-28.
     pub subscribed: usize,
-    /// The minimum time between two progress notifications of one request. Of those in between only the newest is sent.
+    /// The minimum time between two progress notifications of one request. Of the progress reports in between, only the newest
+    /// is sent.
     pub progress_interval: Duration,
-    /// How long a handler may take before its request is answered with an error and it is stopped.
+    /// The maximum duration of a handler; then its request is answered with an error and the handler is stopped.
     pub handler_deadline: Option<Duration>,
-    /// How long running handlers may still answer after the peer closed its stream or a shutdown began. It is shortened so
-    /// that handlers can be stopped before `drain_deadline`: see [`Limits::handler_window`].
+    /// How long running handlers may still answer after the peer closed its stream or a shutdown began.
+    /// `drain_window` is shortened if handlers could otherwise not be stopped before `drain_deadline`: see
+    /// [`Limits::handler_window`].
     pub drain_window: Duration,
-    /// How long the connection may take to close after the peer closed its stream or a shutdown began, including cleanups,
-    /// shields and the last writes.
+    /// How long the connection may take to close after the peer closed its stream or a shutdown began, including the cleanups
+    /// and shielded sections of handlers, and the last writes.
     pub drain_deadline: Duration,
 }
 
@@ -69,7 +77,8 @@ impl Default for Limits {
     }
 }
 
-/// The time at the end of a drain that is reserved for stopping handlers: this, or a tenth of the drain if that is less.
+/// The time at the end of a connection's shutdown that is reserved to stop handlers: this, or a tenth of `drain_deadline` if
+/// that is less.
 const STOP_RESERVE: Duration = Duration::from_millis(250);
 
 impl Limits {

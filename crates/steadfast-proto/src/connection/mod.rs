@@ -1,20 +1,23 @@
-//! One connection to one peer, as a state machine that upholds the laws L1 to L10.
+//! One connection to one peer, as a state machine that upholds the laws L1 to L10 of the README.
 //!
-//! [`Connection`] has no clock, no lock, no thread and no I/O. Its driver reports what happened and asks what to do. Every
-//! request, in both directions, is an entry of one table with one owner (`&mut self`). Whatever ends a request removes its
-//! entry, so a second attempt to end it finds nothing. There is no order of events in which a request ends twice, because one
-//! function removes requests (`take_out`) and one removes calls (`end_call`).
+//! [`Connection`] has no clock, no lock, no thread and no I/O. The driver of a connection reports what happened and asks what
+//! to do. Every open request, in either direction, is an entry of a table with one owner (`&mut self`). Whatever ends a request
+//! removes the entry of the request, so a second attempt to end the request finds nothing. There is no order of events in which
+//! a request ends twice, because one function removes requests of the peer (`take_out`) and one removes calls of this side
+//! (`end_call`).
 //!
 //! # How to drive it
 //!
-//! Methods are of four kinds. Getters have no effect. `handle_*` report that something happened. Commands make the connection
-//! do something. `poll_*` return what the driver has to do; after each `handle_*` or command, poll in this order until each
-//! returns `None`: [`Connection::poll_event`], [`Connection::poll_transmit`], [`Connection::poll_timeout`].
+//! The methods of [`Connection`] are of four kinds. Getters do not change the state of the connection. The `handle_*`
+//! methods report to the connection that something happened. Command methods, such as `call`, make the connection do
+//! something. The `poll_*` methods return what the driver has to do; after each `handle_*` or command, poll in this
+//! order until each returns `None`: [`Connection::poll_event`], [`Connection::poll_transmit`],
+//! [`Connection::poll_timeout`].
 //!
 //! # What it never does
 //!
-//! It never panics on any input of a peer, never allocates more than its [`Limits`] allow, never decodes parameters of methods
-//! that it does not answer itself, and never runs a method: that is for the server and the client above it.
+//! A connection never panics on any input of a peer, never allocates more than its [`Limits`] allow, never decodes parameters
+//! of methods that it does not answer itself, and never runs a handler: that is for the server and the client above it.
 
 mod call;
 mod drain;
@@ -56,41 +59,42 @@ use request::{InboundRequest, OpenBatchTable};
 use stage::{ConnectionStage, DrainState};
 use timer::{TimerPurpose, Timers};
 
-/// One connection to one peer. See the [module's documentation](self) for how to drive it.
+/// One connection to one peer. See the [module's documentation](self) for how to drive a connection.
 #[derive(Debug, Clone)]
 pub struct Connection {
     hello: Arc<ClientOrServerDescription>,
     limits: Limits,
     stage: ConnectionStage,
-    /// The peer, as the handshake or discovery described it; `None` on a server whose client uses a stateless revision only.
+    /// The peer, as the handshake or discovery described it; it is `None` on a server whose client uses only stateless
+    /// revisions.
     peer: Option<Arc<PeerInfo>>,
-    /// The peer is ready for our requests (`notifications/initialized`).
+    /// The peer is ready for requests of this side (`notifications/initialized`).
     initialized: bool,
-    /// The client that the last stateless request described, cached because the next one usually repeats it.
+    /// The client that the last stateless request described, cached because the next request usually repeats the description.
     stateless_client: Option<StatelessClientDescription>,
-    /// The peer has answered `server/discover`, so it is stateless unless a handshake follows.
+    /// The peer has answered `server/discover`, so the peer uses a stateless revision unless a handshake follows.
     discovered: bool,
-    /// The level of `logging/setLevel`.
+    /// The minimum log level that the client has set with `logging/setLevel`.
     log_level: LoggingLevel,
     /// Open requests of the peer, by id.
     inbound: BTreeMap<RequestId, Box<InboundRequest>>,
-    /// Executions that have not ended; their request may have ended already.
+    /// Executions of handlers that have not ended; their request may have ended already.
     executions: BTreeMap<InboundRequestKey, Execution>,
-    /// Bytes of the parameters of these executions.
+    /// The number of bytes of the parameters of all requests whose handlers have not ended.
     held_bytes: usize,
     batches: OpenBatchTable,
-    /// Calls of ours that wait for a response.
+    /// Calls of this side that wait for a response.
     outbound: OutboundCalls,
-    /// Cancelled calls of ours whose results are still needed.
+    /// Cancelled calls of this side whose results are still needed.
     late: CallsAwaitingLateResult,
     outbox: Outbox,
-    /// Queued notifications that belong to no request, so that none is queued twice.
+    /// The queued notifications of this side that belong to no request, recorded so that none is queued twice.
     queued_notifications: BTreeMap<(Method, Option<Box<str>>), OutboxFrameKey>,
     events: VecDeque<ConnectionEvent>,
     timers: Timers,
     input_ended: bool,
     output_failed: bool,
-    /// The connection serves one request of the peer and ends with it.
+    /// The connection serves a single request of the peer and ends with that request.
     single_request: bool,
     next_key: u64,
     statistics: ConnectionStatistics,
@@ -102,7 +106,7 @@ struct Execution {
     id: RequestId,
     /// The bytes of its parameters.
     bytes: usize,
-    /// The driver was asked to stop it.
+    /// The driver was asked to stop this execution of a handler.
     stop_requested: bool,
 }
 
@@ -147,34 +151,34 @@ impl Connection {
         self.peer.as_ref()
     }
 
-    /// The peer, or on a server without a handshake the client that the last request described.
+    /// The peer that the handshake described or, on a server without a handshake, the client that the last request described.
     pub fn last_peer(&self) -> Option<&Arc<PeerInfo>> {
         self.peer.as_ref().or(self.stateless_client.as_ref().map(|client| &client.peer))
     }
 
-    /// How many requests of the peer are open.
+    /// The current number of open requests of the peer.
     pub fn open_requests(&self) -> usize {
         self.inbound.len()
     }
 
-    /// How many executions have not ended.
+    /// The current number of handler executions that have not ended.
     pub fn live_executions(&self) -> usize {
         self.executions.len()
     }
 
-    /// How many calls of ours wait for a response.
+    /// The current number of calls of this side that wait for a response.
     pub fn open_calls(&self) -> usize {
         self.outbound.len()
     }
 
-    /// How many bytes are queued for the writer.
+    /// The current number of bytes that are queued for the writer.
     pub fn waiting_bytes(&self) -> usize {
         self.outbox.bytes()
     }
 
-    /// Whether more input should be read: not after its end, and not while too much output is queued. Our calls and their
-    /// cancellations do not count: to read their responses frees the queue, and two sides that call each other would
-    /// deadlock.
+    /// Whether the driver should read more input: not after the end of the input, and not while too much output is queued.
+    /// Queued calls of this side and other messages that it sends by itself do not count as output here: otherwise two sides
+    /// that call each other would deadlock.
     pub fn wants_input(&self) -> bool {
         // Without the responses of open batches: they cannot be sent yet, and the batch may end with a message that is still to
         // be read.
@@ -187,8 +191,8 @@ impl Connection {
         self.discovered
     }
 
-    /// Whether calls are refused, because input or output has ended or the connection is closed. Queued output may still be
-    /// written.
+    /// Whether the connection refuses calls of this side, because input or output has ended or the connection is closed. Output
+    /// that is already queued may still be written.
     pub fn refuses_calls(&self) -> bool {
         let ended = self.input_ended && !crate::mutant!(TakeCallsAtTheEnd);
         ended || self.output_failed || self.stage.is_closed()
@@ -202,7 +206,7 @@ impl Connection {
 
 /// Inputs.
 impl Connection {
-    /// The deadline of [`Connection::poll_timeout`] has passed.
+    /// Handles that the deadline that [`Connection::poll_timeout`] returned has passed.
     pub fn handle_timeout(&mut self, now: Moment) {
         self.count_input(Input::Timeout);
         while let Some(purpose) = self.timers.pop_due(now) {
@@ -228,20 +232,21 @@ impl Connection {
         self.close_if_done();
     }
 
-    /// The writer has written everything that [`Connection::poll_transmit`] returned.
+    /// Handles that the writer has written everything that [`Connection::poll_transmit`] returned.
     pub fn handle_flushed(&mut self) {
         self.count_input(Input::Flushed);
         self.outbox.mark_flushed();
         self.close_if_done();
     }
 
-    /// The first byte of a call was written.
+    /// Handles that the first byte of a call was written.
     pub fn handle_call_sent(&mut self, call: CallKey) {
         self.count_input(Input::CallSent);
         self.mark_sent(call);
     }
 
-    /// An execution has ended: its future is dropped, its thread is free, its shields and cleanups are done.
+    /// Handles the end of a handler's execution: its future is dropped, its thread is free, and its shielded sections and
+    /// cleanups are done.
     pub fn handle_execution_ended(&mut self, now: Moment, key: InboundRequestKey) {
         self.count_input(Input::ExecutionEnded);
         self.end_execution(now, key);
@@ -252,7 +257,7 @@ impl Connection {
 /// Commands for the connection as a whole.
 impl Connection {
     /// Declares that this connection serves a single request of the peer, as over stateless HTTP: a subscription ends with the
-    /// connection, and no notification has to announce its end.
+    /// connection, and no notification has to announce the end of the subscription.
     pub fn serve_single_request(&mut self) {
         self.single_request = true;
     }
@@ -260,14 +265,14 @@ impl Connection {
 
 /// Outputs.
 impl Connection {
-    /// The next event. Poll until there is none.
+    /// The next event for the driver. The driver polls until there is no event left.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
         let event = self.events.pop_front()?;
         coverage::effect(&event);
         Some(event)
     }
 
-    /// The next message to write. When the last one is written, call [`Connection::handle_flushed`].
+    /// The next message to write. When the last message is written, the driver calls [`Connection::handle_flushed`].
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         if self.is_quiet() {
             return None;
@@ -277,7 +282,7 @@ impl Connection {
         Some(transmit)
     }
 
-    /// When to call [`Connection::handle_timeout`].
+    /// The time at which the driver has to call [`Connection::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Moment> {
         match (self.timers.next(), self.stage.next_deadline()) {
             (Some(timer), Some(stage)) => Some(timer.min(stage)),
@@ -287,7 +292,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// Counts an input, for the simulator.
+    /// Counts an input of the connection, for the coverage report of the simulator.
     fn count_input(&self, input: Input) {
         let stage = match self.stage {
             ConnectionStage::Opening => coverage::Stage::Opening,

@@ -1,5 +1,5 @@
-//! Notifications: those of the peer are handed to the part of the connection that they concern, ours that belong to no request
-//! are queued once.
+//! Notifications of the peer are handed to the part of the connection that they concern. A notification of the
+//! specification that belongs to no request is not queued again while the same notification is still in the outbox.
 
 use steadfast_model::{Method, VendorMethod};
 
@@ -12,14 +12,14 @@ use crate::envelope::Params;
 
 /// Commands.
 impl Connection {
-    /// Sends a notification without parameters, unless the same one is already queued. Returns whether it is sent: the revision
-    /// of the peer has to have it, and the peer has to be ready for it.
+    /// Sends a notification without parameters to the peer, unless the same notification is already queued. Returns whether the
+    /// notification is sent: the revision of the peer has to have the notification, and the peer has to be ready for it.
     pub fn notify_once(&mut self, method: Method) -> bool {
         self.notify_once_of(method, None)
     }
 
-    /// Sends a notification with parameters, the text of a JSON object, unless the same one is already queued. The caller has to
-    /// limit how many different ones are queued.
+    /// Sends a notification with parameters (the text of a JSON object) to the peer, unless the same notification is already
+    /// queued. The caller has to limit how many different notifications are queued.
     pub fn notify_once_of(&mut self, method: Method, params: Option<&str>) -> bool {
         self.count_input(Input::Notify);
         let Some(peer) = &self.peer else { return false };
@@ -42,12 +42,13 @@ impl Connection {
     }
 }
 
-/// Notifications that are not in the specification.
+/// Sends vendor notifications, which are not in the specification.
 impl Connection {
-    /// Sends a notification of a vendor; `params` is the text of a JSON object. With a request of the peer, it belongs to that
-    /// request, and is sent before its response. Returns whether it will be sent: not if the request has ended or the peer is not
-    /// ready for it; not if as many of the request wait to be written as [`Limits::queued_logs`](super::Limits::queued_logs)
-    /// allows, or, without a request, if [`Limits::outbox_bytes`](super::Limits::outbox_bytes) wait.
+    /// Sends a notification of a vendor; `params` is the text of a JSON object. If `request` is given, the notification belongs
+    /// to that request of the peer, and is sent before the response to it. Returns whether the notification will be sent: not
+    /// if the request has ended or the peer is not ready; not if the request already has as many queued notifications as
+    /// [`Limits::queued_logs`](super::Limits::queued_logs) allows, or, without a request, if
+    /// [`Limits::outbox_bytes`](super::Limits::outbox_bytes) are queued.
     pub fn notify_vendor(&mut self, request: Option<InboundRequestKey>, method: VendorMethod, params: &str) -> bool {
         self.count_input(Input::Notify);
         let method = Method::Vendor(method);

@@ -1,7 +1,7 @@
-//! The queue of messages for the writer, in order (law L9).
+//! The queue of a connection's messages for the writer, in order (law L9).
 //!
-//! Each frame has a ticket. While the frame is queued, it can be replaced (by newer progress) or withdrawn (notifications of a
-//! cancelled request, a cancelled call) in constant time, without moving the others.
+//! Each frame, which is one message in the queue, has a ticket. While a frame is queued, it can be replaced (by newer progress)
+//! or withdrawn (notifications of a cancelled request, a cancelled call) in constant time, without moving other frames.
 
 use std::collections::VecDeque;
 
@@ -9,30 +9,32 @@ use steadfast_model::{Method, RequestId};
 
 use super::key::{CallKey, InboundRequestKey};
 
-/// Identifies one queued frame.
+/// Identifies one frame in the outbox, the queue of messages to the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct OutboxFrameKey(u64);
 
-/// A message for the writer.
+/// A message to the peer that the driver has to write to the transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transmit {
     /// One JSON-RPC message, or a batch of responses, without a delimiter.
     pub body: Vec<u8>,
-    /// What the body is, so that a transport need not parse it to find out.
+    /// The kind of message in the body, so that a transport need not parse the body.
     pub kind: TransmitKind,
-    /// The inbound request that the message belongs to: its response, progress or log message, or a call of its handler.
-    /// For a batch, the request that ended last. `None` for the response to a message that was refused when it was
-    /// received; that response is queued when `handle_message` returns.
+    /// The inbound request that the message belongs to: its response, progress or log message, or a call of its
+    /// handler. For a batch of responses, `about` is the request that ended last. `about` is `None` for the response
+    /// to a message that was refused when it was received; such a response is queued when `handle_message` returns.
     pub about: Option<InboundRequestKey>,
 }
 
 impl Transmit {
-    /// The call whose request this is. Report it with `handle_call_sent` when the first byte of the body is written.
+    /// The call whose request this message is. The driver reports the call with `handle_call_sent` when the first byte of the
+    /// body is written.
     pub fn call(&self) -> Option<CallKey> {
         self.kind.call()
     }
 
-    /// Whether this side caused the message by a call or notification of its own, not the peer by something that it sent.
+    /// Whether this side sends the message by itself (a call, its cancellation, or a vendor notification without a request),
+    /// and not because of a message of the peer.
     fn is_ours(&self) -> bool {
         match self.kind {
             TransmitKind::Request { .. } | TransmitKind::Cancellation { .. } => true,
@@ -42,31 +44,32 @@ impl Transmit {
     }
 }
 
-/// What a queued message is. Servers send responses and notifications for the most part: these need no allocation.
+/// The kind of a message to the peer: a request, a notification or a response. The kinds that servers send most,
+/// responses and notifications, need no allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransmitKind {
-    /// A request of ours.
+    /// A request of this side to the peer.
     Request {
-        /// The call that waits for the response.
+        /// The call of this side that waits for the response to this request.
         call: CallKey,
-        /// The id under which the peer responds.
+        /// The id of the request, which the peer repeats in its response.
         id: RequestId,
         /// Its method.
         method: Method,
     },
-    /// `notifications/cancelled`: the peer need not respond to this call any more.
+    /// A `notifications/cancelled` message: the peer need not respond to this call any more.
     Cancellation {
-        /// The call that was cancelled.
+        /// The call of this side that was cancelled.
         call: CallKey,
     },
     /// Any other notification.
     Notification(Method),
-    /// A response, a batch of responses, or an error that has no id to name its request by.
+    /// A response, a batch of responses, or an error response without the id of a request.
     Response,
 }
 
 impl TransmitKind {
-    /// The call whose request this is.
+    /// The call whose request this message is.
     pub fn call(&self) -> Option<CallKey> {
         match *self {
             Self::Request { call, .. } => Some(call),
@@ -74,7 +77,7 @@ impl TransmitKind {
         }
     }
 
-    /// The method of a request or notification.
+    /// The method of the message, if it is a request or notification.
     pub fn method(&self) -> Option<Method> {
         match *self {
             Self::Request { method, .. } | Self::Notification(method) => Some(method),
@@ -88,35 +91,35 @@ impl TransmitKind {
 pub(super) struct Outbox {
     /// `None`: withdrawn.
     queue: VecDeque<Option<Transmit>>,
-    /// The ticket of the first entry.
+    /// The ticket number of the first entry in the queue.
     first: u64,
-    /// How many entries are withdrawn, and how many of these were caused by the peer.
+    /// The current number of withdrawn entries in the queue, and how many of these the peer had caused.
     withdrawn: usize,
     taken_back_counted: usize,
     bytes: usize,
-    /// The queued bytes of this side's calls and their cancellations.
+    /// The queued bytes of messages that this side sends by itself, such as its calls and their cancellations.
     our_bytes: usize,
-    /// The writer has messages that it has not reported as written.
+    /// The writer has messages that are not yet reported as written.
     in_transit: bool,
-    /// The peer reads no more: frames are dropped.
+    /// The peer does not read any more, so that queued and later frames are dropped.
     shut: bool,
     #[cfg(mutants)]
     popped: u64,
 }
 
 impl Outbox {
-    /// How many bytes are queued.
+    /// The current number of queued bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many queued bytes the peer has caused: all but our calls and their cancellations. A withdrawn frame occupies its entry
-    /// until the writer reaches it, and this counts too.
+    /// The number of queued bytes that the peer has caused: all but those of messages that this side sends by itself. The empty
+    /// entry of a withdrawn frame counts too, until the writer reaches it.
     pub(super) fn caused_bytes(&self) -> usize {
         self.bytes - self.our_bytes + self.taken_back_counted * size_of::<Option<Transmit>>()
     }
 
-    /// Whether no message is left, neither in this outbox nor at the writer.
+    /// Whether no message is left to write, neither in this queue nor at the writer.
     pub(super) fn is_flushed(&self) -> bool {
         self.bytes == 0 && !self.in_transit
     }
@@ -149,7 +152,7 @@ impl Outbox {
         self.queue.rotate_right(1);
     }
 
-    /// Replaces the body of a frame that is still queued.
+    /// Replaces the body of a frame in the outbox, if the frame is still queued.
     pub(super) fn replace(&mut self, ticket: OutboxFrameKey, body: Vec<u8>) -> Result<(), Vec<u8>> {
         let Some(Some(transmit)) = self.slot(ticket) else { return Err(body) };
         let added = body.len();
@@ -158,20 +161,20 @@ impl Outbox {
         Ok(())
     }
 
-    /// Whether a frame is still queued.
+    /// Whether a frame is still in the outbox.
     pub(super) fn holds(&self, ticket: OutboxFrameKey) -> bool {
         let place = ticket.0.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.queue.get(place)).is_some_and(Option::is_some)
     }
 
-    /// How many frames are before this one, if it is still queued.
+    /// The number of frames before this frame in the queue, if it is still queued.
     pub(super) fn place(&self, ticket: OutboxFrameKey) -> Option<usize> {
         let place = usize::try_from(ticket.0.checked_sub(self.first)?).ok()?;
         self.queue.get(place)?.as_ref()?;
         Some(self.queue.iter().take(place).flatten().count())
     }
 
-    /// Withdraws a frame, if it is still queued.
+    /// Removes a frame from the outbox, if it is still queued.
     pub(super) fn withdraw(&mut self, ticket: OutboxFrameKey) -> bool {
         let Some(slot) = self.slot(ticket) else { return false };
         let Some(transmit) = slot.take() else { return false };
@@ -217,7 +220,7 @@ impl Outbox {
         self.in_transit = false;
     }
 
-    /// Drops all frames, and those that are pushed later: the peer reads no more.
+    /// Drops all queued frames, and those that are pushed later: the peer does not read any more.
     pub(super) fn shut(&mut self) {
         self.shut = true;
         self.first += self.queue.len() as u64;
@@ -227,12 +230,12 @@ impl Outbox {
         self.in_transit = false;
     }
 
-    /// Whether the writer has something that it has not reported as written.
+    /// Whether the writer has messages that are not yet reported as written.
     pub(super) fn is_in_transit(&self) -> bool {
         self.in_transit
     }
 
-    /// The queued frames, in order.
+    /// The frames in the outbox, in the order in which they will be written.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Transmit> {
         self.queue.iter().flatten()
     }

@@ -12,7 +12,7 @@ use crate::salvage::{SalvagedFields, SalvagedMessageShape};
 
 /// Inputs.
 impl Connection {
-    /// A message arrived: the bytes of one frame.
+    /// Handles a message of the peer, given as the bytes of one frame.
     pub fn handle_message(&mut self, now: Moment, bytes: &[u8]) {
         if self.input_ended || self.stage.is_closed() {
             return;
@@ -38,10 +38,11 @@ impl Connection {
         self.close_if_done();
     }
 
-    /// The last bytes of a stream: a message without its newline, or a part of one. The end of the input follows.
+    /// Handles the last bytes of the peer's stream: a message without its newline, or a part of a message. After the
+    /// last bytes of the stream, the driver reports the end of the input.
     ///
-    /// A partial response to `initialize` or `server/discover` means that the peer died while it wrote it, and says nothing about
-    /// its revision: that call ends with the connection, not as an unreadable response.
+    /// A partial response to `initialize` or `server/discover` means that the peer died while it wrote the response, and says
+    /// nothing about the peer's revision: the call ends with the connection, not with an unreadable response.
     pub fn handle_last_message(&mut self, now: Moment, bytes: &[u8]) {
         let refusal = match envelope::read(bytes, self.limits.depth) {
             Err(refusal)
@@ -59,7 +60,7 @@ impl Connection {
         self.warn(ProtocolWarning::Refused { id: refusal.salvaged.id, why });
     }
 
-    /// A message arrived that the transport has already decoded, within the limits of this connection.
+    /// Handles a message of the peer that the transport has already decoded, within the limits of this connection.
     pub fn handle_read(&mut self, now: Moment, message: Message<'_>) {
         if self.input_ended || self.stage.is_closed() {
             return;
@@ -75,7 +76,7 @@ impl Connection {
         self.close_if_done();
     }
 
-    /// A message arrived that was longer than the limit, and was not kept.
+    /// Handles a message of the peer that was longer than the limit and was not stored.
     pub fn handle_too_long(&mut self, _now: Moment, salvaged: SalvagedFields) {
         if self.input_ended || self.stage.is_closed() {
             return;
@@ -103,7 +104,7 @@ impl Connection {
             Message::Response { id, body } => self.receive_response(id, body),
             Message::Batch(_) => self.refuse(
                 MalformedMessage {
-                    kind: MalformedMessageReason::NotAMessage("a batch inside a batch"),
+                    kind: MalformedMessageReason::NotAMessage("a batch must not contain another batch"),
                     salvaged: SalvagedFields::default(),
                 },
                 batch,
@@ -111,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// Refuses a message: it is answered with an error if it may be a request.
+    /// Refuses a malformed message of the peer: the message is answered with an error if it may be a request.
     pub(in crate::connection) fn refuse(&mut self, refusal: MalformedMessage, batch: Option<JsonRpcBatchKey>) {
         self.statistics.refused += 1;
         self.count_input(Input::Unreadable);

@@ -1,4 +1,4 @@
-//! The stages of a connection.
+//! The stages of an MCP connection, from its handshake until it is closed.
 //!
 //! ```text
 //!                      initialize, or a
@@ -16,18 +16,19 @@
 //!                      Closed    nothing is left
 //! ```
 //!
-//! A failed write skips the window: the peer would not read the responses. A connection never returns to an earlier stage.
+//! After a failed write, handlers get no time to answer: the peer would not read the responses. A connection never returns to
+//! an earlier stage.
 //!
-//! Output is held back (`quiet`) because some clients kill the process of a server that writes after they have closed its input
-//! (the first generation of the Python SDK does): handlers clean up before their errors are written. The output is released
-//! after the last cleanup, or when half of the time for cleanups has passed.
+//! A server holds back its output (`quiet`) while handlers clean up, because some clients kill the process of a server that
+//! writes after they have closed its input (the first generation of the Python SDK does). The output that was held back is
+//! written after the last cleanup, or when half of the time for cleanups has passed.
 
 use super::event::CloseCause;
 use crate::Moment;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ConnectionStage {
-    /// No handshake yet. Stateless requests need none.
+    /// The handshake is not done yet. Requests of a stateless revision (since 2026-07-28) need no handshake.
     Opening,
     /// The handshake is done, or the client has opened a stateless revision.
     Ready,
@@ -40,18 +41,19 @@ pub(super) enum ConnectionStage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct DrainState {
     pub(super) cause: CloseCause,
-    /// Until when handlers may still answer; `None` after they were stopped.
+    /// The time until which handlers may still answer; `None` after the handlers were stopped.
     pub(super) window: Option<Moment>,
-    /// Output is held back until cleanups have run, or `release_output_at` has passed.
+    /// The connection holds back its output until the cleanups of handlers have run, or `release_output_at` has passed.
     pub(super) quiet: bool,
-    /// When the output that a draining connection holds back is released at the latest.
+    /// The latest time at which the connection sends the output that it holds back while handlers clean up.
     pub(super) release_output_at: Moment,
-    /// When the draining connection closes at the latest.
+    /// The latest time at which the connection that is shutting down closes.
     pub(super) deadline: Moment,
 }
 
 impl DrainState {
-    /// This drain with handlers stopped now, before their window is over: output is held back for half of the time that is left.
+    /// The state of a shutdown whose handlers are stopped now, before their time to answer is over: output is held back for at
+    /// most half of the time that is left.
     pub(super) fn stopped_at(self, now: Moment) -> Self {
         Self { release_output_at: self.release_output_at.min(now + self.deadline.since(now) / 2), ..self }
     }
@@ -73,7 +75,7 @@ impl ConnectionStage {
         }
     }
 
-    /// The next deadline of this stage of the connection: only a draining connection has one.
+    /// The next deadline of this stage of the connection: only a connection that is shutting down has a deadline.
     pub(super) fn next_deadline(self) -> Option<Moment> {
         self.drain().map(|drain| {
             let quiet = drain.quiet.then_some(drain.release_output_at);

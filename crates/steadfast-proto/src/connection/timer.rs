@@ -1,22 +1,22 @@
-//! Timers, as a sorted set: the first is the next deadline.
+//! The timers of a connection, as a sorted set: the first timer is the next deadline.
 
 use std::collections::BTreeSet;
 
 use super::key::{CallKey, InboundRequestKey};
 use crate::Moment;
 
-/// What a timer is for.
+/// What a timer of a connection is for, such as the deadline of a handler or the timeout of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum TimerPurpose {
     /// A handler's deadline.
     Handler(InboundRequestKey),
-    /// The time has come to send progress that was held back.
+    /// The time at which a progress report that was held back is sent.
     Progress(InboundRequestKey),
-    /// A call has had neither a response nor progress.
+    /// The timeout of a call of this side: the peer sent neither a response nor progress.
     Call(CallKey),
-    /// A call's total timeout: it has had no response, whatever progress was reported.
+    /// The total timeout of a call of this side: the peer sent no response, whatever progress it reported.
     CallTotal(CallKey),
-    /// The time for the late response to a cancelled call is over.
+    /// The end of the time in which the late response to a cancelled call is awaited.
     CallsAwaitingLateResult(CallKey),
 }
 
@@ -36,7 +36,7 @@ impl Timers {
         self.0.first().map(|(when, _)| *when)
     }
 
-    /// The earliest timer that is due.
+    /// Removes and returns the earliest timer that is due.
     pub(super) fn pop_due(&mut self, now: Moment) -> Option<TimerPurpose> {
         let (when, purpose) = *self.0.first()?;
         if when > now {

@@ -1,22 +1,23 @@
-//! The parameters of a message: text with an index of its members.
+//! The parameters of a message: their JSON text with an index of its members.
 //!
-//! The pass over the message records where the first few members of `params` are, so that `name`, `arguments` or `_meta`
-//! are found without another pass.
+//! The pass of the parser over the message records where the first few members of `params` are, so that `name`, `arguments` or
+//! `_meta` are found without another pass.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::json::{self, JsonError, JsonScanner};
 
-/// Parameters with more members than this are parsed again for the others. Requests to MCP servers have at most five.
+/// The maximum number of members of `params` that are indexed: parameters with more members are parsed again to find the
+/// others. The parameters of requests to MCP servers have at most five members.
 const INDEXED: usize = 6;
 
-/// Where the members of an object are, relative to its beginning.
+/// Where the members of a JSON object are, relative to the beginning of its text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MemberIndex {
     members: [MemberRange; INDEXED],
     length: usize,
-    /// The index is incomplete: there are more members than it can hold, or a key contains an escape.
+    /// The index of members is incomplete: there are more members than it can hold, or a key contains an escape.
     partial: bool,
 }
 
@@ -26,7 +27,7 @@ struct MemberRange {
     value: (u32, u32),
 }
 
-/// Reads the value of `params`. Returns an index if it is an object.
+/// Reads the value of the member `params` of a message. Returns an index of the members if `params` is an object.
 pub(super) fn walk(walker: &mut JsonScanner<'_>, text: &str) -> Result<(Range<usize>, Option<MemberIndex>), JsonError> {
     if walker.peek() != Some(b'{') {
         return Ok((walker.value(1)?, None));
@@ -75,7 +76,7 @@ impl MemberIndex {
     }
 }
 
-/// Parameters, borrowed from the message.
+/// The parameters of a request or notification, borrowed from the text of the message.
 #[derive(Debug, Clone)]
 pub struct Params<'a> {
     text: &'a str,
@@ -87,34 +88,34 @@ impl<'a> Params<'a> {
         Self { text, index }
     }
 
-    /// No parameters: an empty object.
+    /// The parameters of a message without `params`, which are an empty JSON object.
     pub fn absent() -> Self {
         Self { text: "{}", index: MemberIndex::default() }
     }
 
-    /// The JSON text, always an object.
+    /// The JSON text of the parameters, which is always an object.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// The JSON text of a member.
+    /// The JSON text of a member of the parameters.
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.index.get(self.text, name)
     }
 
-    /// A member that is a string.
+    /// A member of the parameters, if it is a string.
     pub fn get_string(&self, name: &str) -> Option<Cow<'a, str>> {
         let text = self.get(name)?;
         json::unescape(text.strip_prefix('"')?.strip_suffix('"')?)
     }
 
-    /// A copy that outlives the message.
+    /// A copy of the parameters that outlives the message.
     pub fn to_owned(&self) -> OwnedParams {
         OwnedParams { text: self.text.into(), index: self.index.clone() }
     }
 }
 
-/// Parameters with their own text.
+/// The parameters of a message, with a copy of their text.
 #[derive(Debug, Clone)]
 pub struct OwnedParams {
     text: Box<str>,
@@ -122,17 +123,17 @@ pub struct OwnedParams {
 }
 
 impl OwnedParams {
-    /// The JSON text, always an object.
+    /// The JSON text of the parameters, which is always an object.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The JSON text of a member.
+    /// The JSON text of a member of the parameters.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.index.get(&self.text, name)
     }
 
-    /// A member that is a string.
+    /// A member of the parameters, if it is a string.
     pub fn get_string(&self, name: &str) -> Option<Cow<'_, str>> {
         let text = self.get(name)?;
         json::unescape(text.strip_prefix('"')?.strip_suffix('"')?)

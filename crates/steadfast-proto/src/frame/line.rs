@@ -1,17 +1,17 @@
 //! Messages separated by newlines, as on stdio, Unix sockets and TCP.
 //!
-//! The decoder accepts bytes in chunks of any size, joins the chunks of a line, and never buffers more than the limit: a longer
-//! line is skipped to its end and returned as [`InputLine::TooLong`] with the id that could be salvaged from it. It never interprets a
-//! message, and never fails: it always continues with the next line.
+//! The line decoder accepts bytes in chunks of any size, joins the chunks of a line, and never buffers more than the limit: a
+//! longer line is skipped to its end and returned as [`InputLine::TooLong`] with the id that could be salvaged from the line.
+//! The line decoder never interprets a message, and never fails: it always continues with the next line.
 
 use crate::salvage::{MalformedMessageScanner, SalvagedFields};
 
-/// One line of input.
+/// One line that the line decoder returns, which is a message or was too long.
 #[derive(Debug, PartialEq, Eq)]
 pub enum InputLine<'a> {
-    /// The bytes of a line, without its end, never blank.
+    /// The bytes of a line that is not blank, without the newline.
     Message(&'a [u8]),
-    /// A line longer than the limit; its bytes were dropped.
+    /// A line that was longer than the limit; its bytes were dropped.
     TooLong(SalvagedFields),
 }
 
@@ -29,14 +29,15 @@ pub enum InputLine<'a> {
 #[derive(Debug, Clone)]
 pub struct LineDecoder {
     limit: usize,
-    /// The beginning of an unfinished line; or, if `returned`, the line that the last call returned.
+    /// The beginning of an unfinished line or, if `returned` is set, the line that the last call of `next` or `finish`
+    /// returned.
     held: Vec<u8>,
     returned: bool,
-    /// Set while a line that is too long is skipped.
+    /// Set while the decoder skips a line that is longer than the limit.
     skipping: Option<MalformedMessageScanner>,
 }
 
-/// The largest capacity of a line buffer that is kept for reuse. A larger one is freed after its line was read.
+/// The largest capacity of a line buffer that is kept for reuse. A larger line buffer is freed after its line was read.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
 impl LineDecoder {
@@ -45,13 +46,15 @@ impl LineDecoder {
         Self { limit, held: Vec::new(), returned: false, skipping: None }
     }
 
-    /// How many bytes of an unfinished line are buffered. Of a line that is too long, only a possible id is.
+    /// The number of buffered bytes of an unfinished line. Of a line that is longer than the limit, only a possible id is
+    /// buffered.
     pub fn held(&self) -> usize {
         let line = if self.returned { 0 } else { self.held.len() };
         line + self.skipping.as_ref().map_or(0, MalformedMessageScanner::held)
     }
 
-    /// The next line, taking bytes from the front of `input`. `None` when `input` is empty.
+    /// The next line, taking bytes from the front of `input`. Returns `None` if `input` ends before the line does;
+    /// the next call continues the line.
     pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<InputLine<'a>> {
         self.release();
         loop {
@@ -86,7 +89,7 @@ impl LineDecoder {
         }
     }
 
-    /// The stream has ended: the buffered bytes are the last line, without a newline.
+    /// Handles the end of the stream: returns the buffered bytes, which are the last line without a newline.
     pub fn finish(&mut self) -> Option<InputLine<'_>> {
         self.release();
         match self.return_held()? {
@@ -95,7 +98,7 @@ impl LineDecoder {
         }
     }
 
-    /// Frees the line that the previous call returned.
+    /// Frees the line that the previous call of `next` or `finish` returned.
     fn release(&mut self) {
         if self.returned {
             self.returned = false;

@@ -1,13 +1,14 @@
 //! Server-sent events, as Streamable HTTP uses them: an encoder for servers, a decoder for clients.
 //!
-//! The encoder writes one event into one buffer, so that it is sent with one write. The decoder accepts bytes in chunks of any
-//! size and all three line endings, never buffers more than its limit, and never fails: a longer event is skipped to its end and
-//! returned as [`SseDecoderOutput::TooLong`]. Neither interprets the data.
+//! The SSE encoder writes one event into one buffer, so that the event is sent with one write. The SSE decoder accepts bytes in
+//! chunks of any size and all three line endings, never buffers more than its limit, and never fails: a longer event is skipped
+//! to its end and returned as [`SseDecoderOutput::TooLong`]. Neither the encoder nor the decoder interprets the data.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One event to write. Absent members are not written.
+/// One server-sent event that a server writes to an event stream. Fields of the event that are `None` are not
+/// written.
 ///
 /// ```
 /// use steadfast_proto::frame::sse::SseEvent;
@@ -19,16 +20,17 @@ use std::time::Duration;
 pub struct SseEvent<'a> {
     /// The id that a client sends as `Last-Event-ID` to resume after this event.
     pub id: Option<&'a str>,
-    /// The kind of event; absent means `message`.
+    /// The event type; absent means `message`.
     pub name: Option<&'a str>,
-    /// How long a client should wait before it reconnects.
+    /// How long a client should wait before it reconnects to the event stream.
     pub retry: Option<Duration>,
-    /// The data of the event. If it is absent, the client takes over the other fields but delivers no event.
+    /// The data of the server-sent event. If the data is absent, a client takes over the other fields of the event
+    /// but delivers no event.
     pub data: Option<&'a [u8]>,
 }
 
 impl SseEvent<'_> {
-    /// Appends the whole event.
+    /// Appends the encoded server-sent event to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.data.map_or(0, <[u8]>::len) + 64);
         if let Some(id) = self.id {
@@ -47,7 +49,7 @@ impl SseEvent<'_> {
     }
 }
 
-/// Appends a comment, which clients ignore: a keep-alive, so that proxies do not close an idle stream.
+/// Appends an SSE comment, which clients ignore: a keep-alive, so that proxies do not close an idle event stream.
 pub fn write_comment(text: &str, out: &mut Vec<u8>) {
     each_line(text.as_bytes(), |line| field(b"", line, out));
     out.push(b'\n');
@@ -63,7 +65,8 @@ fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// An id or a name is one line: the text is cut at the first line ending, so that the rest is not read as a field.
+/// The first line of an event's id or name: the text is cut at the first line ending, so that clients do not read the rest as
+/// another field.
 fn one_line(text: &str) -> &[u8] {
     let end = text.find(['\n', '\r', '\0']).unwrap_or(text.len());
     text.as_bytes().get(..end).unwrap_or_default()
@@ -78,27 +81,27 @@ fn each_line(mut text: &[u8], mut line: impl FnMut(&[u8])) {
     line(text);
 }
 
-/// What the decoder returns.
+/// What the SSE decoder returns for one event, which may have been too long to decode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseDecoderOutput {
     /// An event.
     Message(ReceivedSseEvent),
-    /// An event longer than the limit; its bytes were dropped.
+    /// An event that was longer than the limit; its bytes were dropped.
     TooLong,
 }
 
-/// An event that was received.
+/// A server-sent event that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedSseEvent {
-    /// The id of the newest event that had one: the `Last-Event-ID` for a reconnect.
+    /// The id of the newest event that had an id, which a client sends as `Last-Event-ID` when it reconnects.
     pub id: Option<Arc<str>>,
-    /// The kind of event; empty means `message`.
+    /// The event type; empty means `message`.
     pub name: String,
-    /// The data; empty for an event that only sets the id.
+    /// The data of the event; empty for an event that only sets the id.
     pub data: Vec<u8>,
 }
 
-/// Splits a stream of bytes into events.
+/// Splits a stream of bytes into server-sent events.
 ///
 /// ```
 /// use steadfast_proto::frame::sse::{SseDecoderOutput, SseDecoder};
@@ -112,29 +115,29 @@ pub struct ReceivedSseEvent {
 #[derive(Debug, Clone)]
 pub struct SseDecoder {
     limit: usize,
-    /// The beginning of an unfinished line of the event stream. Of a comment, only the colon is kept.
+    /// The beginning of an unfinished line of the event stream. Of an SSE comment, only the colon is kept.
     line: Vec<u8>,
     /// The `data` lines of the SSE event that is being read, each followed by a newline.
     data: Vec<u8>,
-    /// The name of the event, as bytes until the event ends: as text, invalid UTF-8 takes up to three times the memory.
+    /// The event type, as bytes until the event ends: as text, invalid UTF-8 would take up to three times the memory.
     name: Vec<u8>,
-    /// The id of the event that is being read.
+    /// The id of the server-sent event that is being read.
     id: Option<Arc<str>>,
-    /// The id of the last complete event.
+    /// The id of the last complete server-sent event.
     last_id: Option<Arc<str>>,
     retry: Option<Duration>,
-    /// No line has ended yet: the first may begin with a byte order mark.
+    /// No line of the event stream has ended yet: the first line may begin with a byte order mark.
     at_start: bool,
-    /// The last line ended with a carriage return: a line feed now belongs to it.
+    /// The last line ended with a carriage return, so a line feed that follows belongs to the same line ending.
     after_return: bool,
-    /// The line that is being read is skipped.
+    /// The decoder skips the line that it is reading.
     line_too_long: bool,
-    /// The event that is being read is skipped.
+    /// The decoder skips the event that it is reading.
     too_long: bool,
 }
 
 impl SseDecoder {
-    /// A decoder for events of at most about `limit` bytes.
+    /// A decoder for server-sent events of at most about `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -151,30 +154,31 @@ impl SseDecoder {
         }
     }
 
-    /// The `Last-Event-ID` for a reconnect. It is the id of a complete event: an incomplete one has to be sent again.
+    /// The `Last-Event-ID` that a client sends when it reconnects to an event stream. The last event id is that of a
+    /// complete event: an incomplete event has to be sent again.
     pub fn last_event_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long to wait before a reconnect, if the server has set it.
+    /// How long the client should wait before it reconnects, if the server has set this time.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Takes over the last event id and the retry time of the decoder of a previous HTTP response in the same session.
+    /// Takes over the last event id and the retry time from the decoder of a previous HTTP response of the same event stream.
     pub fn carry_over(&mut self, before: &Self) {
         self.id.clone_from(&before.last_id);
         self.last_id.clone_from(&before.last_id);
         self.retry = before.retry;
     }
 
-    /// Whether the event that is being read is already longer than the limit. Its end, where [`SseDecoderOutput::TooLong`] is returned, may
-    /// never come.
+    /// Whether the event that is being read is already longer than the limit. The decoder returns [`SseDecoderOutput::TooLong`]
+    /// only at the end of the event, which may never come.
     pub fn is_too_long(&self) -> bool {
         self.too_long
     }
 
-    /// How many bytes of an unfinished event are buffered.
+    /// The current number of buffered bytes of an unfinished event.
     pub fn held(&self) -> usize {
         // An id that was carried over from the last event was counted there.
         let carried = |id: &&Arc<str>| self.last_id.as_ref().is_some_and(|last| Arc::ptr_eq(id, last));
@@ -182,8 +186,8 @@ impl SseDecoder {
         self.line.len() + self.data.len() + self.name.len() + new_id
     }
 
-    /// The next event, taking bytes from the front of `input`. `None` when `input` is empty. An event that is
-    /// unfinished when the stream ends is dropped.
+    /// The next server-sent event, taking bytes from the front of `input`. Returns `None` if `input` ends before the
+    /// event does; the next call continues the event. An event that is unfinished when the stream ends is dropped.
     pub fn next(&mut self, input: &mut &[u8]) -> Option<SseDecoderOutput> {
         loop {
             // An empty chunk does not change whether the next one begins with a line feed.

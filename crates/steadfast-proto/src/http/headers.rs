@@ -1,8 +1,8 @@
-//! The headers of a POST, compared with its body.
+//! The headers of an HTTP POST, compared with its body.
 //!
-//! In stateless revisions some members of the body are mirrored into headers, so that proxies can route without reading bodies.
-//! A server that accepted a body with different headers would let a request bypass a proxy that trusts the headers; so each
-//! header is compared, and a difference is a [`HeaderMismatch`].
+//! In stateless revisions some members of the body of an HTTP POST are mirrored into headers, so that proxies can route without
+//! reading bodies. A server that accepted a body with different headers would let a request bypass a proxy that trusts the
+//! headers; so each mirrored header is compared with the body, and a difference is a [`HeaderMismatch`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,20 +16,21 @@ use super::{Headers, SingleHeader, name};
 use crate::envelope::{Message, Params};
 use crate::json;
 
-/// The rules that apply to a POST.
+/// Whether an HTTP POST follows a revision with sessions (up to 2025-11-25) or a stateless revision (since
+/// 2026-07-28). One server receives POSTs of both kinds of revision, with sessions and stateless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HttpSessionMode {
-    /// Sessions that begin with `initialize`: up to 2025-11-25.
+    /// The POST follows a revision with sessions, which begin with `initialize` (up to 2025-11-25).
     Session,
-    /// Stateless revisions, without sessions: since 2026-07-28.
+    /// The POST follows a stateless revision, without sessions (since 2026-07-28).
     Stateless,
 }
 
 impl HttpSessionMode {
-    /// The era of a POST.
+    /// Finds out whether a POST belongs to a revision with sessions or to a stateless revision.
     ///
-    /// It is modern if the body names its revision in `_meta`, or the header names a stateless revision. An `initialize` without
-    /// `_meta` is not, whatever its header says, because it opens a session.
+    /// A POST is stateless if its body names a revision in `_meta`, or its header names a stateless revision. An `initialize`
+    /// without `_meta` is never stateless, whatever its header says, because it opens a session.
     pub fn of(headers: &(impl Headers + ?Sized), message: &Message<'_>) -> Self {
         let header = SingleHeader::of(headers, name::PROTOCOL_VERSION);
         let modern_header =
@@ -49,8 +50,8 @@ impl HttpSessionMode {
     }
 }
 
-/// Whether `Mcp-Method`, if present, is the method of the body. Before 2026-07-28 it is not required; but a proxy that decides by
-/// the header must not see another method than the one that is executed.
+/// Whether `Mcp-Method`, if present, is the method of the body. Before 2026-07-28 the header `Mcp-Method` is not required; but
+/// a proxy that decides by the header must not see another method than the one that is executed.
 pub fn method_agrees(headers: &(impl Headers + ?Sized), message: &Message<'_>) -> bool {
     match (SingleHeader::of(headers, name::METHOD), message) {
         (SingleHeader::Absent, _) => true,
@@ -61,42 +62,42 @@ pub fn method_agrees(headers: &(impl Headers + ?Sized), message: &Message<'_>) -
     }
 }
 
-/// A difference between the headers of a request and its body.
+/// A difference between the headers of an HTTP request and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderMismatch {
-    /// A required header is missing.
+    /// A required header of the HTTP request is missing.
     Missing {
-        /// The name of the header.
+        /// The name of the missing header.
         header: Cow<'static, str>,
     },
     /// A header occurs more than once.
     Repeated {
-        /// The name of the header.
+        /// The name of the repeated header.
         header: Cow<'static, str>,
     },
     /// A header contains invalid bytes or invalid base64.
     Unreadable {
-        /// The name of the header.
+        /// The name of the header that cannot be read.
         header: Cow<'static, str>,
     },
-    /// The header and the body have different values.
+    /// The header and the body of the request have different values.
     Differs {
-        /// The name of the header.
+        /// The name of the header that differs from the body of the request.
         header: Cow<'static, str>,
-        /// The beginning of its value.
+        /// The beginning of the header's value.
         said: String,
         /// The beginning of the corresponding value in the body of the request.
         body: String,
     },
-    /// A header has no counterpart in the body.
+    /// A header has no counterpart in the body of the request.
     NotInBody {
-        /// The name of the header.
+        /// The name of the header without a counterpart in the body of the request.
         header: Cow<'static, str>,
     },
     /// A header mirrors an integer that some JSON parsers cannot represent.
     OutOfRange {
-        /// The name of the header.
+        /// The name of the header with the integer that is out of range.
         header: Cow<'static, str>,
     },
 }
@@ -118,13 +119,13 @@ impl fmt::Display for HeaderMismatch {
 
 impl std::error::Error for HeaderMismatch {}
 
-/// Why a stateless request is refused for its headers.
+/// Why a request of a stateless revision is refused because of its headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// Headers and body disagree: -32020.
+    /// The headers and the body of the request disagree: error -32020.
     Mismatch(HeaderMismatch),
-    /// The body does not name its revision: -32602.
+    /// The body of the request does not name its protocol revision: error -32602.
     NoVersion,
 }
 
@@ -135,7 +136,7 @@ impl From<HeaderMismatch> for HeaderError {
 }
 
 impl HeaderError {
-    /// The error to answer with.
+    /// The JSON-RPC error to answer the request with.
     pub fn error(&self) -> ErrorObject {
         match self {
             Self::Mismatch(mismatch) => ErrorObject::header_mismatch(format!("header mismatch: {mismatch}")),
@@ -147,11 +148,11 @@ impl HeaderError {
     }
 }
 
-/// Compares the headers of a stateless request with its body: version, method and name. Mirrored arguments are compared by
-/// [`super::params`], where the tool is known.
+/// Compares the headers `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name` of a stateless request with its body.
+/// Arguments of tools that are mirrored into headers are compared by [`super::params`], where the tool is known.
 ///
-/// An unknown revision is not checked: its headers are not known either, and the connection refuses it with the list of
-/// supported revisions.
+/// Headers of a request with an unknown revision are not checked: the connection refuses the request with the list of supported
+/// revisions.
 pub fn check(headers: &(impl Headers + ?Sized), method: &str, params: &Params<'_>) -> Result<(), HeaderError> {
     let Some(version) = version_in_body(params) else { return Err(HeaderError::NoVersion) };
     let Some(version) = version else { return Ok(()) };
@@ -180,7 +181,7 @@ pub fn named_by(method: &str) -> Option<&'static str> {
     }
 }
 
-/// Decodes a value of `Mcp-Name` or `Mcp-Param-*`; `None` if it is marked as base64 and is not.
+/// Decodes a value of `Mcp-Name` or `Mcp-Param-*`; `None` if the value is marked as base64 but is not valid base64.
 pub fn decode(value: &str) -> Option<Cow<'_, str>> {
     let Some(encoded) = value.strip_prefix(SENTINEL_BEGIN).and_then(|rest| rest.strip_suffix(SENTINEL_END)) else {
         return Some(Cow::Borrowed(value));
@@ -189,7 +190,7 @@ pub fn decode(value: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// The value of `Mcp-Name` or `Mcp-Param-*` for a text, in base64 if a header cannot carry it unchanged.
+/// Encodes a text as the value of `Mcp-Name` or `Mcp-Param-*`, in base64 if a header cannot carry the text unchanged.
 ///
 /// ```
 /// use steadfast_proto::http::headers::{decode, encode};
@@ -210,7 +211,7 @@ pub fn encode(text: &str) -> Cow<'_, str> {
 const SENTINEL_BEGIN: &str = "=?base64?";
 const SENTINEL_END: &str = "?=";
 
-/// Checks that a header occurs once, with this value.
+/// Checks that an HTTP header occurs exactly once, with this value.
 fn require(
     headers: &(impl Headers + ?Sized),
     name: &str,
@@ -224,7 +225,7 @@ fn require(
     if said == body { Ok(()) } else { Err(differs(header(), &said, body)) }
 }
 
-/// Reads a header that may occur once.
+/// Reads an HTTP header that may occur at most once.
 pub(super) fn once<'a>(
     headers: &'a (impl Headers + ?Sized),
     name: &str,
@@ -247,12 +248,12 @@ fn plain(value: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(value))
 }
 
-/// The protocol version in `_meta`, if it is a string.
+/// The protocol version that `params._meta` names, if it is a string.
 pub fn protocol_version<'a>(params: &Params<'a>) -> Option<Cow<'a, str>> {
     version_in_body(params).flatten()
 }
 
-/// The revision in the body: absent, not a string, or a string.
+/// The protocol version in the body of a request: absent, not a string, or a string.
 #[allow(clippy::option_option)]
 fn version_in_body<'a>(params: &Params<'a>) -> Option<Option<Cow<'a, str>>> {
     let mut found = None;

@@ -12,7 +12,7 @@ pub struct Accepts {
 }
 
 impl Accepts {
-    /// Reads the `Accept` headers; without any, everything is accepted.
+    /// Reads the `Accept` headers; without an `Accept` header, every media type is accepted.
     pub fn of(headers: &(impl Headers + ?Sized)) -> Self {
         let mut found = Self { json: false, events: false };
         let mut any = false;
@@ -25,7 +25,8 @@ impl Accepts {
         if any { found } else { Self { json: true, events: true } }
     }
 
-    /// Whether both are accepted: the server chooses the media type of the response to a POST, so the client has to accept both.
+    /// Whether the client accepts both JSON and event streams, as it has to: the server chooses the media type of the response
+    /// to a POST.
     pub fn both(self) -> bool {
         self.json && self.events
     }
@@ -42,7 +43,7 @@ impl Accepts {
     }
 }
 
-/// `q=0` and `q=0.000`: not accepted.
+/// Whether a parameter in `Accept` is `q=0` or `q=0.000`, which means that the media type is not accepted.
 fn is_zero_weight(parameter: &[u8]) -> bool {
     let weight = parameter.strip_prefix(b"q=").or_else(|| parameter.strip_prefix(b"Q="));
     weight.is_some_and(|weight| !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.')))

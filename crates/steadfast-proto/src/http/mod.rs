@@ -1,12 +1,13 @@
-//! The rules of Streamable HTTP, as functions of values.
+//! The rules of Streamable HTTP, as functions without I/O.
 //!
-//! Nothing here opens a socket or depends on an HTTP library: [`Headers`] is the only interface to one. The HTTP service calls
-//! these functions to decide how to handle a request.
+//! The functions for Streamable HTTP open no socket and depend on no HTTP library; the trait [`Headers`] is the only
+//! interface to an HTTP library. The HTTP service of a server calls these functions to decide how to handle a
+//! request.
 //!
 //! - [`headers`]: the headers of a POST, and whether they agree with the body;
 //! - [`params`]: arguments of tools that are mirrored into headers;
-//! - [`media`]: `Accept` and `Content-Type`;
-//! - [`origin_policy`]: `Origin` and `Host`;
+//! - [`media`]: reads the headers `Accept` and `Content-Type`;
+//! - [`origin_policy`]: checks the headers `Origin` and `Host`;
 //! - [`status`]: the HTTP status of a response;
 //! - [`resume`]: the events of a session, stored so that a client can resume a stream after a disconnect.
 
@@ -17,38 +18,38 @@ pub mod params;
 pub mod resume;
 pub mod status;
 
-/// The names of the headers that the protocol defines.
+/// The names of the HTTP headers that MCP defines.
 pub mod name {
     /// The header with the protocol revision that the request is written in.
     pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
-    /// The method of the request (2026-07-28).
+    /// The header with the method of the request (since 2026-07-28).
     pub const METHOD: &str = "mcp-method";
-    /// What the request is about: a tool, a prompt, a resource or a task (2026-07-28).
+    /// The header that names what the request is about: a tool, a prompt, a resource or a task (since 2026-07-28).
     pub const NAME: &str = "mcp-name";
-    /// The prefix of headers that mirror arguments (2026-07-28).
+    /// The prefix of the headers that mirror arguments of tools (since 2026-07-28).
     pub const PARAM_PREFIX: &str = "mcp-param-";
-    /// The session that the request belongs to (before 2026-07-28).
+    /// The header with the id of the session that the request belongs to (before 2026-07-28).
     pub const SESSION_ID: &str = "mcp-session-id";
-    /// The last event that the client has received (before 2026-07-28).
+    /// The header with the id of the last server-sent event that the client has received (before 2026-07-28).
     pub const LAST_EVENT_ID: &str = "last-event-id";
 }
 
-/// The headers of a request.
+/// The headers of an HTTP request, as the interface to any HTTP library.
 pub trait Headers {
     /// The values of every header of this name, which is in lower case.
     fn values<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]>;
 }
 
-/// A header that may occur once.
+/// An HTTP header that may occur at most once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SingleHeader<'a> {
     /// It is absent.
     Absent,
-    /// It occurs once: its value without surrounding white space.
+    /// The header occurs once: its value without surrounding white space.
     Value(&'a str),
     /// The header occurs more than once, and different readers may use different values.
     Repeated,
-    /// It contains invalid bytes.
+    /// The value of the header contains invalid bytes.
     Unreadable,
 }
 
@@ -68,7 +69,7 @@ impl<'a> SingleHeader<'a> {
     }
 }
 
-/// Headers as pairs of a name in lower case and a value, for tests and for callers without an HTTP library.
+/// HTTP headers as pairs of a name in lower case and a value, for tests and for callers without an HTTP library.
 impl Headers for [(&str, &str)] {
     fn values<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_bytes())

@@ -1,12 +1,13 @@
-//! Checks `Origin` and `Host`: which browser pages may send requests to this server, and under which host name.
+//! Checks `Origin` and `Host`: which browser pages may send requests to this server, and which host names these requests may
+//! use.
 //!
 //! A page in a user's browser can send requests to a server on the user's machine, and with DNS rebinding it can even read the
-//! responses. Its requests still carry the origin of the page and the host name that it used, so both are compared with
+//! responses. The requests of a page still carry the page's origin and the host name that it used, so both are compared with
 //! allow lists.
 
 use super::{Headers, SingleHeader};
 
-/// The origins and host names that are allowed. All others are refused.
+/// The origins and host names that a server allows. Requests with other origins or host names are refused.
 ///
 /// ```
 /// use steadfast_proto::http::origin_policy::OriginPolicy;
@@ -28,23 +29,23 @@ struct AllowList {
     named: Vec<String>,
 }
 
-/// Why a request is refused.
+/// Why an HTTP request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OriginRejection {
-    /// Its origin is not allowed: 403.
+    /// The origin of the request is not allowed: status 403.
     Origin,
-    /// The host that the request names is not allowed: 403, or 400 if it names none.
+    /// The host that the request names is not allowed: status 403, or 400 if the request names no host.
     Host,
 }
 
 impl OriginPolicy {
-    /// For a server on the loopback interface: origins and host names of this machine, on any port.
+    /// The policy for a server on the loopback interface: allows origins and host names of this machine, on any port.
     pub fn loopback() -> Self {
         let list = AllowList { any: false, loopback: true, named: Vec::new() };
         Self { origins: list.clone(), hosts: list }
     }
 
-    /// For a public server: no browser pages, and any host name.
+    /// The policy for a public server: allows no browser pages, and any host name.
     pub fn public() -> Self {
         Self {
             origins: AllowList { any: false, loopback: false, named: Vec::new() },
@@ -52,31 +53,32 @@ impl OriginPolicy {
         }
     }
 
-    /// Allows pages of this origin, such as `https://app.example.com`.
+    /// Allows browser pages of this origin, such as `https://app.example.com`.
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.named.push(origin.into());
         self
     }
 
-    /// Allows pages of every origin. Only for a server whose data is public.
+    /// Allows browser pages of every origin. A server should allow every origin only if its data is public.
     pub fn allow_any_origin(mut self) -> Self {
         self.origins.any = true;
         self
     }
 
-    /// Allows requests for this host name, such as `mcp.example.com` (any port) or `mcp.example.com:8443`.
+    /// Allows requests whose `Host` header names `host`, such as `mcp.example.com` (any port) or
+    /// `mcp.example.com:8443`.
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.named.push(host.into());
         self
     }
 
-    /// Allows requests for every host name.
+    /// Allows requests for every host name in `Host`.
     pub fn allow_any_host(mut self) -> Self {
         self.hosts.any = true;
         self
     }
 
-    /// Whether a request is allowed. `authority` is the HTTP/2 counterpart of `Host`.
+    /// Whether the origin and host of a request are allowed. The parameter `authority` is the HTTP/2 counterpart of `Host`.
     pub fn check(&self, headers: &(impl Headers + ?Sized), authority: Option<&str>) -> Result<(), OriginRejection> {
         match SingleHeader::of(headers, "origin") {
             SingleHeader::Absent => {}
@@ -96,7 +98,7 @@ impl OriginPolicy {
         Err(OriginRejection::Host)
     }
 
-    /// Whether pages of this origin are allowed.
+    /// Whether browser pages of this origin are allowed.
     pub fn allows_origin(&self, origin: &str) -> bool {
         let list = &self.origins;
         if list.any || list.named.iter().any(|named| named.eq_ignore_ascii_case(origin)) {
@@ -106,7 +108,7 @@ impl OriginPolicy {
         list.loopback && rest.is_some_and(is_loopback)
     }
 
-    /// Whether requests for this host name are allowed.
+    /// Whether the server allows requests whose `Host` header names `host`.
     pub fn allows_host(&self, host: &str) -> bool {
         let list = &self.hosts;
         let name = split_port(host).map(|(name, _)| name);
@@ -122,7 +124,7 @@ fn is_loopback(authority: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
 }
 
-/// The name and the port of an authority; `None` if it is not one.
+/// The host name and the port of a URI authority; `None` if the text is not an authority.
 fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
     let end_of_name = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     let (name, port) = match authority.get(end_of_name..)?.find(':') {

@@ -1,8 +1,8 @@
-//! Arguments of tools that are mirrored into headers (2026-07-28).
+//! Arguments of tools that are mirrored into HTTP headers (since 2026-07-28).
 //!
-//! A tool marks a property of its input schema with `x-mcp-header`; a client then sends the value also as
-//! `Mcp-Param-{name}`. [`MirroredParams`] are the marked properties of one schema: collected once, when the tool is defined, and
-//! compared with each call.
+//! A tool marks a property of its input schema with `x-mcp-header`; a client then sends the value also in the header
+//! `Mcp-Param-{name}`. [`MirroredParams`] are the marked properties of one schema: collected once, when the tool is defined,
+//! and compared with each call.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,31 +18,31 @@ use crate::json;
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// The arguments of one tool that are mirrored.
+/// The arguments of one tool that are mirrored into HTTP headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MirroredParams(Vec<MirroredParam>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct MirroredParam {
-    /// The header in lower case.
+    /// The name of the header in lower case.
     name: Box<str>,
-    /// The header as the schema spells it.
+    /// The name of the header as the schema spells it.
     shown: Box<str>,
     /// The path of the mirrored value in the arguments of the tool, as property names from the outside in.
     path: Box<[Box<str>]>,
 }
 
-/// An invalid annotation in a schema: the tool is not valid over HTTP.
+/// An invalid `x-mcp-header` annotation in the input schema of a tool: the tool is not valid over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidHeaderAnnotation {
-    /// The name is not a string, or not a valid header name.
+    /// The value of `x-mcp-header` is not a string, or not a valid header name.
     NotAName(String),
-    /// Two properties have the same header.
+    /// Two properties of the schema have the same header.
     Twice(String),
-    /// The property is not a string, an integer or a boolean.
+    /// The annotated property is not a string, an integer or a boolean.
     NotPrimitive(String),
-    /// It is not on a property that can be reached through `properties` only.
+    /// The annotation is not on a property that can be reached through `properties` only.
     Unreachable,
 }
 
@@ -50,13 +50,15 @@ impl fmt::Display for InvalidHeaderAnnotation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAName(value) => {
-                write!(formatter, "{ANNOTATION} must be a valid header name: {value}")
+                write!(formatter, "the value of {ANNOTATION} must be a valid header name: {value}")
             }
-            Self::Twice(value) => write!(formatter, "{ANNOTATION} {value} is on two properties"),
+            Self::Twice(value) => write!(formatter, "{ANNOTATION} {value} is on two properties of the schema"),
             Self::NotPrimitive(value) => {
                 write!(formatter, "{ANNOTATION} {value} must be on a property whose type is string, integer or boolean")
             }
-            Self::Unreachable => write!(formatter, "{ANNOTATION} must be on a property, or on a property of one"),
+            Self::Unreachable => {
+                write!(formatter, "{ANNOTATION} must be on a property of the schema, which may be nested")
+            }
         }
     }
 }
@@ -64,7 +66,7 @@ impl fmt::Display for InvalidHeaderAnnotation {
 impl std::error::Error for InvalidHeaderAnnotation {}
 
 impl MirroredParams {
-    /// The mirrored properties of an input schema.
+    /// Finds the properties of a tool's input schema that are mirrored into headers.
     pub fn of_schema(schema: &JsonObject) -> Result<Self, InvalidHeaderAnnotation> {
         let mut found = Self::default();
         let mut names = BTreeSet::new();
@@ -72,12 +74,12 @@ impl MirroredParams {
         Ok(found)
     }
 
-    /// Whether nothing is mirrored.
+    /// Whether no argument of the tool is mirrored into a header.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many bytes of heap memory the list of mirrored parameters uses.
+    /// The number of bytes of heap memory that the list of mirrored parameters uses.
     pub fn bytes(&self) -> usize {
         let texts = |mirrored: &MirroredParam| {
             let steps = mirrored.path.iter().map(|step| size_of::<Box<str>>() + step.len());
@@ -86,12 +88,12 @@ impl MirroredParams {
         self.0.iter().map(|mirrored| size_of::<MirroredParam>() + texts(mirrored)).sum()
     }
 
-    /// Compares the headers of a call with its arguments.
+    /// Compares the headers of a tool call with its arguments.
     pub fn check(&self, headers: &(impl Headers + ?Sized), params: &Params<'_>) -> Result<(), HeaderMismatch> {
         self.check_arguments(headers, params.get("arguments"))
     }
 
-    /// Compares headers with the JSON text of arguments.
+    /// Compares the headers of a tool call with the JSON text of its arguments.
     pub fn check_arguments(
         &self,
         headers: &(impl Headers + ?Sized),
@@ -100,8 +102,8 @@ impl MirroredParams {
         self.0.iter().try_for_each(|mirrored| mirrored.check(headers, arguments))
     }
 
-    /// Calls `header` with the name and the value of each header of a call with arguments of this JSON text, whose grammar was
-    /// checked before.
+    /// Calls `header` with the name and the value of each header that mirrors an argument of a tool call. The JSON grammar of
+    /// `arguments` has to be checked before.
     pub fn each_header(&self, arguments: &str, mut header: impl FnMut(&str, Cow<'_, str>)) {
         for mirrored in &self.0 {
             let Some(value) = value_at(arguments, &mirrored.path) else { continue };
@@ -117,7 +119,7 @@ impl MirroredParams {
         }
     }
 
-    /// Collects annotations; `path` leads to `schema`.
+    /// Collects the `x-mcp-header` annotations of `schema`, to which `path` leads.
     fn walk(
         &mut self,
         schema: &JsonObject,
@@ -174,7 +176,7 @@ fn mirrored(
     })
 }
 
-/// `"type": ["string", "null"]`, as optional arguments are written.
+/// Whether a schema has a type such as `["string", "null"]`, as the schemas of optional arguments have.
 fn is_optional_primitive(schema: &JsonObject) -> bool {
     let Some(types) = schema.get("type").and_then(Value::as_array) else { return false };
     let mut others = types.iter().filter(|kind| kind.as_str() != Some("null"));
@@ -182,7 +184,8 @@ fn is_optional_primitive(schema: &JsonObject) -> bool {
     others.next().is_none() && matches!(one, Some("string" | "integer" | "boolean"))
 }
 
-/// Whether there is an annotation anywhere in a value. The depth of schemas is limited before; this is iterative all the same.
+/// Whether there is an `x-mcp-header` annotation anywhere in a JSON value. The search is iterative, although the depth of
+/// schemas is limited before.
 fn annotated(value: &Value) -> bool {
     let mut left = vec![value];
     while let Some(value) = left.pop() {
@@ -224,7 +227,7 @@ impl MirroredParam {
     }
 }
 
-/// The JSON text of the value at the end of a chain of members.
+/// The JSON text of the argument that a path of property names leads to.
 fn value_at<'a>(arguments: &'a str, path: &[Box<str>]) -> Option<&'a str> {
     path.iter().try_fold(arguments, |object, name| {
         if !object.starts_with('{') {
@@ -245,7 +248,7 @@ fn text_of(string: &str) -> Option<Cow<'_, str>> {
     string.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).and_then(json::unescape)
 }
 
-/// Whether a decoded header equals the JSON text of the body.
+/// Whether the decoded value of a header equals the JSON text of the value in the body.
 fn says_the_same(said: &str, body: &str) -> bool {
     match body.as_bytes().first() {
         Some(b'"') => text_of(body).is_some_and(|text| text == said),
@@ -254,8 +257,8 @@ fn says_the_same(said: &str, body: &str) -> bool {
     }
 }
 
-/// Whether the JSON text of the body is an integer that JavaScript cannot represent exactly: a proxy might read another number
-/// than the server.
+/// Whether the JSON text of a mirrored value is an integer that JavaScript cannot represent exactly: a proxy might read another
+/// number than the server.
 fn is_out_of_range(body: &str) -> bool {
     const LARGEST: i64 = (1 << 53) - 1;
     if !body.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
@@ -268,12 +271,13 @@ fn is_out_of_range(body: &str) -> bool {
     }
 }
 
-/// Compared as numbers: `42.0` is `42`. Exactly, because floats cannot tell large integers apart.
+/// Whether a header and a value of the body are the same number: `42.0` is `42`. The numbers are compared exactly, because
+/// floats cannot tell large integers apart.
 fn same_number(said: &str, body: &str) -> bool {
     matches!((CanonicalNumber::read(said), CanonicalNumber::read(body)), (Some(said), Some(body)) if said == body)
 }
 
-/// A number in canonical form.
+/// A decimal number in canonical form.
 #[derive(PartialEq, Eq)]
 struct CanonicalNumber {
     negative: bool,

@@ -1,12 +1,14 @@
-//! The events of a session (before 2026-07-28), stored so that a client can resume a stream after a disconnect.
+//! The log of the server-sent events of an MCP session (before 2026-07-28), stored so that a client can resume an event stream
+//! after a disconnect.
 //!
-//! A session has streams: one for each POST that is answered with events, and one that belongs to no request. Each event is
-//! appended to one stream, gets an id of the stream and its position there, and is read through an [`SseEventLogCursor`]; each HTTP response
-//! has one. A stream has one cursor at a time. When a client resumes, the new cursor replaces the one of the broken connection, so
-//! a message is never sent on two responses at once.
+//! An MCP session has several event streams: one for each POST that is answered with events, and one that belongs to no
+//! request. Each event is appended to one event stream, and its id consists of the stream and its position there. An HTTP
+//! response reads the events of a stream through an [`SseEventLogCursor`]. An event stream has one cursor at a time. When a
+//! client resumes an event stream, the new cursor replaces the cursor of the broken connection, so a message is never sent on
+//! two responses at once.
 //!
-//! The log never holds more than its limits, never returns an event of another stream, and never skips one: a cursor whose next
-//! event was dropped gets [`SseEventLogRead::Lost`].
+//! The event log never holds more than its limits, never returns an event of another stream, and never skips an event: a cursor
+//! whose next event was dropped gets [`SseEventLogRead::Lost`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -14,11 +16,11 @@ use std::time::Duration;
 
 use crate::Moment;
 
-/// Identifies one stream of a session.
+/// Identifies one event stream of an MCP session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SseStreamKey(u64);
 
-/// Identifies one event: its stream and its position there. Unique in the session.
+/// Identifies one server-sent event: its stream and its position there. The id is unique in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId {
     stream: SseStreamKey,
@@ -26,7 +28,7 @@ pub struct EventId {
 }
 
 impl EventId {
-    /// Parses an id as [`fmt::Display`] writes it; other spellings are refused.
+    /// Parses an event id as [`fmt::Display`] writes it; other spellings are refused.
     ///
     /// ```
     /// use steadfast_proto::http::resume::EventId;
@@ -47,18 +49,21 @@ impl fmt::Display for EventId {
     }
 }
 
-/// How many events are stored, and for how long.
+/// The limits of the event log of a session: how many events it stores, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct SseEventLogLimits {
-    /// How many events are stored. Default 4,096: enough for a few calls that constantly report progress.
+    /// The maximum number of stored events. The default of 4,096 is enough for a few calls that constantly report progress.
     pub events: usize,
-    /// How many bytes. Events that were read are dropped first; the newest event is stored whatever its size.
+    /// The maximum number of bytes of all stored events. Events that were already read are dropped first; the newest event is
+    /// stored whatever its size.
     pub bytes: usize,
-    /// How many bytes of unread events. A response has to be readable at least once: events of other streams do not displace it
-    /// before it was read. 64 MiB: several messages of the maximum length.
+    /// The maximum number of bytes of stored events if none of them was read yet. A response has to be readable at least once:
+    /// events of other streams do not displace the response before it was read. The default of 64 MiB is several messages of
+    /// the maximum length.
     pub unread_bytes: usize,
-    /// How long an event is stored. 5 minutes: after a longer disconnect clients start a new session.
+    /// The maximum time for which an event is stored. The default is 5 minutes: after a longer disconnect clients start a new
+    /// session.
     pub age: Duration,
 }
 
@@ -68,12 +73,13 @@ impl Default for SseEventLogLimits {
     }
 }
 
-/// The events of one session. `B` is the bytes of one event, cheap to clone.
+/// The stored server-sent events of one MCP session. The type `B` is the bytes of one event, and is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SseEventLog<B> {
     limits: SseEventLogLimits,
     streams: BTreeMap<SseStreamKey, SseEventLogStream<B>>,
-    /// When each stored event was appended, and to which stream, oldest first. The first event of a stream is its oldest.
+    /// When each stored event was appended, and to which stream, oldest first. The first stored event of a stream is its
+    /// oldest.
     order: VecDeque<(Moment, SseStreamKey)>,
     bytes: usize,
     next_stream: u64,
@@ -82,25 +88,27 @@ pub struct SseEventLog<B> {
 #[derive(Debug, Clone)]
 struct SseEventLogStream<B> {
     events: VecDeque<B>,
-    /// The position of the first stored event.
+    /// The position of the first stored event of the stream.
     first: u64,
-    /// The position of the first unread event.
+    /// The position of the first event of the stream that was not read yet.
     unread: u64,
-    /// How many cursors were opened on this stream, which is the number of the newest one: only that one can read.
+    /// The number of cursors that were opened on this event stream, which is also the number of the newest cursor: only the
+    /// newest cursor can read.
     cursors: u64,
     closed: bool,
-    /// A cursor that was cut off although the stream continues: its number, and the position at which it ends.
+    /// A cursor that was cut off although the event stream continues: the number of the cursor, and the position at which it
+    /// ends.
     cut: Option<(u64, u64)>,
 }
 
 impl<B> SseEventLogStream<B> {
-    /// The position of the next event.
+    /// The position of the next event that is appended to the stream.
     fn next(&self) -> u64 {
         self.first + self.events.len() as u64
     }
 }
 
-/// The position of a reader in a stream.
+/// The position of a reader in an event stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEventLogCursor {
     stream: SseStreamKey,
@@ -109,28 +117,28 @@ pub struct SseEventLogCursor {
 }
 
 impl SseEventLogCursor {
-    /// The stream that it reads.
+    /// The event stream that this cursor reads.
     pub fn stream(&self) -> SseStreamKey {
         self.stream
     }
 }
 
-/// The result of reading with a cursor.
+/// The result of reading an event stream with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseEventLogRead<B> {
     /// The next event.
     Event(B),
     /// Nothing yet.
     Waiting,
-    /// The stream has ended and all of it was read.
+    /// The event stream has ended and all its events were read.
     Ended,
-    /// This cursor must not read further: it was cut off, or a newer cursor reads the stream.
+    /// This cursor must not read further: it was cut off, or a newer cursor reads the event stream.
     Superseded,
     /// The next event of the stream is no longer stored, so this cursor cannot continue.
     Lost,
 }
 
-/// An id that names no event, or one whose successors are not all stored any more.
+/// The error for an event id that names no event, or an event whose successors are not all stored any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownEventId;
 
@@ -148,22 +156,22 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         Self { limits, streams: BTreeMap::new(), order: VecDeque::new(), bytes: 0, next_stream: 0 }
     }
 
-    /// How many events are stored.
+    /// The current number of stored events.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether no event is stored.
+    /// Whether the log of server-sent events is empty.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// The bytes of the stored events.
+    /// The current number of bytes of the stored events.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many events of a stream are unread.
+    /// The current number of unread events of an event stream.
     pub fn unread(&self, stream: SseStreamKey) -> usize {
         let unread = self.streams.get(&stream).map_or(0, |stream| stream.next() - stream.unread.max(stream.first));
         usize::try_from(unread).unwrap_or(usize::MAX)
@@ -179,7 +187,8 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         key
     }
 
-    /// Appends an event, written by `write` under its id. `None` if the stream has ended.
+    /// Appends an event to an event stream; `write` encodes the event with its id. Returns `None` if the event stream has
+    /// ended.
     pub fn append(&mut self, now: Moment, key: SseStreamKey, write: impl FnOnce(EventId) -> B) -> Option<EventId> {
         self.expire(now);
         let stream = self.streams.get_mut(&key).filter(|stream| !stream.closed)?;
@@ -192,7 +201,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         Some(id)
     }
 
-    /// Ends a stream: nothing more is appended. Its events can be read until they expire.
+    /// Ends an event stream: nothing more is appended. The events of an ended stream can be read until they expire.
     pub fn close(&mut self, key: SseStreamKey) {
         if let Some(stream) = self.streams.get_mut(&key) {
             stream.closed = true;
@@ -200,7 +209,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         }
     }
 
-    /// Drops the unread events of a stream, because its request was cancelled.
+    /// Drops the unread events of an event stream, because its request was cancelled.
     pub fn withdraw(&mut self, key: SseStreamKey) {
         let Some(stream) = self.streams.get_mut(&key) else { return };
         while stream.next() > stream.unread.max(stream.first) {
@@ -212,7 +221,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         }
     }
 
-    /// A cursor at the first unread event of a stream.
+    /// Opens a cursor at the first unread event of an event stream.
     pub fn attach(&mut self, key: SseStreamKey) -> Option<SseEventLogCursor> {
         let stream = self.streams.get_mut(&key)?;
         stream.cursors += 1;
@@ -221,7 +230,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         Some(SseEventLogCursor { stream: key, next, number: stream.cursors })
     }
 
-    /// A cursor after the last event that a client has received.
+    /// Opens a cursor after the last event that a client has received, so that the client can resume the event stream.
     pub fn resume(&mut self, last_event_id: &str) -> Result<SseEventLogCursor, UnknownEventId> {
         let id = EventId::parse(last_event_id).ok_or(UnknownEventId)?;
         let stream = self.streams.get_mut(&id.stream).ok_or(UnknownEventId)?;
@@ -234,7 +243,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         Ok(SseEventLogCursor { stream: id.stream, next, number: stream.cursors })
     }
 
-    /// Reads the next event and advances the cursor.
+    /// Reads the next event of an event stream and advances the cursor.
     pub fn read(&mut self, cursor: &mut SseEventLogCursor) -> SseEventLogRead<B> {
         // An unknown stream has ended, and its last event was read or has expired.
         let Some(stream) = self.streams.get_mut(&cursor.stream) else { return SseEventLogRead::Ended };
@@ -254,31 +263,33 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         }
     }
 
-    /// Ends the current cursor after the events so far. The client may resume with the id of the last event.
+    /// Ends the current cursor of an event stream after the events so far. The client may resume the stream with the id of the
+    /// last event.
     pub fn cut(&mut self, key: SseStreamKey) {
         if let Some(stream) = self.streams.get_mut(&key) {
             stream.cut = Some((stream.cursors, stream.next()));
         }
     }
 
-    /// Whether a cursor is the one that reads its stream.
+    /// Whether `cursor` is the newest cursor of its event stream; only the newest cursor can read the stream.
     pub fn is_current(&self, cursor: &SseEventLogCursor) -> bool {
         self.streams.get(&cursor.stream).is_some_and(|stream| stream.cursors == cursor.number)
     }
 
-    /// Drops events that are too old.
+    /// Drops stored events that are older than the limit.
     pub fn expire(&mut self, now: Moment) {
         while self.order.front().is_some_and(|(appended, _)| *appended + self.limits.age <= now) {
             self.drop_event(0);
         }
     }
 
-    /// When [`SseEventLog::expire`] next has something to do.
+    /// The next time at which [`SseEventLog::expire`] has an event to drop.
     pub fn next_expiry(&self) -> Option<Moment> {
         self.order.front().map(|(appended, _)| *appended + self.limits.age)
     }
 
-    /// Drops events above the limits: those that were read, which are stored only for clients that resume, before unread ones.
+    /// Drops stored events above the limits: first events that were read, which are stored only for clients that resume, then
+    /// unread events.
     fn make_room(&mut self) {
         while self.order.len() > 1 {
             let too_many = self.order.len() > self.limits.events;
@@ -293,13 +304,14 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         }
     }
 
-    /// The oldest event that was read. It is the first of its stream, since all before it were read too.
+    /// The index of the oldest event that was read. The oldest event that was read is the first stored event of its stream,
+    /// since events are read in order.
     fn oldest_read(&self) -> Option<usize> {
         let read = |key: &SseStreamKey| self.streams.get(key).is_some_and(|stream| stream.first < stream.unread);
         self.order.iter().position(|(_, key)| read(key))
     }
 
-    /// Drops an event that is the oldest of its stream.
+    /// Drops a stored event that is the oldest of its event stream.
     fn drop_event(&mut self, place: usize) {
         let Some((_, key)) = self.order.remove(place) else { return };
         if let Some(stream) = self.streams.get_mut(&key)
@@ -311,7 +323,7 @@ impl<B: AsRef<[u8]> + Clone> SseEventLog<B> {
         self.forget_if_done(key);
     }
 
-    /// Removes an event stream from the store if it has ended and its last event was dropped.
+    /// Removes an event stream from the log if it has ended and its last event was dropped.
     fn forget_if_done(&mut self, key: SseStreamKey) {
         if self.streams.get(&key).is_some_and(|stream| stream.closed && stream.events.is_empty()) {
             self.streams.remove(&key);

@@ -1,15 +1,15 @@
-//! The HTTP status of a response in stateless revisions: the only place that maps error codes to statuses.
+//! The HTTP status of a response in stateless revisions: the only place that maps JSON-RPC error codes to HTTP statuses.
 
 use steadfast_model::code;
 
 use crate::json::JsonScanner;
 use crate::salvage::LONGEST_ID;
 
-/// The status of an error response with this code.
+/// The HTTP status of a JSON-RPC error response with this code.
 ///
-/// A 4xx means that the request cannot be served; 404 is reserved for unknown methods, so that clients can detect the features
-/// of a server. The error of a handler has status 200 like a result: a client that checks the status first would drop the error,
-/// and a proxy would retry the request.
+/// A 4xx status means that the request cannot be served; 404 is reserved for unknown methods, so that clients can detect the
+/// features of a server. A response with the error of a handler has status 200 like a result: a client that checks the status
+/// first would drop the error, and a proxy would retry the request.
 ///
 /// Once an event stream is open its HTTP status is 200, whatever the JSON-RPC response is.
 pub const fn of_error(code: i64) -> u16 {
@@ -25,12 +25,12 @@ pub const fn of_error(code: i64) -> u16 {
     }
 }
 
-/// The status of a response that this crate has encoded: a result is 200, an error what [`of_error`] says.
+/// The HTTP status of a response that this crate has encoded: 200 for a result, and what [`of_error`] says for an error.
 pub fn of_answer(body: &[u8]) -> u16 {
     error_code(body).map_or(200, of_error)
 }
 
-/// The code of an error, without parsing results: this crate encodes members in a fixed order.
+/// The error code of an encoded response, found without parsing results: this crate encodes members in a fixed order.
 fn error_code(body: &[u8]) -> Option<i64> {
     let rest = body.strip_prefix(b"{\"jsonrpc\":\"2.0\",")?;
     let rest = match rest.strip_prefix(b"\"id\":") {

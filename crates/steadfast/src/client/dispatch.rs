@@ -9,7 +9,7 @@
 //!   core                  checks the revision, the capability of the server and the limits, and sends it
 //! ```
 //!
-//! `initialize` alone is written by the core itself. Nothing here waits.
+//! Only the `initialize` request is written by the protocol core itself. Sending a request does not wait for anything.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,16 +22,17 @@ use tokio::sync::watch;
 use crate::error::{Error, Outcome};
 use crate::runtime::{DriverMailbox, OutboundCallOptions, PendingCall};
 
-/// Why a request is sent.
+/// Why a client sends a request, which is either for a call of the program or for the client itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientRequestOrigin {
-    /// The program made a call.
+    /// The request belongs to a call of the program.
     Call,
-    /// The client itself sends it: to open or check a connection, for a subscription or a log level, to cancel a task.
+    /// The client itself sends the request: to open or check a connection, for a subscription or a log level, or to
+    /// cancel an MCP task.
     Client,
 }
 
-/// A request that is about to be sent, as layers see it.
+/// A request that the client is about to send, as interceptors see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClientOutgoingRequestInfo {
     pub(crate) method: Method,
@@ -39,9 +40,10 @@ pub(crate) struct ClientOutgoingRequestInfo {
     pub(crate) origin: ClientRequestOrigin,
 }
 
-/// Something that sees every request of a client before it is encoded.
+/// An interceptor, which sees every request of a client before the request is encoded.
 pub(crate) trait ClientRequestInterceptor: Send + Sync + 'static {
-    /// Looks at a request. It may add to the members of its `_meta`. An error refuses the request, which is not sent.
+    /// Looks at a request of the client. The interceptor may add members to the request's `_meta`. If the interceptor
+    /// returns an error, the request is not sent.
     fn on_request(
         &self,
         request: &ClientOutgoingRequestInfo,
@@ -49,7 +51,7 @@ pub(crate) trait ClientRequestInterceptor: Send + Sync + 'static {
     ) -> Result<(), Error>;
 }
 
-/// Refuses the calls of a client that is being closed: its connection is only for requests that cancel.
+/// Refuses the calls of a client that is being closed, whose connection only sends requests that cancel something.
 pub(crate) struct ClientCloseCheckInterceptor(pub(crate) watch::Receiver<bool>);
 
 impl ClientRequestInterceptor for ClientCloseCheckInterceptor {
@@ -59,13 +61,14 @@ impl ClientRequestInterceptor for ClientCloseCheckInterceptor {
     }
 }
 
-/// The layers of a client, in their order, and the members that it adds to each request.
+/// The request interceptors of a client, in their order, and the members that the client adds to each request.
 pub(crate) struct ClientRequestPipeline {
     pub(crate) common_members: PerMessageMembers,
     pub(crate) layers: Vec<Arc<dyn ClientRequestInterceptor>>,
 }
 
-/// Sends requests over one connection. Cheap to clone, and does not keep the connection open.
+/// Sends the requests of a client over one connection. The sender is cheap to clone, and does not keep the connection
+/// open.
 #[derive(Clone)]
 pub(crate) struct ClientOutboundRequestSender {
     dispatch: Arc<ClientRequestPipeline>,
@@ -74,12 +77,12 @@ pub(crate) struct ClientOutboundRequestSender {
 }
 
 impl ClientOutboundRequestSender {
-    /// For a connection with a server of that revision.
+    /// Creates a sender for a connection with a server of this revision.
     pub(crate) fn new(dispatch: &Arc<ClientRequestPipeline>, mailbox: &Arc<DriverMailbox>, revision: Revision) -> Self {
         Self { dispatch: Arc::clone(dispatch), mailbox: Arc::clone(mailbox), revision }
     }
 
-    /// Sends a request of the client itself.
+    /// Sends a request that the client makes by itself, not for a call of the program.
     pub(crate) fn send<R: Request>(
         &self,
         params: &R::Params,
@@ -88,8 +91,9 @@ impl ClientOutboundRequestSender {
         self.send_edited::<R>(ClientRequestOrigin::Client, params, options, Ok)
     }
 
-    /// Sends a request. `edit` adds to the encoded parameters what is not part of their type: the members of a round or of a
-    /// task. Every request of a client goes through here.
+    /// Sends a request. `edit` adds members to the encoded parameters that are not part of their type: the input
+    /// responses, or the request for an MCP task. Every request of a client, except `initialize`, is sent by this
+    /// function.
     pub(crate) fn send_edited<R: Request>(
         &self,
         origin: ClientRequestOrigin,
@@ -142,7 +146,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let layers: Vec<Arc<dyn ClientRequestInterceptor>> = vec![Arc::new(Recorder(Arc::clone(&seen)))];
         let dispatch = Arc::new(ClientRequestPipeline { common_members: PerMessageMembers::none(), layers });
-        let mailbox = DriverMailbox::new(&Limits::default());
+        let mailbox = DriverMailbox::new(&Limits::default(), None);
         let sender = ClientOutboundRequestSender::new(&dispatch, &mailbox, Revision::LATEST);
         let call = sender.send::<request::Discover>(&EmptyParams::default(), OutboundCallOptions::default()).unwrap();
         let refused = sender.send::<request::Ping>(&EmptyParams::default(), OutboundCallOptions::default());

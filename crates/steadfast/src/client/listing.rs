@@ -18,20 +18,20 @@ use super::call::pending::CallResultFuture;
 use super::call::{Call, DEFAULT_TIMEOUT};
 use crate::error::Error;
 
-/// The most pages of one list, against servers whose pages have no end.
+/// The maximum number of pages of one list, as a protection against servers that send pages without end.
 const MAX_PAGES: usize = 1_000;
 
-/// The most bytes that [`ItemStream::all`] collects. Longer lists can be read item by item.
+/// The maximum size, in bytes, of the pages that [`ItemStream::all`] collects. Longer lists can be read item by item.
 const MAX_BYTES: usize = 64 << 20;
 
 /// A request for a paginated list.
 pub trait ListRequest:
     Request<Params = PaginatedParams> + sealed::Sealed<ListItem = <Self as ListRequest>::Item>
 {
-    /// The type of the items.
+    /// The type of the items of the list, such as `Tool`.
     type Item: Send + 'static;
 
-    /// The items of a page, and the cursor of the next page.
+    /// Splits the result of a list request into the items of the page and the cursor of the next page.
     fn into_parts(page: Self::Result) -> (Vec<Self::Item>, Option<String>);
 }
 
@@ -39,7 +39,8 @@ mod sealed {
     pub trait Sealed {
         type ListItem;
 
-        /// Whether an item can be used over HTTP, which has requirements on tools.
+        /// Whether the client can use a listed item over HTTP: the `x-mcp-header` annotations of a tool have to be
+        /// valid.
         fn is_usable_over_http(_item: &Self::ListItem) -> bool {
             true
         }
@@ -74,7 +75,8 @@ listings! {
     ListTasks: ListTasksResult.tasks => Task;
 }
 
-/// Whether the `x-mcp-header` annotations of a tool are valid. A client has to reject tools with invalid ones.
+/// Whether the `x-mcp-header` annotations of a tool are valid. A client has to reject tools with invalid `x-mcp-header`
+/// annotations.
 fn has_valid_headers(tool: &Tool) -> bool {
     match MirroredParams::of_schema(&tool.input_schema) {
         Ok(_) => true,
@@ -85,10 +87,11 @@ fn has_valid_headers(tool: &Tool) -> bool {
     }
 }
 
-/// A stream of the items of a list, which requests each page when it is needed. It implements `futures_core::Stream`;
-/// programs without stream combinators can use [`next`](ItemStream::next) and [`all`](ItemStream::all).
+/// A stream of the items of a list, which requests each page when the page is needed. `ItemStream` implements
+/// `futures_core::Stream`; programs without stream combinators can use [`next`](ItemStream::next) and
+/// [`all`](ItemStream::all).
 ///
-/// The stream ends after an error.
+/// The stream of items ends after an error.
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -104,18 +107,18 @@ fn has_valid_headers(tool: &Tool) -> bool {
 #[must_use = "streams do nothing unless polled"]
 pub struct ItemStream<R: ListRequest> {
     client: Client,
-    /// The page that is in flight.
+    /// The request for a page that is in flight.
     pending_page: Option<CallResultFuture<R>>,
-    /// The parameters for the next page, if there is one and it was not requested.
+    /// The parameters of the request for the next page, if there is a next page and it was not requested yet.
     next_page: Option<PaginatedParams>,
-    /// The items of the last page that were not taken.
+    /// The items of the last page that the program has not taken yet.
     buffered: VecDeque<R::Item>,
-    /// The number of pages so far, and their length.
+    /// The number of pages of the list so far, and their size in bytes.
     pages: usize,
     bytes: usize,
-    /// The timeout of each page.
+    /// The timeout of the request for each page of the list.
     timeout: Option<Duration>,
-    /// Pages must not come from the cache.
+    /// Pages of the list must not come from the cache.
     fresh: bool,
 }
 
@@ -126,24 +129,25 @@ impl<R: ListRequest> ItemStream<R> {
         Self { client, pending_page: None, next_page, buffered, pages: 0, bytes: 0, timeout, fresh: false }
     }
 
-    /// The [timeout](Call::timeout) of each page. The default is that of every call.
+    /// The [timeout](Call::timeout) of the request for each page. By default the request for a page has the default
+    /// timeout of a call.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = timeout.into();
         self
     }
 
-    /// Requests each page from the server, even if the cache has a fresh one.
+    /// Requests each page of the list from the server, even if the cache has a fresh page.
     pub fn fresh(mut self) -> Self {
         self.fresh = true;
         self
     }
 
-    /// The next item; `None` at the end.
+    /// Returns the next item of the list, or `None` at the end of the list.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Collects all items. An error if the pages of the list have more than 64 MiB together.
+    /// Collects all items of the list. Returns an error if the pages of the list have more than 64 MiB together.
     ///
     /// If the server refuses a cursor from a cached page, the whole list is requested again.
     pub async fn all(mut self) -> Result<Vec<R::Item>, Error> {
@@ -168,8 +172,8 @@ impl<R: ListRequest> ItemStream<R> {
         Ok(items)
     }
 
-    /// Removes the cached pages of the list, if the error means that the server refused a cursor. Returns whether there
-    /// were any.
+    /// Removes the cached pages of the list, if the error means that the server refused a cursor. Returns whether
+    /// cached pages of the list were removed.
     fn remove_cached_pages(&self, error: &Error) -> bool {
         let refused = error.refusal().is_some_and(|refusal| refusal.code == code::INVALID_PARAMS);
         self.pages > 0 && refused && self.client.inner.cache().remove_pages(R::METHOD)
@@ -180,7 +184,7 @@ impl<R: ListRequest> ItemStream<R> {
         if self.fresh { call.fresh() } else { call }
     }
 
-    /// Adds the items of a page. An error if there are too many pages.
+    /// Adds the items of a page. Returns an error if the list has too many pages.
     fn add_page(&mut self, page: R::Result) -> Result<(), Error> {
         let (mut items, cursor) = R::into_parts(page);
         if self.client.inner.wire_format(self.client.revision()).mirrors_arguments() {

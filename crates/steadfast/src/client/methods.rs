@@ -28,7 +28,7 @@ impl Client {
         self.tools().all().await
     }
 
-    /// Calls a tool. The arguments are any value that serializes to a JSON object, or `()` for none.
+    /// Calls a tool. The arguments of the tool are any value that serializes to a JSON object, or `()` for none.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<request::CallTool> {
         let mut params = CallToolParams::new(name);
         match serde_json::to_value(arguments) {
@@ -73,8 +73,8 @@ impl Client {
         self.call(ReadResourceParams::new(uri))
     }
 
-    /// Subscribes to changes of a resource (revisions up to 2025-11-25). [`changes`](Client::changes) does this in
-    /// every revision, and returns the changes as a stream.
+    /// Subscribes to changes of a resource (revisions up to 2025-11-25). [`changes`](Client::changes) subscribes to
+    /// resources in every revision, and returns the changes as a stream.
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<request::Subscribe> {
         self.call(ResourceUriParams::new(uri))
     }
@@ -97,8 +97,9 @@ impl Client {
         self.prompts().all().await
     }
 
-    /// Gets the messages of a prompt. The arguments are any value that serializes to a JSON object, or `()` for none. They are
-    /// sent as strings: numbers and booleans are converted, and members that are `null` are left out.
+    /// Gets the messages of a prompt. The arguments of the prompt are any value that serializes to a JSON object, or
+    /// `()` for none. Arguments of a prompt are sent as strings: numbers and booleans are converted, and members that
+    /// are `null` are left out.
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
@@ -119,8 +120,8 @@ impl Client {
         }
     }
 
-    /// Requests completions for an argument of a prompt or a variable of a resource template. `value` is what the user
-    /// has typed.
+    /// Requests completions for an argument of a prompt or a variable of a resource template. `value` is the text that
+    /// the user has typed so far.
     ///
     /// ```
     /// # use steadfast::Reference;
@@ -138,29 +139,30 @@ impl Client {
     }
 }
 
-/// Tasks. The client polls the task of a call itself; these methods are for programs that handle tasks on their own.
+/// MCP tasks. The client polls the MCP task of a call itself; these methods are for programs that handle MCP tasks on
+/// their own.
 impl Client {
-    /// Gets the status of a task.
+    /// Gets the status of an MCP task.
     pub fn get_task(&self, id: impl Into<String>) -> Call<request::GetTask> {
         self.call(TaskParams::new(id))
     }
 
-    /// Waits for the result of a task (2025-11-25): the result of the request that became the task.
+    /// Waits for the result of an MCP task (2025-11-25): the result of the request that became the task.
     pub fn task_result(&self, id: impl Into<String>) -> Call<request::GetTaskPayload> {
         self.call(TaskParams::new(id))
     }
 
-    /// Lists the tasks that the server has for this client (2025-11-25), page by page.
+    /// Lists the MCP tasks that the server has for this client (2025-11-25), page by page.
     pub fn tasks(&self) -> ItemStream<request::ListTasks> {
         ItemStream::new(self.clone())
     }
 
-    /// Cancels a task.
+    /// Cancels an MCP task.
     pub fn cancel_task(&self, id: impl Into<String>) -> Call<request::CancelTask> {
         self.call(TaskParams::new(id))
     }
 
-    /// Answers the input requests of a task (since 2026-07-28).
+    /// Answers the input requests of an MCP task (since 2026-07-28).
     pub fn update_task(&self, id: impl Into<String>, responses: InputResponses) -> Call<request::UpdateTask> {
         self.call(UpdateTaskParams::new(id, responses))
     }
@@ -168,7 +170,7 @@ impl Client {
 
 /// The connection.
 impl Client {
-    /// Requests the server's capabilities (since 2026-07-28): they may have changed since the client connected.
+    /// Requests the server's capabilities (since 2026-07-28), which may have changed since the client connected.
     pub fn discover(&self) -> Call<request::Discover> {
         self.call(EmptyParams::default())
     }
@@ -178,8 +180,8 @@ impl Client {
         self.call(EmptyParams::default())
     }
 
-    /// Notifies the server that the roots have changed, if the client has declared `roots.listChanged`. Since
-    /// 2026-07-28 there is no such notification: a server asks for the roots when it needs them.
+    /// Notifies the server that the client's roots have changed, if the client has declared `roots.listChanged`. Since
+    /// 2026-07-28 there is no notification of changed roots: a server asks for the roots when it needs them.
     pub fn roots_changed(&self) {
         if self
             .inner
@@ -195,14 +197,14 @@ impl Client {
         }
     }
 
-    /// Sets the level of log messages that the server sends (revisions up to 2025-11-25). [`logs`](Client::logs) does
-    /// this in every revision, and returns the messages as a stream.
+    /// Sets the minimum level of the log messages that the server sends (revisions up to 2025-11-25).
+    /// [`logs`](Client::logs) sets the log level in every revision, and returns the messages as a stream.
     pub fn set_log_level(&self, level: LoggingLevel) -> Call<request::SetLevel> {
         self.call(SetLevelParams::new(level))
     }
 }
 
-/// The arguments of a prompt, which are strings.
+/// Converts the arguments of a prompt to strings, as the protocol requires.
 fn prompt_arguments(arguments: impl Serialize) -> Result<BTreeMap<String, String>, Error> {
     let arguments = match serde_json::to_value(arguments).map_err(Error::encode)? {
         Value::Object(arguments) => arguments,

@@ -17,9 +17,8 @@
 //! | `notifications` | streams of changes and log messages |
 //! | `handlers` | the client's handlers for roots, sampling and elicitation |
 //!
-//! Every call ends with a result or with an [`Error`] whose [`Outcome`] says what is
-//! known: not sent, refused, or sent with an unknown outcome (law L10). Dropping a call cancels it and notifies the
-//! server.
+//! Every call ends with a result or with an [`Error`] whose [`Outcome`] says what is known of the call: not sent,
+//! refused, or sent with an unknown outcome (law L10). Dropping a call cancels it and notifies the server.
 
 pub(crate) mod cache;
 mod call;
@@ -64,7 +63,8 @@ use crate::runtime::Runtime;
 use cache::{ClientCache, RevisionAndTransport};
 use connection::reconnecting::ReconnectingConnection;
 
-/// A client of one server. Cheap to clone; its connection closes when the last clone is dropped.
+/// An MCP client that is connected to one server. A client is cheap to clone; its connection closes when the last
+/// clone is dropped.
 ///
 /// If [reconnecting](ConnectBuilder::reconnect) is enabled, the client replaces a lost connection when a call needs one.
 ///
@@ -89,14 +89,15 @@ pub struct Client {
     inner: Arc<ClientInner>,
 }
 
-/// Shared by all clones of a [`Client`]. Dropping it closes the connection.
+/// The state that all clones of a [`Client`] share. Dropping the state that the clones share closes the connection of
+/// the client.
 struct ClientInner {
     connection: Arc<ReconnectingConnection>,
     over_http: bool,
-    /// Calls of tools with the read-only or the idempotent hint may be sent again.
+    /// Whether lost calls of tools with the read-only or the idempotent hint may be sent again.
     trusts_annotations: bool,
-    /// The next progress token. Tokens are unique over all connections of the client, because a retried call keeps its
-    /// token.
+    /// The progress token of the client's next call that requests progress. Progress tokens are unique over all
+    /// connections of the client, because a retried call keeps its token.
     next_token: AtomicI64,
 }
 
@@ -127,7 +128,7 @@ impl Drop for ClientInner {
     }
 }
 
-/// Connecting, and the server that the client is connected to.
+/// Methods to connect, and to get information about the server that the client is connected to.
 impl Client {
     /// Connects to a server: a `Server` in this process, a child process ([`transport::child::Command`]), a transport,
     /// a function that opens a transport, or a URL (feature `http-client`).
@@ -153,28 +154,32 @@ impl Client {
     }
 }
 
-/// Calls, and the end of the client.
+/// Methods to send calls and notifications, and to close the client.
 impl Client {
-    /// Calls any method of the protocol, or one that is not in the specification: see [`request`](crate::model::request).
+    /// Calls any method of the protocol, or a vendor method that is not in the specification: see
+    /// [`request`](crate::model::request).
     pub fn call<R: Request>(&self, params: R::Params) -> Call<R> {
         Call::new(self.clone(), params)
     }
 
-    /// Sends a notification that is not in the specification: see [`notification`](crate::model::notification). It is sent
-    /// on the current connection, without waiting for it. Over HTTP each notification is a request of its own, so two of them may
-    /// arrive in another order.
+    /// Sends the server a vendor notification, which is not in the specification: see
+    /// [`notification`](crate::model::notification). The notification is sent on the current connection; the caller
+    /// does not wait until it is sent. Over HTTP each notification is an HTTP request of its own, so two notifications
+    /// may arrive in another order.
     ///
     /// # Errors
     ///
-    /// If the parameters are not a JSON object; if the connection is closed, or more than a megabyte of notifications waits for it;
-    /// and over HTTP since 2026-07-28, for which the specification does not say how a client sends notifications. Whether the
-    /// server acts on it is not known. It is dropped if the connection is lost, or if the server reads so slowly that
-    /// [`Limits::outbox_bytes`](crate::Limits::outbox_bytes) wait to be written.
+    /// A notification is refused if its parameters are not a JSON object, if the connection is closed, or if more
+    /// than a megabyte of notifications waits to be sent. Over HTTP every notification is refused since 2026-07-28:
+    /// the specification does not say how a client sends notifications there. If `notify` returns no error, it is
+    /// still not known whether the server acts on the notification. A notification is dropped if the connection is
+    /// lost, or if the server reads so slowly that [`Limits::outbox_bytes`](crate::Limits::outbox_bytes) wait to be
+    /// written.
     pub fn notify<N: Notification>(&self, params: &N::Params) -> Result<(), Error> {
         const {
             assert!(
                 N::METHOD.is_vendor_notification(),
-                "the method is in the specification: the client sends it itself"
+                "the method is in the specification: the client sends this notification itself"
             );
         }
         let Method::Vendor(method) = N::METHOD else { return Ok(()) };
@@ -188,20 +193,20 @@ impl Client {
             Ok(())
         } else {
             Err(Error::closed(Outcome::NotSent)
-                .with_message("the connection is closed, or too many notifications wait for it"))
+                .with_message("the connection is closed, or too many notifications wait to be sent"))
         }
     }
 
-    /// Closes the client, and waits until its connection is closed and a child process has exited. Pending calls end
-    /// with an error, and the client does not reconnect. The tasks of pending calls are cancelled first; that may take
-    /// up to two seconds.
+    /// Closes the client, and waits until its connection is closed and a child process has exited. The pending calls of
+    /// a closed client end with an error, and the client does not reconnect. The MCP tasks of pending calls are
+    /// cancelled first, which may take up to two seconds.
     pub async fn close(self) {
         tasks::cancel::cancel_all(&self, self.inner.connection.begin_close());
         self.inner.connection.wait_until_closed().await;
     }
 
-    /// Completes when the current connection is closed, by either side. A client that reconnects opens another when a
-    /// call needs it.
+    /// Completes when the current connection is closed, by either side. A client that reconnects opens another
+    /// connection when a call needs one.
     pub async fn closed(&self) {
         let closed = self.inner.connection.live().closed();
         connection::live::wait_until_closed(closed).await;

@@ -1,4 +1,5 @@
-//! How errors are made: JSON-RPC errors that handlers return, and the ways in which a call or a connection can fail.
+//! Constructors of [`Error`], for the JSON-RPC errors that handlers return and for the ways in which a call or a
+//! connection can fail.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -13,37 +14,38 @@ use super::{Error, ErrorInner, ErrorKind, Outcome};
 
 /// Errors that a handler may return: each is sent as a JSON-RPC error.
 impl Error {
-    /// An error response with any code. For the codes of the protocol see [`code`].
+    /// Creates a JSON-RPC error with any code, for a handler to return. The error codes of JSON-RPC and MCP are in
+    /// [`code`].
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self::from(ErrorObject::new(code, message))
     }
 
-    /// -32600: the request is not allowed here, or not now.
+    /// The JSON-RPC error -32600: the request is not allowed in this place, or not at this time.
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INVALID_REQUEST, message)
     }
 
-    /// -32601: there is no such method.
+    /// The JSON-RPC error -32601: there is no such method.
     pub fn method_not_found(method: &str) -> Self {
         Self::from(ErrorObject::method_not_found(method))
     }
 
-    /// -32602: the parameters are invalid.
+    /// The JSON-RPC error -32602: the parameters are invalid.
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
     }
 
-    /// There is no such resource: -32002, or -32602 since 2026-07-28.
+    /// The JSON-RPC error for a resource that does not exist: -32002, or -32602 since 2026-07-28.
     pub fn resource_not_found(uri: &str) -> Self {
         Self::from(ErrorObject::resource_not_found(uri))
     }
 
-    /// -32603: this side failed. The message is sent to the peer.
+    /// The JSON-RPC error -32603: this side failed to handle the request. The text `message` is sent to the peer.
     pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INTERNAL_ERROR, message)
     }
 
-    /// This error with `data` for the program at the other end.
+    /// Returns this error with `data`, which is sent to the peer as a part of the JSON-RPC error.
     ///
     /// ```
     /// use serde_json::json;
@@ -57,7 +59,8 @@ impl Error {
     }
 }
 
-/// Failures of a call or of a connection, for transports and for code that takes the place of a peer.
+/// Failures of a call or of a connection. Some constructors of call and connection failures are public, for transports
+/// and mock peers outside of this crate.
 impl Error {
     /// The peer answered `method` with a JSON-RPC error.
     pub fn refused(method: impl fmt::Display, object: ErrorObject) -> Self {
@@ -65,7 +68,7 @@ impl Error {
         Self::local(ErrorKind::Refused, Outcome::Refused, message).with_source(object)
     }
 
-    /// The connection was closed.
+    /// Creates the error for a closed connection.
     pub fn closed(outcome: Outcome) -> Self {
         Self::local(ErrorKind::Closed, outcome, "connection closed")
     }
@@ -81,24 +84,24 @@ impl Error {
         Self::local(ErrorKind::TimedOut, Outcome::NotSent, message)
     }
 
-    /// The call was cancelled.
+    /// Creates the error for a cancelled call.
     pub(crate) fn cancelled(outcome: Outcome) -> Self {
         Self::local(ErrorKind::Cancelled, outcome, "request cancelled")
     }
 
-    /// The user was asked and declined. If a tool returns this error, the model reads it as the tool's result: it is not
-    /// sent as a JSON-RPC error.
+    /// The server asked the user for input, and the user declined. If a tool returns the error `declined`, the model
+    /// reads it as the tool's result: it is not sent as a JSON-RPC error.
     pub fn declined() -> Self {
         Self::local(ErrorKind::Declined, Outcome::Answered, "the user declined")
     }
 
-    /// The user was asked and dismissed the question. If a tool returns this error, the model reads it as the tool's
-    /// result: it is not sent as a JSON-RPC error.
+    /// The server asked the user for input, and the user dismissed the question. If a tool returns the error
+    /// `dismissed`, the model reads it as the tool's result: it is not sent as a JSON-RPC error.
     pub fn dismissed() -> Self {
         Self::local(ErrorKind::Dismissed, Outcome::Answered, "the user dismissed the question without answering")
     }
 
-    /// A limit of this side was reached, so nothing was sent.
+    /// A limit of this side of the connection was reached, so the call was not sent.
     pub(crate) fn limit(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Limit, Outcome::NotSent, message)
     }
@@ -108,13 +111,14 @@ impl Error {
         Self::local(ErrorKind::Limit, Outcome::Answered, message).with_peer_fault()
     }
 
-    /// The peer does not support this, so nothing was sent.
+    /// The peer does not support what this call requires, so the call was not sent.
     pub(crate) fn unsupported(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Unsupported, Outcome::NotSent, message)
     }
 
-    /// The client did not declare the required capabilities, so nothing was sent. 2026-07-28 has a code for it; clients of
-    /// older revisions get an internal error.
+    /// The client did not declare the capabilities that a request of this server requires, so the request was not sent.
+    /// Revision 2026-07-28 has an error code for a missing capability; clients of older revisions get an internal
+    /// error.
     pub(crate) fn missing_capability(revision: Revision, message: String, required: &ClientCapabilities) -> Self {
         let mut object = ErrorObject::missing_capability(message, required);
         if !revision.is_stateless() {
@@ -124,7 +128,7 @@ impl Error {
         Self(Box::new(ErrorInner { kind, outcome, peer_fault: false, object, source: None }))
     }
 
-    /// The two sides have no revision in common, or the handshake failed.
+    /// Client and server have no protocol revision in common, or the handshake failed.
     pub(crate) fn incompatible(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Incompatible, Outcome::NotSent, message)
     }
@@ -158,7 +162,7 @@ impl Error {
         Self::local(ErrorKind::Unsupported, Outcome::NotSent, message)
     }
 
-    /// I/O failed below the protocol.
+    /// The I/O of the transport failed, such as a read or a write.
     pub fn transport(outcome: Outcome, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::local(ErrorKind::Transport, outcome, "transport failed").with_source(source)
     }
@@ -168,7 +172,8 @@ impl Error {
         Self::local(ErrorKind::Unsendable, Outcome::NotSent, "the message cannot be sent").with_source(source)
     }
 
-    /// The client could not reconnect. The cause is shared with the other calls that waited for the connection.
+    /// The client could not reconnect to the server. All calls that waited for the client to reconnect share the same
+    /// `cause`.
     pub(crate) fn reconnect_failed(cause: Arc<Self>) -> Self {
         let kind = match cause.kind() {
             kind @ (ErrorKind::Closed | ErrorKind::Incompatible | ErrorKind::Unsendable) => kind,
@@ -177,37 +182,38 @@ impl Error {
         Self::local(kind, Outcome::NotSent, "reconnecting to the server failed").with_source(cause)
     }
 
-    /// The server asked for input instead of sending a result, and did not get it. The call will not finish, and it is not
-    /// known what the server did before it asked.
+    /// The server asked for input instead of sending a result, and did not get it. The call will not finish, and it is
+    /// not known what the server did before it asked for input.
     pub(crate) fn unanswered(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Unanswered, Outcome::Unknown, message)
     }
 
-    /// The server asked for input in a way that no client could answer: without a request, with too many, or again and
-    /// again without end.
+    /// The server asked for input in a way that no client could answer: without any input request, with too many, or
+    /// again and again without end.
     pub(crate) fn unanswerable(message: impl Into<Cow<'static, str>>) -> Self {
         Self::unanswered(message).with_peer_fault()
     }
 
-    /// The program used the API wrongly.
+    /// The program used the API of this library wrongly.
     pub fn usage(message: impl Into<Cow<'static, str>>) -> Self {
         Self::local(ErrorKind::Usage, Outcome::NotSent, message)
     }
 
-    /// This error with its cause, which is never sent to the peer.
+    /// Returns this error with `source` as its cause, which is never sent to the peer.
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// This error with a more specific message.
+    /// Returns this error with a more specific message.
     pub(crate) fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
         self.0.object.message = message.into();
         self
     }
 
-    /// This error as the failure of a handshake. No call of the user was sent, whatever happened to the requests of the
-    /// handshake, so the outcome is [`Outcome::NotSent`] unless the server answered one of them with an error.
+    /// Turns an error during the handshake into the error with which the attempt to connect fails. No call of the
+    /// program was sent, whatever happened to the requests of the handshake, so the outcome is [`Outcome::NotSent`]
+    /// unless the server answered one of them with an error.
     pub(crate) fn into_open_error(mut self) -> Self {
         if self.kind() == ErrorKind::Closed {
             self.0.object.message = "the server closed the connection during the handshake".into();
@@ -215,7 +221,8 @@ impl Error {
         if self.outcome() == Outcome::Refused { self } else { self.with_outcome(Outcome::NotSent) }
     }
 
-    /// This error with the reason why the peer's process exited as its source, unless it has a source already.
+    /// Returns this error with the reason why the server process exited as its source, unless the error has a source
+    /// already.
     pub(crate) fn with_exit_reason(self, exit_reason: Option<Arc<str>>) -> Self {
         match exit_reason.filter(|_| self.0.source.is_none()) {
             Some(exit_reason) => self.with_source(&*exit_reason),
@@ -223,12 +230,12 @@ impl Error {
         }
     }
 
-    /// This error with [`Outcome::Unknown`].
+    /// Returns this error with the outcome [`Outcome::Unknown`].
     pub(crate) fn with_outcome_unknown(self) -> Self {
         self.with_outcome(Outcome::Unknown)
     }
 
-    /// This error with another outcome.
+    /// Returns this error with another outcome of its call.
     pub(crate) fn with_outcome(mut self, outcome: Outcome) -> Self {
         self.0.outcome = outcome;
         self
@@ -239,7 +246,7 @@ impl Error {
         self
     }
 
-    /// An error that was found on this side: the peer sees an internal error, because the reserved codes are not for it.
+    /// An error that this side detected: if it ends a request of the peer, the peer gets the code of an internal error.
     fn local(kind: ErrorKind, outcome: Outcome, message: impl Into<Cow<'static, str>>) -> Self {
         let object = ErrorObject::new(code::INTERNAL_ERROR, message);
         Self(Box::new(ErrorInner { kind, outcome, peer_fault: false, object, source: None }))

@@ -4,8 +4,9 @@
 //! returns it to answer with a JSON-RPC error. A failure of a tool that a model should read is not an [`Error`] but a
 //! [`ToolError`](crate::ToolError).
 //!
-//! [`Error::object`] is the only place where an error becomes what goes on the wire. It never shows the peer a source: an
-//! error that was not written for the peer is sent as an internal error with a plain message.
+//! [`Error::object`] is the only place where an error becomes the JSON-RPC error that is sent to the peer. The source
+//! of an error is never sent: an error that was not written for the peer is sent as an internal error with a plain
+//! message.
 
 mod constructors;
 mod kind;
@@ -19,7 +20,8 @@ pub use kind::{ErrorKind, FaultParty, Outcome};
 
 type ErrorSource = Box<dyn StdError + Send + Sync>;
 
-/// The member of an error's `data` that has the HTTP status, for a server that answered with a status and no JSON-RPC error.
+/// The member of an error's `data` with the HTTP status, if the server answered a call with an HTTP status and no
+/// JSON-RPC error.
 pub(crate) const HTTP_STATUS: &str = "httpStatus";
 
 /// A failure of the protocol, of the peer or of the connection.
@@ -48,7 +50,7 @@ struct ErrorInner {
     source: Option<ErrorSource>,
 }
 
-/// What is known about an error.
+/// Methods that tell the kind of an error, its outcome, whose fault it is, and its JSON-RPC form.
 impl Error {
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
@@ -66,7 +68,7 @@ impl Error {
         self.0.outcome
     }
 
-    /// Whose fault it is.
+    /// Whose fault this error is.
     pub fn fault(&self) -> FaultParty {
         match self.0.kind {
             _ if self.0.peer_fault => FaultParty::Peer,
@@ -91,24 +93,26 @@ impl Error {
 
     /// The JSON-RPC error that the peer gets if this error ends one of its requests.
     ///
-    /// If the peer of a tool's own call answered with an error, its code is not passed on: a `-32601` about a call that
-    /// a tool sent says nothing about the call of the tool. The code is part of the message instead.
+    /// If a tool made a call of its own, and that peer answered with an error, the code of the peer's error is not
+    /// passed on: `-32601` for a call that a tool made says nothing about the call of the tool. The code of the peer's
+    /// error is part of the message instead.
     pub fn object(&self) -> &ErrorObject {
         &self.0.object
     }
 
-    /// Like [`Error::object`], by value.
+    /// Converts this error into the JSON-RPC error that [`Error::object`] returns by reference.
     pub fn into_object(self) -> ErrorObject {
         self.0.object
     }
 
-    /// The JSON-RPC error that the peer answered a call with, if this is one ([`ErrorKind::Refused`]).
+    /// The JSON-RPC error with which the peer answered a call, if this error is such a refusal
+    /// ([`ErrorKind::Refused`]).
     pub fn refusal(&self) -> Option<&ErrorObject> {
         self.0.source.as_ref()?.downcast_ref()
     }
 }
 
-/// An error that a handler returns as its response.
+/// Converts a JSON-RPC error object into an error that a handler returns as its response.
 impl From<ErrorObject> for Error {
     fn from(object: ErrorObject) -> Self {
         let (kind, outcome) = (ErrorKind::Handler, Outcome::NotSent);
@@ -125,7 +129,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The message and its causes, one per line: this is what `main` prints when it returns an error.
+/// Writes the error message and its causes, one per line: this is what `main` prints when it returns an error.
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_with_causes(self, formatter)

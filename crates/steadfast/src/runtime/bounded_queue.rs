@@ -9,11 +9,17 @@ use std::task::{Context, Poll, Waker};
 
 /// A queue with limits, without wakers.
 pub(crate) struct LossyQueue<T> {
-    /// Each item with its size in bytes.
-    items: VecDeque<(T, usize)>,
+    items: VecDeque<LossyQueueItem<T>>,
     bytes: usize,
     max_items: usize,
     max_bytes: usize,
+}
+
+struct LossyQueueItem<T> {
+    item: T,
+    bytes: usize,
+    /// Whether the item stays in the queue until it is read. True for one item of a queue at most.
+    keep: bool,
 }
 
 impl<T> LossyQueue<T> {
@@ -28,16 +34,34 @@ impl<T> LossyQueue<T> {
 
     /// Adds an item of that size, and drops the oldest items until the queue is within its limits.
     pub(crate) fn push(&mut self, item: T, bytes: usize) {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.items.push_back((item, bytes));
-        while self.items.len() > 1 && (self.items.len() > self.max_items || self.bytes > self.max_bytes) {
-            self.pop();
+        self.push_back(LossyQueueItem { item, bytes, keep: false });
+    }
+
+    /// Adds an item of that size that is not dropped before it is read, unless another such item is added first.
+    pub(crate) fn push_kept(&mut self, item: T, bytes: usize) {
+        self.items.iter_mut().for_each(|item| item.keep = false);
+        self.push_back(LossyQueueItem { item, bytes, keep: true });
+    }
+
+    fn push_back(&mut self, item: LossyQueueItem<T>) {
+        self.bytes = self.bytes.saturating_add(item.bytes);
+        self.items.push_back(item);
+        while self.items.len() > self.max_items || self.bytes > self.max_bytes {
+            let oldest = usize::from(self.items.front().is_some_and(|item| item.keep));
+            if oldest + 1 >= self.items.len() {
+                return;
+            }
+            self.remove(oldest);
         }
     }
 
-    /// Takes the oldest item.
+    /// Takes the oldest item out of the queue.
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let (item, bytes) = self.items.pop_front()?;
+        self.remove(0)
+    }
+
+    fn remove(&mut self, index: usize) -> Option<T> {
+        let LossyQueueItem { item, bytes, .. } = self.items.remove(index)?;
         self.bytes = self.bytes.saturating_sub(bytes);
         Some(item)
     }
@@ -70,6 +94,15 @@ impl<T> LossyChannel<T> {
         });
     }
 
+    /// Adds an item that is not dropped before it is read, unless the queue is closed or another such item is added first.
+    pub(crate) fn push_kept(&self, item: T) {
+        self.update(|state| {
+            if !state.closed {
+                state.queue.push_kept(item, 0);
+            }
+        });
+    }
+
     /// Closes the queue. Items that are in it can still be read.
     pub(crate) fn close(&self) {
         self.update(|state| state.closed = true);
@@ -83,7 +116,8 @@ impl<T> LossyChannel<T> {
         });
     }
 
-    /// Whether the queue is closed. If not, the reader is woken when it is closed, or when there is an item.
+    /// Whether the [`LossyChannel`] is closed. If not, the reader is woken when it is closed, or when there is an
+    /// item.
     pub(crate) fn poll_stopped(&self, cx: &mut Context<'_>) -> bool {
         let mut state = self.lock();
         state.reader = Some(cx.waker().clone());
@@ -143,6 +177,24 @@ mod tests {
         queue.push("small", 4);
         queue.push("huge", 100);
         assert_eq!(drain(queue), ["huge"]);
+    }
+
+    #[test]
+    fn an_item_that_is_kept_stays_in_its_place_until_it_is_read() {
+        let mut queue = LossyQueue::new(3, 100);
+        queue.push(1, 1);
+        queue.push_kept(2, 1);
+        (3..=10).for_each(|item| queue.push(item, 1));
+        queue.push(11, 1000);
+        assert_eq!(drain(queue), [2, 11]);
+    }
+
+    #[test]
+    fn only_the_last_item_that_was_to_be_kept_is_kept() {
+        let mut queue = LossyQueue::new(3, 100);
+        (1..=10).for_each(|item| queue.push_kept(item, 1));
+        (11..=20).for_each(|item| queue.push(item, 1));
+        assert_eq!(drain(queue), [10, 19, 20]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Log records that a peer can cause: limited in number, and written without blocking the driver.
 //!
-//! A log subscriber may write to a pipe that is full, and then block. So these records go to a thread of their own, and are
-//! dropped if it does not keep up. Each connection may log only so many of them in a second.
+//! A log subscriber may write to a pipe that is full, and then block. So log records that a peer can cause go to a
+//! log thread, and are dropped if that thread does not keep up. Each connection may log only a limited number of such
+//! records in a second.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -23,7 +24,7 @@ const MAX_RECORDS_PER_SECOND: u32 = 20;
 pub(crate) struct RateLimitedLog {
     /// The start of the current second.
     second: Moment,
-    /// Records in the current second.
+    /// The number of records that the connection has logged in the current second.
     records: u32,
     /// Records dropped since the last one that was written.
     dropped: u64,

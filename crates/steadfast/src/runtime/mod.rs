@@ -7,13 +7,13 @@
 //! ```
 //!
 //! The driver owns an engine, the engine owns the [`Connection`](steadfast_proto::connection::Connection), and nothing else
-//! touches either of them. The driver runs on a thread that never runs a handler: a handler that blocks its thread cannot delay
-//! cancellations, deadlines or the end of input. (While a client is called in quick succession its driver runs on the workers
-//! instead; the I/O thread takes it back as soon as the workers stop polling it.) All other code sends commands to the driver
-//! through its mailbox. Posting a command never blocks and never awaits.
+//! touches either of them. The driver runs on an I/O loop (`threads/io_loop`): a handler that blocks its thread cannot delay
+//! cancellations, deadlines or the end of input, because another thread takes the loop over. (While a client is called in quick
+//! succession its driver runs on the workers instead; the I/O loop takes it back as soon as the workers stop polling it.) All
+//! other code sends commands to the driver through its mailbox. Posting a command never blocks and never awaits.
 //!
-//! All that this module needs from its environment is the small [`Runtime`] trait: tokio in programs, the simulator's executor
-//! in tests.
+//! All that the I/O code around the protocol core needs from its environment is the small [`Runtime`] trait: tokio in
+//! programs, the simulator's executor in tests.
 
 mod bounded_queue;
 pub(crate) mod connection;
@@ -54,9 +54,10 @@ pub(crate) use handler::launch::HandlerJob;
 pub(crate) use handler::prepared::{HandlerOutputEncoder, PreparedHandler};
 #[cfg(feature = "http-client")]
 pub(crate) use log::{PeerWarningRecord, RateLimitedLog};
+pub(crate) use threads::io_loop::history::FirstPollHistory;
 #[cfg(feature = "http")]
-pub(crate) use threads::http_threads::{for_workers_of as http_threads_for, spawn_off_workers};
-pub(crate) use threads::io_thread::handle as io_handle;
+pub(crate) use threads::io_loop::{IoLoop, for_http as io_loops_for_http, spawn_off_workers};
+pub(crate) use threads::io_loop::{main as main_io_loop, main_handle as io_handle};
 #[cfg(feature = "http-client")]
 pub(crate) use threads::workers::{on_workers, poll_as_handler};
 
@@ -65,7 +66,8 @@ pub type RuntimeTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What servers and clients need from their environment: a clock, timers, tasks, threads and random numbers.
 ///
-/// [`TokioRuntime`] is the one for programs. Implement this trait to run servers and clients in a simulator of your own.
+/// [`TokioRuntime`] is the one for programs. Implement `Runtime` to run MCP servers and clients in a simulator of
+/// your own.
 pub trait Runtime: Any + Send + Sync {
     /// Returns the current time, counted from an origin that never changes.
     fn now(&self) -> Moment;
@@ -78,9 +80,18 @@ pub trait Runtime: Any + Send + Sync {
 
     /// Spawns a task of the library that never runs user code and must not wait for it.
     ///
-    /// A runtime that has a thread on which no handler runs should poll the task there, so that a handler that blocks its
-    /// thread does not delay it. By default this is [`spawn`](Runtime::spawn).
+    /// A runtime that has a thread on which no handler runs should poll the task there, so that a handler that blocks
+    /// its thread does not delay it. The default implementation of `spawn_io` calls [`spawn`](Runtime::spawn).
     fn spawn_io(&self, task: RuntimeTask) {
+        self.spawn(task);
+    }
+
+    /// Spawns the task of a handler that should be polled for the first time without a switch to another thread.
+    ///
+    /// A runtime may poll such a task once on the thread that polls the tasks of [`spawn_io`](Runtime::spawn_io), in
+    /// between. If that poll blocks its thread, the runtime has to poll those tasks on another thread meanwhile. The
+    /// default implementation of `spawn_quick` calls [`spawn`](Runtime::spawn).
+    fn spawn_quick(&self, task: RuntimeTask) {
         self.spawn(task);
     }
 
@@ -89,7 +100,8 @@ pub trait Runtime: Any + Send + Sync {
 
     /// Fills `bytes` with random numbers that an attacker cannot predict: session ids and retry jitter are made from them.
     ///
-    /// By default they come from the operating system. A simulator can derive them from its seed.
+    /// By default the random numbers come from the operating system. A simulator can derive random numbers from its
+    /// seed.
     ///
     /// # Errors
     ///
@@ -100,8 +112,8 @@ pub trait Runtime: Any + Send + Sync {
 }
 
 impl dyn Runtime {
-    /// This runtime as a [`TokioRuntime`], if it is one. Handlers are spawned on tokio without boxing their task once more, and
-    /// its watchdog watches each poll of a handler.
+    /// Casts this runtime to a [`TokioRuntime`]; `None` if it is another type of runtime. Handlers are spawned on
+    /// tokio without boxing their task once more, and its watchdog watches each poll of a handler.
     pub(crate) fn as_tokio(&self) -> Option<&TokioRuntime> {
         let runtime: &dyn Any = self;
         runtime.downcast_ref()

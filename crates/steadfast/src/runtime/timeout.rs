@@ -46,7 +46,7 @@ pub(crate) async fn unless_stopped<T>(stop: impl Future<Output = ()>, work: impl
     .await
 }
 
-/// The delay before a retry: `first`, doubled for each failed attempt, and at most `max`.
+/// Returns the delay before a retry, which is `first` doubled for each failed attempt, and at most `max`.
 pub(crate) fn exponential_backoff(first: Duration, failures: u32, max: Duration) -> Duration {
     first.saturating_mul(1 << failures.min(20)).min(max)
 }

@@ -1,20 +1,24 @@
-//! The [`Runtime`] of programs: `async` handlers on the workers of a tokio runtime, plain functions on threads of the
-//! library, time from the system clock.
+//! The [`Runtime`] for programs, which runs `async` handlers on the workers of a tokio runtime and plain functions on
+//! threads of the library, and takes the time from the system clock.
 
+use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll};
-use std::time::Instant;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use steadfast_proto::Moment;
 use tokio::runtime::{Handle, Id};
+use tokio::sync::oneshot;
 use tokio::time::Sleep;
 
 use super::threads::blocking_pool::{BlockingPool, WeakBlockingPool};
+use super::threads::io_loop::{self, IoLoop};
 use super::threads::watchdog::{HandlerPollGuard, WorkerWatchdog};
 use super::{Runtime, RuntimeTask, Timer};
 
-/// A tokio runtime for handlers. Cheap to clone.
+/// A tokio runtime on which a server or client runs its handlers. Cheap to clone.
 ///
 /// All connections that are served in one tokio runtime share one watchdog thread, which looks for workers that a handler
 /// blocks, and one pool of threads for handlers that are plain functions.
@@ -24,6 +28,9 @@ pub struct TokioRuntime {
     origin: Instant,
     blocking_pool: BlockingPool,
     watchdog: Arc<WorkerWatchdog>,
+    shutdown_flag: Arc<RuntimeShutdownFlag>,
+    /// The I/O loop of the connections that have this runtime; `None` if they run elsewhere, or change their thread.
+    io_loop: Option<Arc<IoLoop>>,
 }
 
 /// What the connections in one tokio runtime share, for as long as one of them exists.
@@ -31,6 +38,7 @@ struct WeakRuntimeResources {
     id: Id,
     blocking_pool: WeakBlockingPool,
     watchdog: Weak<WorkerWatchdog>,
+    shutdown_flag: Weak<RuntimeShutdownFlag>,
 }
 
 static SHARED: Mutex<Vec<WeakRuntimeResources>> = Mutex::new(Vec::new());
@@ -53,19 +61,27 @@ impl TokioRuntime {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.retain(|shared| shared.watchdog.strong_count() > 0);
         let known = shared.iter().find(|shared| shared.id == handle.id());
-        let known = known.and_then(|known| Some((known.blocking_pool.upgrade()?, known.watchdog.upgrade()?)));
-        let (blocking_pool, watchdog) = known.unwrap_or_else(|| {
+        let known = known.and_then(|known| {
+            Some((known.blocking_pool.upgrade()?, known.watchdog.upgrade()?, known.shutdown_flag.upgrade()?))
+        });
+        let (blocking_pool, watchdog, shutdown_flag) = known.unwrap_or_else(|| {
             let (blocking_pool, watchdog) = (BlockingPool::default(), WorkerWatchdog::start(handle.clone()));
-            let (id, weak) = (handle.id(), blocking_pool.downgrade());
-            shared.push(WeakRuntimeResources { id, blocking_pool: weak, watchdog: Arc::downgrade(&watchdog) });
-            (blocking_pool, watchdog)
+            let shutdown_flag = RuntimeShutdownFlag::of(&handle);
+            shared.push(WeakRuntimeResources {
+                id: handle.id(),
+                blocking_pool: blocking_pool.downgrade(),
+                watchdog: Arc::downgrade(&watchdog),
+                shutdown_flag: Arc::downgrade(&shutdown_flag),
+            });
+            (blocking_pool, watchdog, shutdown_flag)
         });
         drop(shared);
-        Self { handle, origin: *ORIGIN, blocking_pool, watchdog }
+        Self { handle, origin: *ORIGIN, blocking_pool, watchdog, shutdown_flag, io_loop: None }
     }
 
-    /// Gives this runtime a pool of its own with at most `max_threads` threads for handlers that are plain functions. By default
-    /// it shares a pool of at most 256 threads.
+    /// Gives this `TokioRuntime` a pool of its own with at most `max_threads` threads for handlers that are plain
+    /// functions. By default, all connections in one tokio runtime share a pool of at most 256 threads for such
+    /// handlers.
     pub fn with_blocking_threads(mut self, max_threads: usize) -> Self {
         self.blocking_pool = BlockingPool::new(max_threads);
         self
@@ -75,11 +91,39 @@ impl TokioRuntime {
         &self.handle
     }
 
-    pub(super) fn spawn_task<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
-        #[cfg(feature = "http")]
-        if super::threads::http_threads::is_here() {
-            return super::threads::http_threads::start_soon(&self.handle, Box::pin(task));
+    /// Returns a clone of this tokio runtime for connections that stay on the I/O loop `io_loop`.
+    pub(crate) fn on_io_loop(&self, io_loop: &Arc<IoLoop>) -> Self {
+        Self { io_loop: Some(Arc::clone(io_loop)), ..self.clone() }
+    }
+
+    /// The I/O loop of the connections that have this runtime, if they stay on one.
+    pub(super) fn io_loop(&self) -> Option<&Arc<IoLoop>> {
+        self.io_loop.as_ref()
+    }
+
+    /// The I/O loop for what must not wait for handlers.
+    pub(crate) fn io_handle(&self) -> io::Result<Handle> {
+        match &self.io_loop {
+            Some(io_loop) => Ok(io_loop.handle().clone()),
+            None => io_loop::main_handle(),
         }
+    }
+
+    /// Whether the runtime was shut down: futures could be polled in its context, but its timers would panic.
+    pub(super) fn is_shut_down(&self) -> bool {
+        self.shutdown_flag.is_set.load(Ordering::Relaxed)
+    }
+
+    /// Polls a future once on this thread, which is not one of the runtime's, in the context of the runtime. Nothing wakes the
+    /// future afterwards: it has to be polled again.
+    pub(super) fn poll_in_context<F: Future + Unpin>(&self, future: &mut F) -> Poll<F::Output> {
+        // `enter` would not be enough: with it, a nested `block_on` would work here and panic on a worker.
+        self.handle.block_on(std::future::poll_fn(|_| {
+            Poll::Ready(Pin::new(&mut *future).poll(&mut Context::from_waker(Waker::noop())))
+        }))
+    }
+
+    pub(super) fn spawn_task<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
         drop(self.handle.spawn(task));
     }
 
@@ -106,7 +150,7 @@ impl Runtime for TokioRuntime {
     }
 
     fn timer(&self) -> Box<dyn Timer> {
-        Box::new(TokioRuntimeTimer { runtime: self.clone(), when: None, sleep: None })
+        Box::new(TokioRuntimeTimer { runtime: self.clone(), when: None, sleep: None, sleep_end: None })
     }
 
     fn spawn(&self, task: RuntimeTask) {
@@ -114,7 +158,7 @@ impl Runtime for TokioRuntime {
     }
 
     fn spawn_io(&self, task: RuntimeTask) {
-        match super::threads::io_thread::handle() {
+        match self.io_handle() {
             Ok(io) => drop(io.spawn(task)),
             Err(_) => self.spawn_task(task),
         }
@@ -125,43 +169,80 @@ impl Runtime for TokioRuntime {
     }
 }
 
-/// Whether this is a thread of the library with timers of its own.
-fn has_own_timers() -> bool {
-    #[cfg(feature = "http")]
-    return super::threads::http_threads::is_here();
-    #[cfg(not(feature = "http"))]
-    return false;
+/// The time since the origin of the process's clock.
+pub(super) fn since_origin() -> Duration {
+    ORIGIN.elapsed()
 }
 
-/// A timer of the I/O thread, whichever thread polls it; on an HTTP thread, a timer of that thread.
+/// A moment in nanoseconds since the origin of the process's clock.
+pub(super) fn nanos_since_origin(instant: Instant) -> u64 {
+    u64::try_from(instant.saturating_duration_since(*ORIGIN).as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Set when a tokio runtime shuts down, which drops a task that exists as long as this flag.
+struct RuntimeShutdownFlag {
+    is_set: Arc<AtomicBool>,
+    _ends_task: oneshot::Sender<()>,
+}
+
+impl RuntimeShutdownFlag {
+    fn of(runtime: &Handle) -> Arc<Self> {
+        struct SetOnDrop(Arc<AtomicBool>);
+        impl Drop for SetOnDrop {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let is_set = Arc::new(AtomicBool::new(false));
+        let guard = SetOnDrop(Arc::clone(&is_set));
+        let (ends_task, end) = oneshot::channel();
+        drop(runtime.spawn(async move {
+            let _guard = guard;
+            // An error: the sender was dropped.
+            let _ = end.await;
+        }));
+        Arc::new(Self { is_set, _ends_task: ends_task })
+    }
+}
+
+/// A timer of an I/O loop, whichever thread polls it.
+///
+/// A sleep that ends before the time of the timer is left as it is, and begins again when it ends: the deadline of a connection
+/// changes with each request, mostly to a later one, and each change of a sleep costs as much as a part of the request.
 struct TokioRuntimeTimer {
     runtime: TokioRuntime,
     when: Option<Moment>,
     sleep: Option<Pin<Box<Sleep>>>,
+    /// When `sleep` ends; `None` if it has ended.
+    sleep_end: Option<Moment>,
 }
 
 impl Timer for TokioRuntimeTimer {
     fn reset(&mut self, when: Option<Moment>) {
-        if self.when == when {
-            return;
-        }
         self.when = when;
-        if let (Some(when), Some(sleep)) = (when, &mut self.sleep) {
-            let instant = self.runtime.instant(when);
-            sleep.as_mut().reset(instant.into());
-        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(when) = self.when else { return Poll::Pending };
-        let instant = self.runtime.instant(when);
-        let sleep = self.sleep.get_or_insert_with(|| {
-            // The I/O thread has timers; the user's runtime may have been built without.
-            let _inside = (!has_own_timers()).then(|| super::threads::io_thread::handle().map(Handle::enter));
-            Box::pin(tokio::time::sleep_until(instant.into()))
-        });
-        std::task::ready!(sleep.as_mut().poll(cx));
-        self.when = None;
-        Poll::Ready(())
+        loop {
+            if let (Some(sleep), Some(end)) = (&mut self.sleep, self.sleep_end.filter(|end| *end <= when)) {
+                std::task::ready!(sleep.as_mut().poll(cx));
+                self.sleep_end = None;
+                if end == when {
+                    self.when = None;
+                    return Poll::Ready(());
+                }
+            }
+            let instant = self.runtime.instant(when).into();
+            if let Some(sleep) = &mut self.sleep {
+                sleep.as_mut().reset(instant);
+            } else {
+                // I/O loops have timers; the user's runtime may have been built without.
+                let io_handle = self.runtime.io_handle();
+                let _context = io_handle.as_ref().map(Handle::enter);
+                self.sleep = Some(Box::pin(tokio::time::sleep_until(instant)));
+            }
+            self.sleep_end = Some(when);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The builder of a server.
+//! The builder of an MCP server.
 
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,8 @@ use super::vendor::ServerVendorHandlers;
 use super::{CatalogItem, IntoServer, Server, ServerItems, ServerSettings};
 use crate::error::Error;
 
-/// The default number of items in a page of a list. Few servers have more, and few clients fetch a second page.
+/// The default number of items in a page of a list. Few servers have more items than that, and few clients fetch a
+/// second page.
 const PAGE_SIZE: usize = 1000;
 
 /// Builds a [`Server`]: see [`Server::builder`].
@@ -36,6 +37,7 @@ impl ServerBuilder {
             instructions: None,
             cache: CacheHints::default(),
             page_size: PAGE_SIZE,
+            handlers_on_workers: false,
             expects_prompts: false,
             expects_resources: false,
             extensions: JsonObject::new(),
@@ -47,7 +49,7 @@ impl ServerBuilder {
         Self { settings, items: ServerItems::default() }
     }
 
-    /// The name to display to people.
+    /// The name of the server that is displayed to people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.settings.info.title = Some(title.into());
         self
@@ -65,20 +67,20 @@ impl ServerBuilder {
         self
     }
 
-    /// Where people can read more.
+    /// The URL of a website where people can read more about the server.
     pub fn website(mut self, url: impl Into<String>) -> Self {
         self.settings.info.website_url = Some(url.into());
         self
     }
 
-    /// How to use the server, for the model.
+    /// Instructions for the model on how to use the server.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.settings.instructions = Some(instructions.into());
         self
     }
 
-    /// How long clients may cache lists, and whether the cache may be shared between users (since 2026-07-28). No
-    /// caching by default.
+    /// How long clients may cache the lists of the server, and whether the cache may be shared between users (since
+    /// 2026-07-28). By default, clients may not cache lists.
     ///
     /// ```
     /// use steadfast::{CacheHints, CacheScope, Server};
@@ -89,10 +91,26 @@ impl ServerBuilder {
         self
     }
 
-    /// The number of items in a page of a list, 1000 by default. Clients fetch the next page with the cursor of the
-    /// last.
+    /// The maximum number of items in a page of a list, 1000 by default. Clients fetch the next page of a list with the
+    /// cursor of the last page.
     pub fn page_size(mut self, items: usize) -> Self {
         self.settings.page_size = items;
+        self
+    }
+
+    /// Runs `async` handlers only on the workers of the tokio runtime, and plain functions only on blocking threads.
+    ///
+    /// By default, a handler whose earlier first polls were ready at once and quick is polled for the first time on
+    /// the thread that reads its requests, so that no other thread has to be woken. That is a thread of the library,
+    /// in the context of the tokio runtime: `tokio::spawn`, timers, sockets, task-locals and `block_in_place` work as
+    /// on a worker, thread-locals are different ones, `on_thread_start` has not run, and `tokio::task::id` panics
+    /// because the poll is not part of a task. If a handler is not quick after all, another thread takes over the
+    /// connections within a few milliseconds.
+    ///
+    /// To run the handler of only one tool on the workers, use
+    /// [`ServerToolBuilder::on_workers`](crate::server::ServerToolBuilder::on_workers).
+    pub fn handlers_on_workers(mut self) -> Self {
+        self.settings.handlers_on_workers = true;
         self
     }
 
@@ -102,14 +120,14 @@ impl ServerBuilder {
         self
     }
 
-    /// Where and how long tasks are stored.
+    /// Where and how long the server stores MCP tasks.
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
         self.settings.tasks = Arc::new(OnceLock::from(ServerTaskSetup::new(settings)));
         self
     }
 
-    /// The keys that seal the state that clients carry between the rounds of a request (since 2026-07-28). A random key
-    /// by default.
+    /// The keys that seal the state that clients carry between the rounds of a request (since 2026-07-28). By
+    /// default, a server seals the state of requests with a random key.
     pub fn state_keys(mut self, keys: StateKeys) -> Self {
         self.settings.state_keys = keys;
         self
@@ -151,35 +169,35 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a resource template. If a URI matches several templates, the first one is used.
+    /// Adds a resource template to the server. If a URI matches several templates, the first one is used.
     pub fn resource_template(mut self, template: ServerResourceTemplate) -> Self {
         self.items.resource_templates.push(template);
         self
     }
 
-    /// Adds several resource templates.
+    /// Adds several resource templates to the server.
     pub fn resource_templates(mut self, templates: impl IntoIterator<Item = ServerResourceTemplate>) -> Self {
         self.items.resource_templates.extend(templates);
         self
     }
 
     /// Declares prompts and the completion of their arguments to clients, even if there are no prompts yet: they may be
-    /// added at run time. A server that has prompts declares them without this.
+    /// added at run time. A server that has prompts declares them without a call of this method.
     pub fn expect_prompts(mut self) -> Self {
         self.settings.expects_prompts = true;
         self
     }
 
     /// Declares resources and the completion of template variables to clients, even if there are no resources yet: they
-    /// may be added at run time. A server that has resources declares them without this.
+    /// may be added at run time. A server that has resources declares them without a call of this method.
     pub fn expect_resources(mut self) -> Self {
         self.settings.expects_resources = true;
         self
     }
 
-    /// Declares an extension of the protocol to clients, with its settings. The name starts with a prefix of its owner,
-    /// as in `com.example/colours`. The tools and resources of the server implement it. The extension for tasks is
-    /// declared automatically.
+    /// Declares an extension of the protocol to clients, with its settings. The name of an extension starts with a
+    /// prefix of its owner, as in `com.example/colours`. The tools and resources of the server implement the extension.
+    /// The extension for MCP tasks is declared automatically.
     ///
     /// ```
     /// use steadfast::{JsonObject, Server};
@@ -201,8 +219,9 @@ impl ServerBuilder {
     ///
     /// # Panics
     ///
-    /// If two tools or two prompts have the same name, two resources have the same URI, or one of them has a
-    /// [problem](ServerTool::problem). If they come from outside of the program, use [`ServerBuilder::try_build`].
+    /// Panics if two tools or two prompts have the same name, two resources have the same URI, or one of them has a
+    /// [problem](ServerTool::problem). If the tools, prompts or resources come from outside of the program, use
+    /// [`ServerBuilder::try_build`].
     #[track_caller]
     pub fn build(self) -> Server {
         let name = self.settings.info.name.clone();
@@ -257,7 +276,7 @@ impl ServerBuilder {
     }
 }
 
-/// An error if two items have the same key, because only one of them could be found.
+/// Returns an error if two items of the server have the same name or URI, because only one of them could be found.
 fn check_distinct<T: CatalogItem>(kind: &str, items: &[T]) -> Result<(), Error> {
     let mut keys: Vec<&str> = items.iter().map(CatalogItem::key).collect();
     keys.sort_unstable();

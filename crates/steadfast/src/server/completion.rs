@@ -16,11 +16,12 @@ pub type CompletionReply = Result<Completion, ToolError>;
 /// A running completion.
 pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>>;
 
-/// Completes an argument: an `async` function of the text typed so far and, optionally, of the other arguments that are
-/// filled in; or a list of all values, of which those that start with the typed text, ignoring case, are offered.
+/// A completer of an argument: an `async` function of the text typed so far and, optionally, of the other arguments
+/// that are filled in; or a list of all values, of which those that start with the typed text, ignoring case, are
+/// offered.
 ///
-/// A function may take the [`Context`] of the request as its third parameter, because the values may depend on the
-/// user: do not offer values that the user must not see.
+/// A completer function may take the [`Context`] of the request as its third parameter, because the values may depend
+/// on the user: do not offer values that the user must not see.
 ///
 /// ```
 /// use steadfast::{CompleteContext, ServerPrompt};
@@ -42,21 +43,22 @@ pub type CompletionFuture = Pin<Box<dyn Future<Output = CompletionReply> + Send>
     message = "this does not complete an argument",
     label = "not a completer",
     note = "a completer is a list of values, or looks like this: `|typed: String, filled: CompleteContext, ctx: Context| async move {{ .. }}`; the last, or the last two, may be left out",
-    note = "it returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
+    note = "a completer returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
 )]
 pub trait Completer<Marker>: sealed::Sealed<Marker> + Send + Sync + 'static {
     /// Completes the text typed so far.
     fn complete(&self, typed: String, filled: CompleteContext, ctx: Context) -> CompletionFuture;
 }
 
-/// What a completer may return. At most a hundred values are sent; the total includes the others.
+/// A type that the completer of a prompt argument or template variable may return. At most a hundred values are sent
+/// to the client; the total that is sent includes the other values.
 #[diagnostic::on_unimplemented(
     message = "a completer cannot return `{Self}`",
     label = "not something that a completer can return",
     note = "a completer returns a `Vec` or array of strings, a `Completion`, or a `Result` of these"
 )]
 pub trait IntoCompletionReply {
-    /// Converts this into a completion.
+    /// Converts the return value of a completer into a completion.
     fn into_completion_reply(self) -> CompletionReply;
 }
 
@@ -106,7 +108,7 @@ pub struct CompleterTakesArguments;
 /// Marks a completer that takes the typed text, the other arguments and the context of the request.
 #[derive(Debug)]
 pub struct CompleterTakesRequest;
-/// Marks a list of values.
+/// Marks a completer that is a list of values.
 #[derive(Debug)]
 pub struct PrefixCompletionMarker<S>(PhantomData<S>);
 
@@ -197,13 +199,13 @@ type ErasedCompleter = dyn Fn(String, CompleteContext, Context) -> CompletionFut
 pub(crate) struct Completers(Vec<(String, Arc<ErasedCompleter>)>);
 
 impl Completers {
-    /// Adds a completer, replacing one for the same name.
+    /// Adds the completer of an argument or variable, and replaces an earlier completer for the same name.
     pub(super) fn add<M: 'static>(&mut self, name: String, completer: impl Completer<M>) {
         self.0.retain(|(other, _)| *other != name);
         self.0.push((name, Arc::new(move |typed, filled, ctx| completer.complete(typed, filled, ctx))));
     }
 
-    /// Whether there are no completers.
+    /// Whether the prompt or template has no completers.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -213,7 +215,7 @@ impl Completers {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Prepares to complete the text typed so far.
+    /// Prepares to complete the text that the user has typed so far.
     pub(crate) fn complete(&self, name: &str, typed: String, filled: CompleteContext) -> PreparedCompletion {
         let found = self.0.iter().find(|(other, _)| other == name).map(|(_, completer)| Arc::clone(completer));
         PreparedCompletion { completer: found, typed, filled }

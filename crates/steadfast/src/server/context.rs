@@ -19,8 +19,9 @@ use crate::runtime::{DriverCommand, HandlerExecution, OutboundCallOptions, Pendi
 
 /// A handler's access to its request.
 ///
-/// Take it as a parameter of a tool, at any position; it is not one of the tool's arguments. Clones refer to the same
-/// request and may outlive it: after the request has ended, reports are discarded and calls fail.
+/// Take the context as a parameter of a tool's function, at any position; it is not one of the tool's arguments. Clones
+/// of a context refer to the same request and may outlive it: after the request has ended, reports are discarded and
+/// calls fail.
 ///
 /// ```
 /// use steadfast::prelude::*;
@@ -43,17 +44,18 @@ pub struct Context {
     server: Option<Server>,
 }
 
-/// The default timeout of a call to the client. A person may have to answer it.
+/// The default timeout of a server's call to the client. The timeout is long, because a person may have to answer the
+/// call.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// The sender of the request.
+/// Methods about the request that a handler serves, and about its sender.
 impl Context {
     pub(crate) fn new(execution: Arc<HandlerExecution>, server: &Server) -> Self {
         Self { execution: Some(execution), server: Some(server.clone()) }
     }
 
-    /// A context without a request, for tests: progress and log messages are discarded, it is never cancelled, and
-    /// there is no client to call.
+    /// Creates a context without a request, for tests: progress and log messages are discarded, the request is never
+    /// cancelled, and there is no client to call.
     pub fn detached() -> Self {
         Self { execution: None, server: None }
     }
@@ -67,8 +69,8 @@ impl Context {
     /// HTTP service, such as `BearerLayer` of `steadfast-auth`, left in the extensions of the HTTP request. `None` on
     /// stdio.
     ///
-    /// It is the principal of this request: in a session that outlives a token, the scopes are those of the token that
-    /// came with this request.
+    /// The principal belongs to this request: in an MCP session that outlives an access token, the scopes are those of
+    /// the token that came with this request.
     ///
     /// ```
     /// use steadfast::prelude::*;
@@ -85,15 +87,16 @@ impl Context {
         self.execution.as_ref().and_then(|execution| execution.principal.as_ref())
     }
 
-    /// What the client says about itself.
+    /// What the client says about itself: its name, version and capabilities.
     pub fn client(&self) -> ClientInfo<'_> {
         ClientInfo { execution: self.execution.as_deref() }
     }
 }
 
-/// The server of the handler.
+/// Methods about the server that the handler belongs to.
 impl Context {
-    /// The server, to change what it offers; `None` if the handler runs without one, as in unit tests.
+    /// The server of the handler, whose tools, prompts and resources can be changed; `None` if the handler runs without
+    /// a server, as in unit tests.
     pub fn server(&self) -> Option<&Server> {
         self.server.as_ref()
     }
@@ -107,16 +110,19 @@ impl Context {
     }
 }
 
-/// Progress and log messages. These never block and never fail; messages that the client did not ask for are discarded.
+/// Methods to send progress and log messages to the client. Reporting progress and logging never block and never
+/// fail; messages that the client did not ask for are discarded.
 impl Context {
-    /// Reports the progress of the request, from 0 to 1, with a message for people. It has to grow with each report.
+    /// Reports the progress of the request, from 0 to 1, with a message for people. The progress has to grow with each
+    /// report.
     ///
-    /// Reports are merged when they come faster than they can be sent, and are sent only if the client asked for them.
+    /// Progress reports are merged when they come faster than they can be sent, and are sent only if the client asked
+    /// for them.
     pub fn progress(&self, fraction: f64, message: impl Into<String>) {
         self.report(ProgressReport::new(fraction).with_total(1.0).with_message(message));
     }
 
-    /// Reports that `done` of `total` is done, in any unit.
+    /// Reports as the progress of the request that `done` of `total` is done, in any unit.
     pub fn progress_of(&self, done: f64, total: f64) {
         self.report(ProgressReport::new(done).with_total(total));
     }
@@ -128,7 +134,7 @@ impl Context {
         }
     }
 
-    /// Sends the client a log message about this request, if it wants messages of this level.
+    /// Sends the client a log message about this request, if the client wants messages of this level.
     ///
     /// ```
     /// # use steadfast::{Context, LoggingLevel};
@@ -140,7 +146,7 @@ impl Context {
         self.log_as(level, None, data);
     }
 
-    /// [`Context::log`] with the name of a logger.
+    /// Like [`Context::log`], with the name of a logger.
     pub fn log_as(&self, level: LoggingLevel, logger: Option<&str>, data: impl Serialize) {
         let Some(execution) = self.execution.as_ref().filter(|execution| execution.reserve_log()) else { return };
         let data = serde_json::to_value(data)
@@ -153,8 +159,9 @@ impl Context {
 
 /// The connection.
 impl Context {
-    /// Closes the client's HTTP stream while the call goes on: the client reconnects for the response by itself. For
-    /// long calls, where an idle open connection costs more than a reconnect.
+    /// Closes the HTTP response stream of this request while the handler goes on: the client reconnects by itself to
+    /// get the response. Use `release_connection` for long calls, where an idle open connection costs more than a
+    /// reconnect.
     ///
     /// Releasing the connection has an effect only over HTTP in revision 2025-11-25, whose clients can resume a stream.
     pub fn release_connection(&self) {
@@ -167,8 +174,8 @@ impl Context {
 
 /// Cancellation.
 impl Context {
-    /// Whether the request was cancelled. For a plain `fn`, which cannot be stopped from outside: check it now and
-    /// then.
+    /// Whether the request was cancelled. A handler that is a plain `fn` cannot be stopped from outside, and has to
+    /// check this now and then.
     pub fn is_cancelled(&self) -> bool {
         self.cancel_reason().is_some()
     }
@@ -180,8 +187,8 @@ impl Context {
 
     /// Completes with the reason when the request is cancelled.
     ///
-    /// An `async` tool is dropped at that moment, so this is for tools with `#[tool(cancel = cooperative)]`, and for
-    /// tokio tasks that a tool has spawned.
+    /// An `async` tool is dropped when its request is cancelled, so this method is for tools with `#[tool(cancel =
+    /// cooperative)]`, and for tokio tasks that a tool has spawned.
     pub async fn cancelled(&self) -> CancelReason {
         match &self.execution {
             Some(execution) => execution.stopped().await,
@@ -190,8 +197,9 @@ impl Context {
     }
 
     /// Registers `cleanup` to run if the request is cancelled, after its handler was dropped and its shields have
-    /// ended; the cleanup registered last runs first. It has until the drain deadline, also if the connection is
-    /// closed. It is dropped if the handler finishes, and immediately if the request has ended already.
+    /// ended; the cleanup registered last runs first. A cleanup has until the drain deadline, also if the connection is
+    /// closed. A cleanup is dropped without running if the handler finishes, and immediately if the request has ended
+    /// already.
     ///
     /// A plain `fn` is not dropped when it is cancelled: its cleanups run after it has returned.
     pub fn on_cancel(&self, cleanup: impl Future<Output = ()> + Send + 'static) {
@@ -201,13 +209,13 @@ impl Context {
     }
 
     /// Runs `future` to its end even if this request is cancelled and its handler dropped meanwhile. After the
-    /// connection is closed it has until the drain deadline.
+    /// connection is closed, the shielded future has until the drain deadline.
     ///
-    /// For a step that must not be left half done: the write after the read, the commit.
+    /// Use a shield for a step that must not be left half done, such as a write after a read, or a commit.
     ///
     /// # Panics
     ///
-    /// If `future` panics, or is aborted at the drain deadline while this call still waits for it.
+    /// Panics if `future` panics, or is aborted at the drain deadline while this call still waits for it.
     pub async fn shield<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
         let Some(execution) = &self.execution else { return future.await };
         let Some(guard) = execution.start_shield() else { return future.await };
@@ -245,7 +253,8 @@ struct ShieldResultSlot<T> {
     waker: Option<Waker>,
 }
 
-/// The sending side; dropping it without a value wakes the receiver, which then panics.
+/// Sends the value of a shielded future to the handler. Dropping the sender without a value wakes the handler, which
+/// then panics.
 struct ShieldResultSender<T>(Arc<Mutex<ShieldResultSlot<T>>>);
 
 impl<T> ShieldResultSender<T> {
@@ -268,20 +277,21 @@ impl<T> Drop for ShieldResultSender<T> {
 
 /// Calls to the client, for revisions in which servers may send requests (up to 2025-11-25).
 impl Context {
-    /// Calls the client and waits for its response, at most ten minutes.
+    /// Sends a request to the client and waits for its response, at most ten minutes.
     ///
-    /// If this request is cancelled, the call is cancelled too, and the client is notified. Dropping the future also
-    /// cancels the call. [`Error::outcome`] says whether the client may have acted on it.
+    /// If the request that the handler serves is cancelled, the handler's call to the client is cancelled too, and
+    /// the client is notified. Dropping the future also cancels the call. [`Error::outcome`] says whether the client
+    /// may have acted on the call.
     ///
     /// # Errors
     ///
-    /// If the client has not declared the capability or its revision has no such request, if it answers with an error,
-    /// if the call times out, and if the connection closes.
+    /// Fails if the client has not declared the capability for this request or its revision has no such request, if the
+    /// client responds with an error, if the call times out, or if the connection closes.
     pub async fn call<R: Request>(&self, params: R::Params) -> Result<R::Result, Error> {
         self.call_with_timeout::<R>(params, CALL_TIMEOUT).await
     }
 
-    /// [`Context::call`] with another timeout.
+    /// Sends a request to the client like [`Context::call`], with another timeout.
     pub async fn call_with_timeout<R: Request>(
         &self,
         params: R::Params,
@@ -299,7 +309,7 @@ impl Context {
         crate::runtime::connection::call_result::result_of::<R>(end)
     }
 
-    /// Checks that the client responds.
+    /// Sends a `ping` to the client, to check that the client responds.
     pub async fn ping(&self) -> Result<(), Error> {
         self.call::<request::Ping>(EmptyParams::default()).await.map(drop)
     }
@@ -308,13 +318,15 @@ impl Context {
 /// Values that are remembered between the rounds of a request.
 impl Context {
     /// Runs a future once per request, however often its handler runs because it asks for input (see
-    /// [`Context::elicit`]): later rounds get the value of the first.
+    /// [`Context::elicit`]): later rounds of the request get the value of the first round.
     ///
-    /// The client carries the value, sealed. That is **not** exactly once: a round that ends without asking for input,
-    /// or whose response is lost, is not remembered, and a client may send the same state twice and have what follows
-    /// it done twice. If something must not happen twice, store a record of it on the server.
+    /// The client carries the value from one round to the next, sealed. The future does **not** run exactly once: a
+    /// round that ends without asking for input, or whose response is lost, is not remembered, and a client may send
+    /// the same request state twice and have what follows it done twice. If something must not happen twice, store a
+    /// record of it on the server.
     ///
-    /// A name is for one value. Values should be small: all of them are sent back and forth together with the answers.
+    /// Each name is for one remembered value. Remembered values should be small: all of them are sent back and forth
+    /// together with the client's answers.
     ///
     /// ```
     /// # use steadfast::Context;
@@ -326,7 +338,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// If the value cannot be encoded as JSON, or the remembered value has a different type.
+    /// Fails if the value cannot be encoded as JSON, or if the remembered value has a different type.
     pub async fn once<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
@@ -335,7 +347,8 @@ impl Context {
         self.try_once(name, async { Ok::<T, Error>(future.await) }).await
     }
 
-    /// [`Context::once`] for a future that may fail. An error is not remembered.
+    /// Like [`Context::once`], for a future that may fail. An error of the future is not remembered for later rounds
+    /// of the request.
     pub async fn try_once<T: Serialize + DeserializeOwned, E: From<Error>>(
         &self,
         name: &str,
@@ -355,7 +368,7 @@ impl Context {
         Ok(value)
     }
 
-    /// The request that this context belongs to.
+    /// The execution of the handler that has this context; `None` for a detached context.
     pub(super) fn execution(&self) -> Option<&Arc<HandlerExecution>> {
         self.execution.as_ref()
     }
@@ -368,7 +381,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// What the client says about itself. Nothing of it is verified.
+/// What the client says about itself, which is not verified.
 #[derive(Clone, Copy)]
 pub struct ClientInfo<'a> {
     execution: Option<&'a HandlerExecution>,
@@ -385,7 +398,7 @@ impl<'a> ClientInfo<'a> {
         self.execution.map(|execution| &execution.peer.client_capabilities)
     }
 
-    /// The revision of this request.
+    /// The protocol revision of the request.
     pub fn revision(&self) -> Revision {
         self.execution.map_or(Revision::LATEST, |execution| execution.peer.revision)
     }

@@ -62,12 +62,13 @@ pub(crate) use tool::arguments::RawArguments;
 use subscriptions::watch::ServerChangeWatchers;
 
 use crate::error::Error;
+use crate::runtime::FirstPollHistory;
 use dispatch::layer::{ServerRequestInterceptor, TasksExtensionCheckInterceptor};
 use tasks::{ServerTaskRequestRoutes, ServerTaskSetup, ServerTasks, TaskMode, TaskSettings};
 use vendor::ServerVendorHandlers;
 
-/// A server: its name and version, and its tools, prompts and resources. Cheap to clone; all clones are the same
-/// server.
+/// An MCP server: its name and version, and its tools, prompts and resources. A server is cheap to clone; all clones
+/// are the same server.
 ///
 /// ```
 /// use steadfast::{Server, ServerTool};
@@ -92,7 +93,7 @@ struct ServerInner {
     prompts: LiveCatalog<ServerPrompt>,
     resources: LiveCatalog<ServerResource>,
     resource_templates: LiveCatalog<ServerResourceTemplate>,
-    /// The tasks of the server. Created by the first task, or by the first request about one.
+    /// The MCP tasks of the server. Initialized for the first MCP task, or for the first request about one.
     tasks: OnceLock<Arc<ServerTasks>>,
     watchers: Arc<ServerChangeWatchers>,
     /// The interceptors that see every request before it is routed to a handler, in this order.
@@ -113,27 +114,29 @@ struct ServerItems {
 struct ServerSettings {
     info: Implementation,
     instructions: Option<String>,
-    /// How long clients may cache its lists.
+    /// How long clients may cache the lists of the server.
     cache: CacheHints,
-    /// How many items a page of a list has.
+    /// The maximum number of items in a page of a list.
     page_size: usize,
-    /// Declare the prompts capability even if there are no prompts yet.
+    /// Whether all handlers run on the workers only, and none is polled on the thread of an I/O loop.
+    handlers_on_workers: bool,
+    /// Whether to declare the prompts capability even if there are no prompts yet.
     expects_prompts: bool,
-    /// Declare the resources capability even if there are no resources yet.
+    /// Whether to declare the resources capability even if there are no resources yet.
     expects_resources: bool,
-    /// Extensions to declare, besides that of tasks, with their settings.
+    /// The protocol extensions that the server declares besides the tasks extension, with their settings.
     extensions: JsonObject,
     limits: Limits,
     tasks: Arc<OnceLock<ServerTaskSetup>>,
-    /// The keys that seal the state that clients carry between rounds.
+    /// The keys that seal the state that clients carry between the rounds of a request.
     state_keys: StateKeys,
-    /// The handlers of methods that are not in the specification.
+    /// The handlers of vendor methods, which are not in the specification.
     vendor_handlers: ServerVendorHandlers,
 }
 
-/// What a server is and offers.
+/// Methods to get information about a server, and its tools.
 impl Server {
-    /// Starts building a server.
+    /// Starts building a server with this name and version.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ServerBuilder {
         ServerBuilder::new(name, version)
     }
@@ -143,24 +146,25 @@ impl Server {
         &self.inner.settings.info
     }
 
-    /// How to use the server, for the model.
+    /// Instructions for the model on how to use the server.
     pub fn instructions(&self) -> Option<&str> {
         self.inner.settings.instructions.as_deref()
     }
 
-    /// The current tools, in the order in which they were added.
+    /// The current tools of the server, in the order in which they were added.
     pub fn tools(&self) -> Vec<ServerTool> {
         self.tool_list().iter().cloned().collect()
     }
 
-    /// The tool with that name.
+    /// The server's tool with that name, if there is one.
     pub fn tool(&self, name: &str) -> Option<ServerTool> {
         self.tool_list().find(name).cloned()
     }
 
-    /// The capabilities that clients see. Tools may be added at run time, so they are always declared. Tasks, prompts
-    /// and resources are declared if there are any when a connection opens, or if they are expected; completions if a
-    /// prompt or a template has a completer, or may get one.
+    /// The capabilities that the server declares to clients. Tools may be added at run time, so the tools capability
+    /// is always declared. MCP tasks, prompts and resources are declared if there are any when a connection opens, or
+    /// if they are expected; completions are declared if a prompt or a resource template has a completer, or may get
+    /// one.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         let mut all = ServerCapabilities::new().with_tools(true).with_logging();
         if self.tool_list().iter().any(|tool| tool.task_mode() != TaskMode::Never) {
@@ -183,7 +187,7 @@ impl Server {
         if completes || expects_prompts || expects_resources { all.with_completions() } else { all }
     }
 
-    /// The tasks of the server. Only code that is reached through [`ServerTaskRequestRoutes`] calls this.
+    /// The MCP tasks of the server. Only code that is reached through [`ServerTaskRequestRoutes`] calls this function.
     pub(crate) fn tasks(&self) -> &Arc<ServerTasks> {
         let ServerInner { settings, watchers, tasks, .. } = &*self.inner;
         tasks.get_or_init(|| {
@@ -192,7 +196,8 @@ impl Server {
         })
     }
 
-    /// The routes of requests about tasks; `None` if the server has a store of its own in memory and no task so far.
+    /// The routes of requests about MCP tasks; `None` if the program has not set where tasks are stored, and there was
+    /// no MCP task so far.
     pub(crate) fn task_routes(&self) -> Option<&'static ServerTaskRequestRoutes> {
         self.inner.settings.tasks.get().map(|setup| setup.routes)
     }
@@ -202,14 +207,22 @@ impl Server {
         &self.inner.common_members
     }
 
-    /// The handlers of methods that are not in the specification.
+    /// The handlers of vendor methods, which are not in the specification.
     pub(crate) fn vendor_handlers(&self) -> &ServerVendorHandlers {
         &self.inner.settings.vendor_handlers
     }
 
-    /// The limits of each connection.
+    /// The memory and time limits of each connection of the server.
     pub fn limits(&self) -> &Limits {
         &self.inner.settings.limits
+    }
+
+    /// The history of a handler, if its first polls may run on the thread of an I/O loop.
+    pub(crate) fn io_loop_history<'a>(
+        &self,
+        history: Option<&'a Arc<FirstPollHistory>>,
+    ) -> Option<&'a Arc<FirstPollHistory>> {
+        history.filter(|_| !self.inner.settings.handlers_on_workers)
     }
 
     /// The interceptors that see every request before it is routed to a handler, in this order.
@@ -217,7 +230,7 @@ impl Server {
         &self.inner.layers
     }
 
-    /// The keys that seal the state that clients carry between rounds.
+    /// The keys that seal the state that clients carry between the rounds of a request.
     pub(crate) fn state_keys(&self) -> &StateKeys {
         &self.inner.settings.state_keys
     }
@@ -228,10 +241,10 @@ impl Server {
     }
 }
 
-/// Changes to a server.
+/// Methods that change the tools of a server, and that merge two servers.
 impl Server {
-    /// Adds a tool, also while clients are connected: they are notified that the list has changed. Replaces and returns
-    /// a tool with the same name. Calls that are running finish with the tool that they started with.
+    /// Adds a tool, also while clients are connected: the clients are notified that the tool list has changed. A tool
+    /// with the same name is replaced and returned. Calls that are running finish with the tool that they started with.
     ///
     /// ```
     /// use steadfast::{Server, ServerTool};
@@ -251,7 +264,8 @@ impl Server {
         replaced
     }
 
-    /// Removes a tool; false if there is none with that name. Calls of it that are running finish.
+    /// Removes a tool. Returns false if the server has no tool with that name. Running calls of a removed tool
+    /// finish.
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.inner.tools.remove(name);
         if removed {
@@ -260,11 +274,11 @@ impl Server {
         removed
     }
 
-    /// A server with the tools, prompts and resources of both servers. Everything else is that of this server; the name, the
-    /// instructions, the limits, the extensions and the handlers of vendor methods of `other` are dropped. The two servers are not
-    /// changed.
+    /// Returns a server with the tools, prompts and resources of both servers. Everything else is taken from this
+    /// server; the name, the instructions, the limits, the extensions and the handlers of vendor methods of `other` are
+    /// dropped. The two servers that are merged are not changed.
     ///
-    /// Fails if both have a tool or a prompt with the same name, or a resource with the same URI.
+    /// Fails if both servers have a tool or a prompt with the same name, or a resource with the same URI.
     ///
     /// ```
     /// use steadfast::{Server, ServerTool};
@@ -285,7 +299,7 @@ impl Server {
         Ok(Self::assemble(self.inner.settings.clone(), items))
     }
 
-    /// Has `watcher` called after each change, until the last `Arc` of it is dropped.
+    /// Calls `watcher` after each change of the server, until the last `Arc` of the watcher is dropped.
     pub(crate) fn watch(&self, watcher: &Arc<ServerChangeCallback>) {
         self.inner.watchers.add(watcher);
     }
@@ -319,7 +333,7 @@ impl Server {
     }
 }
 
-/// Adds the items of another server; an error if a key is in both.
+/// Adds the items of another server. Returns an error if both servers have an item with the same key.
 fn join<T: CatalogItem>(kind: &str, here: &mut Vec<T>, there: Vec<T>) -> Result<(), Error> {
     if let Some(both) = there.iter().find(|item| here.iter().any(|present| present.key() == item.key())) {
         return Err(Error::usage(format!("both servers have a {kind} named `{}`", both.key())));
@@ -346,18 +360,18 @@ fn keys<T: CatalogItem>(catalog: &Catalog<T>) -> Vec<String> {
 /// an `impl` block.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a server",
-    label = "this cannot be served",
+    label = "this type does not implement `ServerType`, so it cannot be served",
     note = "put `#[server]` on the `impl` block that has its tools, or make a `Server` with `Server::builder(name, version)`"
 )]
 pub trait IntoServer {
-    /// Converts this into a server.
+    /// Converts the value into a [`Server`].
     fn into_server(self) -> Server;
 }
 
 /// A type whose methods are the tools of a server; implemented by `#[server]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a server",
-    label = "this cannot be served",
+    label = "this type does not implement `ServerType`, so it cannot be served",
     note = "put `#[server]` on the `impl` block that has its tools, or make a `Server` with `Server::builder(name, version)`"
 )]
 pub trait ServerType: Send + Sync + Sized + 'static {
@@ -377,7 +391,7 @@ impl<T: ServerType> IntoServer for T {
     }
 }
 
-/// For programs that keep a reference to the value that the tools share.
+/// An `Arc` can be served by programs that keep a reference to the value that the tools share.
 impl<T: ServerType> IntoServer for Arc<T> {
     fn into_server(self) -> Server {
         T::server(self)

@@ -1,4 +1,5 @@
-//! Support for the code that the macros generate. Not a public API: it changes without notice.
+//! Support for the code that the macros generate. The support code for macros is not a public API: it changes without
+//! notice.
 
 pub use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub use super::tool::schema::ArgumentSchemaBuilder;
 use super::tool::{ServerTool, ServerToolBuilder};
 pub use super::{Server, ServerBuilder, ServerType};
 
-/// Completes a tool whose parameters are decoded by name, with an `async` handler.
+/// Builds a tool whose parameters are decoded by name, with an `async` handler.
 pub fn async_handler<P, F, Out>(
     tool: ServerToolBuilder,
     properties: ArgumentSchemaBuilder,
@@ -39,7 +40,7 @@ where
     tool.typed_input_schema(properties.finish()).parameters_handler(names, function)
 }
 
-/// Completes a tool whose parameters are decoded by name, with a blocking handler.
+/// Builds a tool whose parameters are decoded by name, with a blocking handler.
 pub fn blocking_handler_of<P, F, Out>(
     tool: ServerToolBuilder,
     properties: ArgumentSchemaBuilder,
@@ -54,12 +55,12 @@ where
     tool.typed_input_schema(properties.finish()).blocking_parameters_handler(names, function)
 }
 
-/// An argument of a prompt.
+/// Creates the definition of a prompt's argument.
 pub fn prompt_argument(name: &str, description: &str, required: bool) -> PromptArgument {
     described_argument(name, description, required)
 }
 
-/// Completes a prompt whose parameters are decoded by name, with an `async` handler.
+/// Builds a prompt whose parameters are decoded by name, with an `async` handler.
 pub fn prompt_on_workers<P, F, Out>(
     prompt: ServerPromptBuilder,
     names: &'static [&'static str],
@@ -74,7 +75,7 @@ where
     prompt.parameters_handler(names, function)
 }
 
-/// Completes a prompt whose parameters are decoded by name, with a blocking handler.
+/// Builds a prompt whose parameters are decoded by name, with a blocking handler.
 pub fn prompt_on_threads<P, F, Out>(
     prompt: ServerPromptBuilder,
     names: &'static [&'static str],
@@ -88,7 +89,7 @@ where
     prompt.blocking_parameters_handler(names, function)
 }
 
-/// Completes a resource whose parameters are decoded by name, with an `async` handler.
+/// Builds a resource whose parameters are decoded by name, with an `async` handler.
 pub fn resource_on_workers<P, F, Out>(
     resource: ServerResourceBuilder,
     names: &'static [&'static str],
@@ -103,7 +104,7 @@ where
     resource.parameters_handler(names, function)
 }
 
-/// Completes a resource whose parameters are decoded by name, with a blocking handler.
+/// Builds a resource whose parameters are decoded by name, with a blocking handler.
 pub fn resource_on_threads<P, F, Out>(
     resource: ServerResourceBuilder,
     names: &'static [&'static str],
@@ -117,7 +118,7 @@ where
     resource.blocking_parameters_handler(names, function)
 }
 
-/// Completes a resource template whose variables are decoded by name, with an `async` handler.
+/// Builds a resource template whose variables are decoded by name, with an `async` handler.
 pub fn template_on_workers<P, F, Out>(
     template: ServerResourceTemplateBuilder,
     names: &'static [&'static str],
@@ -132,7 +133,7 @@ where
     template.parameters_handler(names, function)
 }
 
-/// Completes a resource template whose variables are decoded by name, with a blocking handler.
+/// Builds a resource template whose variables are decoded by name, with a blocking handler.
 pub fn template_on_threads<P, F, Out>(
     template: ServerResourceTemplateBuilder,
     names: &'static [&'static str],
@@ -161,7 +162,7 @@ pub trait FromPromptArgument: DeserializeOwned + Send + 'static {}
 
 impl<T: DeserializeOwned + Send + 'static> FromPromptArgument for T {}
 
-/// Makes the compiler report the error at the type, and not in the middle of generated code.
+/// Makes the compiler report an unsuitable parameter type at the type itself, and not in the middle of generated code.
 pub const fn assert_prompt_parameter<T: FromPromptArgument>() {}
 
 /// A type that can be a variable of a resource's URI.
@@ -174,7 +175,7 @@ pub trait FromUriVariable: DeserializeOwned + Send + 'static {}
 
 impl<T: DeserializeOwned + Send + 'static> FromUriVariable for T {}
 
-/// Makes the compiler report the error at the type, and not in the middle of generated code.
+/// Makes the compiler report an unsuitable parameter type at the type itself, and not in the middle of generated code.
 pub const fn assert_resource_parameter<T: FromUriVariable>() {}
 
 /// A type that can be a parameter of a tool.
@@ -187,22 +188,22 @@ pub trait FromToolArgument: DeserializeOwned + schemars::JsonSchema + Send + 'st
 
 impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> FromToolArgument for T {}
 
-/// Makes the compiler report the error at the type, and not in the middle of generated code.
+/// Makes the compiler report an unsuitable parameter type at the type itself, and not in the middle of generated code.
 pub const fn assert_parameter<T: FromToolArgument>() {}
 
-/// A default value that may or may not be `Serialize`: the inherent method is called if it is, and the method of the
-/// trait otherwise.
+/// The default value of an argument, which may or may not be `Serialize`: the inherent method `json` is called if the
+/// value is `Serialize`, and the method of the fallback trait otherwise.
 #[derive(Debug)]
 pub struct ArgumentDefaultJson<'a, T>(pub &'a T);
 
 impl<T: Serialize> ArgumentDefaultJson<'_, T> {
-    /// The value as JSON.
+    /// The default value of the argument as JSON; `None` if it cannot be serialized.
     pub fn json(&self) -> Option<Value> {
         serde_json::to_value(self.0).ok()
     }
 }
 
-/// The fallback of [`ArgumentDefaultJson`].
+/// The fallback of [`ArgumentDefaultJson`] for default values that are not `Serialize`.
 pub trait ArgumentDefaultJsonFallback {
     /// No JSON.
     fn json(&self) -> Option<Value> {

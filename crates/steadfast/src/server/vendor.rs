@@ -1,4 +1,5 @@
-//! Methods that are not in the specification: their handlers, and notifications to the client.
+//! Vendor methods, which are not in the specification: a server's handlers for them, and vendor notifications to the
+//! client.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,14 +19,15 @@ use crate::runtime::connection::notification_handlers::{VendorNotificationContex
 use crate::runtime::handler::async_handler::AsyncHandlerFn;
 use crate::runtime::handler::prepared::EncodedResult;
 
-/// The handler of a request: a function of its parameters, the context and the members that the server adds to its results.
+/// The handler of a vendor request: a function of its parameters, the context and the members that the server adds to
+/// its results.
 type ServerVendorRequestHandler = Arc<
     dyn Fn(OwnedParams, Context, PerMessageMembers) -> Pin<Box<dyn Future<Output = EncodedResult> + Send>>
         + Send
         + Sync,
 >;
 
-/// The handlers of a server for methods that are not in the specification.
+/// The handlers of a server for vendor methods, which are not in the specification.
 #[derive(Clone, Default)]
 pub(crate) struct ServerVendorHandlers {
     requests: BTreeMap<VendorMethod, ServerVendorRequestHandler>,
@@ -33,7 +35,7 @@ pub(crate) struct ServerVendorHandlers {
 }
 
 impl ServerVendorHandlers {
-    /// The methods that have a handler.
+    /// The vendor methods for which the server has a handler.
     pub(crate) fn methods(&self) -> Vec<VendorMethod> {
         self.requests.keys().copied().chain(self.notifications.methods()).collect()
     }
@@ -49,12 +51,13 @@ impl fmt::Debug for ServerVendorHandlers {
     }
 }
 
-/// Methods that are not in the specification.
+/// Handlers for vendor methods, which are not in the specification.
 impl ServerBuilder {
-    /// Adds a handler for a request that is not in the specification: see [`request`](crate::model::request). It runs as
-    /// handlers of tools do: with a deadline, a [`Context`] for progress, log messages and cancellation, and with its panics
-    /// caught. It cannot ask its client for input in 2026-07-28. A type with `#[server]` is merged into the server that has the
-    /// handler: `Server::builder("search", "1.0.0").on_request(..).build().merge(MyType)?`.
+    /// Adds a handler for a vendor request of clients, which is not in the specification: see
+    /// [`request`](crate::model::request). The handler of a vendor request runs like the handler of a tool: with a
+    /// deadline, a [`Context`] for progress, log messages and cancellation, and with its panics caught. The handler of
+    /// a vendor request cannot ask its client for input in 2026-07-28. A type with `#[server]` is merged into the
+    /// server that has the handler: `Server::builder("search", "1.0.0").on_request(..).build().merge(MyType)?`.
     ///
     /// ```
     /// use serde::{Deserialize, Serialize};
@@ -110,9 +113,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a handler for a notification that is not in the specification. The handlers of one connection run one at a time,
-    /// in the order of the notifications; if too many wait, the oldest are dropped. Over HTTP since 2026-07-28 clients send no
-    /// notifications.
+    /// Adds a handler for a vendor notification of clients, which is not in the specification. The notification
+    /// handlers of one connection run one at a time, in the order of the notifications; if too many notifications wait,
+    /// the oldest are dropped. Over HTTP since 2026-07-28 clients send no notifications.
     pub fn on_notification<N: Notification>(
         mut self,
         handler: impl AsyncHandlerFn<N::Params, VendorNotificationContext, ()>,
@@ -128,11 +131,12 @@ impl ServerBuilder {
     }
 }
 
-/// Notifications that are not in the specification.
+/// Vendor notifications to the client, which are not in the specification.
 impl Context {
-    /// Sends the client a notification about this request: see [`notification`](crate::model::notification). It is sent
-    /// before the response. It is dropped if the request has ended, or if as many of its notifications and log messages wait to
-    /// be written as [`Limits::queued_logs`](crate::Limits::queued_logs) allows.
+    /// Sends the client a vendor notification about this request: see [`notification`](crate::model::notification). The
+    /// notification is sent before the response to the request. The notification is dropped if the request has ended,
+    /// or if as many notifications and log messages of the request wait to be written as
+    /// [`Limits::queued_logs`](crate::Limits::queued_logs) allows.
     ///
     /// ```
     /// # use serde::{Deserialize, Serialize};
@@ -155,12 +159,12 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// If the parameters are not a JSON object.
+    /// Fails if the parameters of the notification are not a JSON object.
     pub fn notify<N: Notification>(&self, params: &N::Params) -> Result<(), Error> {
         const {
             assert!(
                 N::METHOD.is_vendor_notification(),
-                "the method is in the specification: the server sends it itself"
+                "the method is in the specification: the server sends this notification itself"
             );
         }
         let (Method::Vendor(method), Some(execution)) = (N::METHOD, self.execution()) else { return Ok(()) };

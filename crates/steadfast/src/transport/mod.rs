@@ -1,22 +1,23 @@
-//! Transports: how bytes are sent to a peer and received from it, and how its end is noticed.
+//! Transports: how bytes are sent to a peer and received from it, and how a hangup of the peer is noticed.
 //!
 //! A [`Transport`] moves bytes in both directions and knows nothing about messages: it never parses, never buffers
-//! without a limit, never retries and never logs the bytes. There are four of them:
+//! without a limit, never retries and never logs the bytes. The library has four byte-stream transports:
 //!
 //! - [`stdio::Stdio`]: the standard input and output of this process, for a server that an MCP client has started;
 //! - [`child::Child`]: the counterpart for clients, a server process that this process starts, supervises and ends;
 //! - [`stream::StreamTransport`]: a TCP or Unix socket, or any pair of `AsyncRead` and `AsyncWrite`;
 //! - [`memory::pair`]: two ends connected in memory, for tests, for the simulator, and for a client and server in one process.
 //!
-//! HTTP is not a byte stream: each message is a request or response of its own. The module `http` has its servers and clients.
+//! HTTP is not a byte stream: each message is a request or response of its own. The servers and clients for HTTP are in
+//! the module `http`.
 //!
 //! # Polling
 //!
-//! One task owns a transport and polls all of its methods. A transport stores one waker for each of its two directions, so
-//! polling it from several tasks at the same time would leave some of them asleep. Descriptors are registered with the
-//! runtime that polls first, not with the one in which the transport was created, so that a driver on a thread with a
-//! runtime of its own can take over transports that were opened elsewhere. Some transports can also
-//! [move](Transport::leave_runtime) to another runtime later.
+//! One async task owns a transport and polls all of its methods. A transport stores one waker for each of its two
+//! directions, so polling it from several tasks at the same time would leave some of them asleep. File descriptors are
+//! registered with the tokio runtime that polls the transport first, not with the one in which the transport was
+//! created, so that a driver on a thread with a runtime of its own can take over transports that were opened elsewhere.
+//! Some transports can also [move](Transport::leave_runtime) to another runtime later.
 
 #[cfg(feature = "client")]
 pub mod child;
@@ -32,58 +33,66 @@ use std::task::{Context, Poll};
 
 /// A byte stream to and from one peer.
 ///
-/// The methods are those of a non-blocking byte stream, and one more: [`poll_hangup`](Transport::poll_hangup) reports that the
-/// peer is gone while nothing is read or written. It lets a server stop in time that waits for its client to read.
+/// A `Transport` has the methods of a non-blocking byte stream, and [`poll_hangup`](Transport::poll_hangup), which
+/// reports that the peer is gone while nothing is read or written. With `poll_hangup`, a server that waits for its
+/// client to read notices in time that the client is gone.
 pub trait Transport: Send + 'static {
-    /// Reads up to `buf.len()` bytes. `Ok(0)` means that the peer ended its stream, provided that `buf` is not empty.
+    /// Reads up to `buf.len()` bytes from the peer. `Ok(0)` means that the peer ended its stream, provided that `buf`
+    /// is not empty.
     fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Writes a part of `buf`, and returns its length. An error means that the peer does not read any more.
+    /// Writes a part of `buf`, and returns the number of bytes written. A write error means that the peer does not read
+    /// any more.
     fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>>;
 
     /// Completes when everything that was written has left this process.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Completes when the peer has closed one direction, even while nothing is read or written. Each direction is reported at
-    /// most once; after that, and on transports that cannot know, this is `Pending`.
+    /// Completes when the peer has closed one direction, even while nothing is read or written. The hangup of each
+    /// direction is reported at most once; after that, and on transports that cannot detect a hangup, this method
+    /// returns `Pending`.
     fn poll_hangup(&mut self, _cx: &mut Context<'_>) -> Poll<HangupDirection> {
         Poll::Pending
     }
 
-    /// Closes the writing side: `shutdown(2)` of a socket, the close of a pipe. Bytes that were written before still arrive.
+    /// Closes the writing side of the transport: `shutdown(2)` of a socket, the close of a pipe. The peer can still
+    /// read the bytes that were written before the close.
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Completes when everything that the transport has started is gone, such as a process. Polled after the close. It has to
-    /// complete without further calls of other methods.
+    /// Completes when everything that the transport has started is gone, such as a process. `poll_gone` is polled
+    /// after the transport was closed. `poll_gone` has to complete without further calls of other methods of the
+    /// transport.
     fn poll_gone(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
 
-    /// Completes when it is known why the peer exited, with a text for people: for a process its exit status and the last lines
-    /// of its standard error. `None` if there is no reason, or if this side has ended the peer. Polled when the connection
-    /// ends. The text becomes the cause of errors on this side and is never sent to a peer.
+    /// Completes when it is known why the peer exited, with a text for people: for a process its exit status and the
+    /// last lines of its standard error. Completes with `None` if no reason is known, or if this side has ended the
+    /// peer. `poll_exit_reason` is polled while the connection ends. The exit reason becomes the cause of errors on
+    /// this side and is never sent to a peer.
     fn poll_exit_reason(&mut self, _cx: &mut Context<'_>) -> Poll<Option<String>> {
         Poll::Ready(None)
     }
 
-    /// Deregisters the transport from the runtime that polled it, so that another one can poll it next. That runtime then sees
-    /// everything that has happened in between.
+    /// Deregisters the transport from the runtime that polled it, so that another runtime can poll it next. The next
+    /// runtime then sees all I/O events that have happened in between.
     ///
-    /// Returns false, as by default, if the transport cannot move; then nothing has changed. A client moves the transports that
-    /// can to the runtime of its callers while they call in quick succession, which saves two switches between threads for
+    /// Returns false if the transport cannot move to another runtime; then nothing has changed. The default
+    /// implementation of `leave_runtime` returns false. A client moves its transport, if that is possible, to the
+    /// runtime of its callers while they make calls in quick succession, which saves two switches between threads for
     /// each call. A transport that wraps another one should forward this method.
     fn leave_runtime(&mut self) -> bool {
         false
     }
 }
 
-/// A direction that the peer has closed.
+/// A direction of a transport that the peer has closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HangupDirection {
-    /// The peer closed its sending end. Bytes that it sent before may still be unread.
+    /// The peer closed its sending end. Bytes that the peer sent before may still be unread.
     Input,
-    /// The peer does not read our output any more.
+    /// The peer does not read the output of this side any more.
     Output,
 }
 

@@ -1,4 +1,5 @@
-//! Checks of the conversations of sampling requests. A server checks what it sends, a client what it receives.
+//! Checks of the conversations of sampling requests. A server checks the conversations that it sends, and a client
+//! checks those that it receives.
 
 use steadfast_model::{Content, Role, SamplingMessage};
 

@@ -1,8 +1,8 @@
-//! The dialects of JSON Schema.
+//! The dialects of JSON Schema in which values can be checked.
 
 use serde_json::Value;
 
-/// A dialect that values can be checked in.
+/// A dialect of JSON Schema in which values can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     Draft4,
@@ -12,7 +12,7 @@ pub(super) enum Dialect {
     Draft2020,
 }
 
-/// The supported dialects, for error messages.
+/// The supported dialects of JSON Schema, as text for error messages.
 const SUPPORTED: &str = "2020-12 (`https://json-schema.org/draft/2020-12/schema`, or no `$schema` at all), 2019-09, draft-07, \
                      draft-06 and draft-04";
 
@@ -21,7 +21,7 @@ impl Dialect {
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         let Some(declared) = schema.get("$schema") else { return Ok(Self::Draft2020) };
         let Some(uri) = declared.as_str() else {
-            return Err("its `$schema` is not a string with the URI of a dialect".to_owned());
+            return Err("the `$schema` of the schema is not a string with the URI of a dialect".to_owned());
         };
         let rest = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://")).unwrap_or(uri);
         match rest.trim_end_matches('#') {

@@ -1,4 +1,4 @@
-//! A schema as a document: how large it is, and what its references refer to.
+//! A JSON Schema as a document: how large it is, and what its references refer to.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::limits;
 use super::schema_cost::{SubschemaNode, check_limit};
 
-/// Finds the targets of references by name.
+/// Finds the targets of the references in a JSON Schema by name.
 pub(super) struct SchemaIndex<'a> {
     root: &'a Value,
-    /// Schemas with an `$id`, by the last segment of its path. The base URI does not matter here.
+    /// Schemas with an `$id`, by the last segment of its path. The base URI of an `$id` does not matter here.
     identified: HashMap<&'a str, Vec<&'a Value>>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
 }
 
 impl<'a> SchemaIndex<'a> {
-    /// Indexes a schema; an error if it is too long or nested too deeply. Never recurses.
+    /// Indexes a JSON Schema; an error if the schema is too long or nested too deeply. Never recurses.
     pub(super) fn of(root: &'a Value) -> Result<Self, String> {
         let mut document = Self { root, identified: HashMap::new(), anchors: HashMap::new() };
         let mut remaining = vec![(root, 1)];
@@ -55,7 +55,7 @@ impl<'a> SchemaIndex<'a> {
         }
     }
 
-    /// Everything that a reference in `resource` may refer to.
+    /// All subschemas that a reference in the schema resource `resource` may refer to.
     pub(super) fn targets(&self, reference: &str, resource: &'a Value) -> Vec<SubschemaNode<'a>> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let resources = self.resources(uri, resource);
@@ -94,7 +94,7 @@ fn last_segment(uri: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Fragments are percent-encoded, names in a document are not.
+/// Decodes the fragment of a reference, which is percent-encoded, whereas the names in a schema are not.
 fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

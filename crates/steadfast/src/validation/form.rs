@@ -1,18 +1,18 @@
 //! Checks of the answers to elicitation forms.
 //!
-//! Forms use few keywords, so this needs no JSON Schema validator. An optional field with the value `null` counts as
-//! absent; members without a field are passed on to the type that decodes them, which ignores them. A field of an
-//! unknown kind, in a form written by hand, is not checked.
+//! Elicitation forms use few keywords, so checking them needs no JSON Schema validator. An optional field with the
+//! value `null` counts as absent; members of the answer that are not fields of the form are passed on to the type that
+//! decodes the answer, which ignores them. A field of an unknown kind, in a form written by hand, is not checked.
 
 use serde_json::{Number, Value};
 use steadfast_model::error::excerpt;
 use steadfast_model::{FormFieldKind, FormSchema, JsonObject};
 
-/// Checks the answer to a form. Optional fields that are `null` are removed.
+/// Checks the answer to an elicitation form. Optional fields of the answer that are `null` are removed.
 ///
 /// # Errors
 ///
-/// A message that names the field.
+/// A message that names the first field that is wrong.
 pub(crate) fn check(form: &FormSchema, content: &mut JsonObject) -> Result<(), String> {
     for (name, field) in form.fields() {
         let required = form.is_required(name);
@@ -92,7 +92,7 @@ fn check_number(
     Ok(())
 }
 
-/// Integers are compared as integers: beyond 2^53 floats are not exact.
+/// Compares integers as integers, because beyond 2^53 floats are not exact.
 fn is_less(left: &Number, right: &Number) -> bool {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => left < right,
@@ -100,7 +100,8 @@ fn is_less(left: &Number, right: &Number) -> bool {
     }
 }
 
-/// Whether a text has a format. Unknown formats allow any text.
+/// Whether a text has a format of JSON Schema, such as `email` or `date`. Any text is accepted for a format that is
+/// not known.
 fn has_format(text: &str, format: &str) -> bool {
     match format {
         "email" => is_email(text),
@@ -162,7 +163,7 @@ fn is_date_time(text: &str) -> bool {
         && fraction.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Splits a text into numbers with these numbers of digits; `None` if it has another form.
+/// Splits a text into numbers with `widths` digits each; `None` if the text has another form.
 fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[u32; N]> {
     let mut numbers = [0; N];
     let mut parts = text.split(separator);

@@ -2,10 +2,11 @@
 //!
 //! A schema is compiled once, when its tool is built or first called, in the dialect that it declares: 2020-12 by
 //! default, or 2019-09, draft-07, draft-06 or draft-04. References to other documents are never followed: a schema that
-//! needs one is rejected, and so is one that is too large or could be too costly to check.
+//! needs another document is rejected, and so is a schema that is too large or could be too costly to check.
 //!
-//! Without the feature `schema-validation` no schema can be compiled: a server cannot have a tool that needs one, and a client
-//! does not check results. Forms and conversations are checked with and without it.
+//! Without the feature `schema-validation` no schema can be compiled: a server cannot have a tool that needs a compiled
+//! schema, and a client does not check results. Elicitation forms and sampling conversations are checked even without
+//! the feature `schema-validation`.
 
 pub(crate) mod conversation;
 #[cfg(feature = "schema-validation")]
@@ -34,13 +35,13 @@ pub(crate) struct SchemaValidator {
     cost: SchemaCost,
 }
 
-/// Without the feature no value of this type exists.
+/// Without the feature `schema-validation` no value of this type exists.
 #[cfg(not(feature = "schema-validation"))]
 pub(crate) enum SchemaValidator {}
 
 #[cfg(feature = "schema-validation")]
 impl SchemaValidator {
-    /// Compiles a schema; the error says what is wrong with it.
+    /// Compiles a JSON Schema; the error says what is wrong with the schema.
     pub(crate) fn new(schema: &JsonObject) -> Result<Self, String> {
         let schema = Value::Object(schema.clone());
         let draft = match Dialect::of(&schema)? {
@@ -59,7 +60,7 @@ impl SchemaValidator {
         Ok(Self { compiled, cost })
     }
 
-    /// Checks a value; the error names the members that are wrong, up to a limit.
+    /// Checks a value against the schema; the error names the members that are wrong, up to a limit.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
         const MAX_ERRORS: usize = 5;
         // How many times parts of the value may be visited to find its errors: all errors are collected before the
@@ -67,13 +68,13 @@ impl SchemaValidator {
         const MAX_VISITS: usize = 20_000;
         let size = value_size::ValueValidationCost::of(value, self.cost.branching);
         if size.levels.saturating_mul(self.cost.chain) > limits::STEPS {
-            return Err(format!("it is nested {} levels deep, which is too deep to be validated", size.levels));
+            return Err(format!("the value is nested {} levels deep, which is too deep to be validated", size.levels));
         }
         if self.compiled.is_valid(value) {
             return Ok(());
         }
         if size.visits > MAX_VISITS {
-            return Err("it does not match the schema, and is too large to say where".to_owned());
+            return Err("the value does not match the schema, and is too large to say where".to_owned());
         }
         let errors = self.compiled.iter_errors(value);
         let lines: Vec<String> =
@@ -81,15 +82,15 @@ impl SchemaValidator {
         Err(lines.join("; "))
     }
 
-    /// Checks the structured content of a result: if there is a schema, the content must be present.
+    /// Checks the structured content of a tool's result: if the tool has an output schema, the content must be present.
     pub(crate) fn check_content(&self, content: Option<&Value>) -> Result<(), String> {
-        content.map_or_else(|| Err("it has no structured content".to_owned()), |value| self.check(value))
+        content.map_or_else(|| Err("the result has no structured content".to_owned()), |value| self.check(value))
     }
 }
 
 #[cfg(not(feature = "schema-validation"))]
 impl SchemaValidator {
-    /// Always an error: without the feature `schema-validation`, schemas cannot be enforced.
+    /// Always returns an error: without the feature `schema-validation`, schemas cannot be enforced.
     pub(crate) fn new(_schema: &JsonObject) -> Result<Self, String> {
         Err("checking values against it requires the feature `schema-validation` of the crate `steadfast`, which is disabled: \
              enable it, or use a Rust type (`#[tool]`, `ServerToolBuilder::input`, `Structured`)"
@@ -105,7 +106,7 @@ impl SchemaValidator {
     }
 }
 
-/// The reason, without a copy of a large value.
+/// The reason of a validation error as text, without a copy of a large value.
 #[cfg(feature = "schema-validation")]
 fn reason(error: &jsonschema::ValidationError<'_>) -> String {
     const MAX_BYTES: usize = 300;
@@ -113,7 +114,8 @@ fn reason(error: &jsonschema::ValidationError<'_>) -> String {
     if text.len() <= MAX_BYTES { text } else { error.masked_with("the value").to_string() }
 }
 
-/// `stops[1].hour: reason`, or only the reason at the root.
+/// Puts the path of the wrong member before the reason, as in `stops[1].hour: reason`; at the root, returns only the
+/// reason.
 #[cfg(feature = "schema-validation")]
 fn with_path<'a>(path: impl Iterator<Item = jsonschema::paths::LocationSegment<'a>>, reason: &str) -> String {
     use jsonschema::paths::LocationSegment;

@@ -1,8 +1,8 @@
-//! The size of a schema, and the worst-case cost of a check.
+//! The size of a JSON Schema, and the worst-case cost of a check against it.
 //!
-//! A schema is a graph: references connect its subschemas. One walk over it, which never recurses, computes what
-//! [`limits`](super::limits) bounds. If it cannot tell what a reference refers to (relative URIs below several `$id`s),
-//! it assumes the worst case.
+//! A schema is a graph: references connect its subschemas. One walk over the graph of subschemas, which never recurses,
+//! computes the numbers that [`limits`](super::limits) bounds. If the walk cannot tell what a reference refers to
+//! (relative URIs below several `$id`s), it assumes the worst case.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::dialect::Dialect;
 use super::document::SchemaIndex;
 use super::limits;
 
-/// The cost of a schema that is within the limits.
+/// The worst-case cost of checks against a schema that is within the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SchemaCost {
     /// The length of the longest chain of subschemas that apply to the same value, each because of the one before (`$ref`, `allOf`).
@@ -23,7 +23,7 @@ pub(super) struct SchemaCost {
 }
 
 impl SchemaCost {
-    /// Measures a schema; the error names the limit that it exceeds.
+    /// Measures a schema; the error names the limit that the schema exceeds.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         let document = SchemaIndex::of(schema)?;
         let mut walk = SchemaCostWalker { document, done: HashMap::new(), in_progress: HashSet::new(), edges: 0 };
@@ -36,7 +36,7 @@ impl SchemaCost {
 /// How a subschema relates to the one that contains or references it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SubschemaEdge {
-    /// It applies to the same value.
+    /// The subschema applies to the same value.
     InPlace,
     /// The subschema applies to a part of the value: a property or an array item.
     Part,
@@ -60,7 +60,7 @@ impl<'a> SubschemaNode<'a> {
     }
 }
 
-/// The totals of a subschema and of everything that it reaches.
+/// The total cost of a subschema and of all subschemas that it applies.
 #[derive(Clone, Copy)]
 struct SubschemaCost {
     expanded: usize,
@@ -129,7 +129,8 @@ impl<'a> SchemaCostWalker<'a> {
         Ok(())
     }
 
-    /// The keywords of all dialects. Keywords that the declared dialect does not have are counted too.
+    /// The subschemas that a schema contains or references. Keywords that the declared dialect of the schema does not
+    /// have are counted too.
     fn edges_of(&self, node: SubschemaNode<'a>) -> Vec<(SubschemaEdge, SubschemaNode<'a>)> {
         let mut found = Vec::new();
         let Value::Object(members) = node.schema else { return found };

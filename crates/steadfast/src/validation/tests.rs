@@ -125,7 +125,10 @@ fn references_within_the_document_are_followed_in_every_spelling() {
 fn errors_of_a_wide_value_are_not_all_collected() {
     let validator = validator(json!({ "items": { "type": "string" } })).unwrap();
     let wide = Value::Array(vec![json!(1); 100_000]);
-    assert_eq!(validator.check(&wide).unwrap_err(), "it does not match the schema, and is too large to say where");
+    assert_eq!(
+        validator.check(&wide).unwrap_err(),
+        "the value does not match the schema, and is too large to say where"
+    );
     assert!(validator.check(&json!([1, 2])).unwrap_err().contains("`[0]`"));
 }
 

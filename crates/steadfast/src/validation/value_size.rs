@@ -1,16 +1,18 @@
-//! The size of a value, and how many times a check may visit its parts.
+//! The size of a JSON value, and how many times a check against a schema may visit its parts.
 
 use serde_json::Value;
 
 pub(super) struct ValueValidationCost {
     /// The nesting depth of a JSON value: 1 for a scalar such as a number.
     pub(super) levels: usize,
-    /// How many times its parts are visited, if each level is reached by `branching` paths from the one above.
+    /// How many times a check visits parts of the value, if each level is reached by `branching` paths from the level
+    /// above.
     pub(super) visits: usize,
 }
 
 impl ValueValidationCost {
-    /// Measures the value. Never recurses.
+    /// Measures how deep a JSON value is, and how many times a check against a schema may visit its parts. Never
+    /// recurses.
     pub(super) fn of(value: &Value, branching: usize) -> Self {
         let mut size = Self { levels: 0, visits: 0 };
         let mut remaining = vec![(value, 1, 1_usize)];

@@ -48,6 +48,12 @@ pub(super) fn apply(script: &mut Script) {
         script.opening =
             *random.pick(&[Opening::Garbled, Opening::Slow(Duration::from_millis(1_900)), Opening::WrongShape]);
     }
+    if bias.change("asks at once", 6).is_some() && script.opening == Opening::Plain {
+        script.opening = Opening::Asks;
+    }
+    if bias.change("torn later", 10).is_some() && script.opening == Opening::Plain {
+        script.opening = Opening::TornLater;
+    }
     if bias.change("no delays", 10).is_some() {
         script.steps.iter_mut().for_each(|step| step.delay = Duration::ZERO);
     }

@@ -110,7 +110,10 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
 /// What a request is for, and the call that waits for its answer.
 fn purpose(facts: &mut Facts, link: usize, id: &Id, method: &str, params: &Value) -> (Kind, Option<u64>) {
     match method {
-        "initialize" | "server/discover" => (Kind::Opening, None),
+        "initialize" | "server/discover" => {
+            facts.initializes = method == "initialize";
+            (Kind::Opening, None)
+        }
         "ping" => (Kind::Ping, None),
         "tools/call" => {
             let tag = params["arguments"]["tag"].as_u64();
@@ -179,7 +182,10 @@ pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
 
 /// A response of the client: to a request of the server (L8), once (L1), and none to a server that speaks 2026-07-28.
 pub(super) fn at_answer(facts: &mut Facts, id: &Id) {
-    if facts.modern && !facts.questions.get(id).is_some_and(|question| question.early) {
+    // A client that got no answer to `server/discover` in time and has sent `initialize` does not know the revision: an answer to
+    // `server/discover` that comes then is late.
+    let is_known = facts.modern && !facts.initializes;
+    if is_known && !facts.questions.get(id).is_some_and(|question| question.early) {
         return facts.broken(
             Law::Silence,
             format!("expected no response to a request of the server in 2026-07-28, observed one to {id}"),

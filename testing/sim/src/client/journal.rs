@@ -58,6 +58,7 @@ impl Journal {
             record: Record::new(kept),
             transport_kind: script.transport_kind,
             modern: script.handshake.is_none(),
+            initializes: false,
             most_calls: script.limits.calls,
             peak: 0,
             calls: BTreeMap::new(),

@@ -43,6 +43,10 @@ pub(super) enum Opening {
     Silent,
     /// Bytes that are no message come first.
     Garbled,
+    /// A request of the server's comes right behind the answer.
+    Asks,
+    /// Of the second opening and later ones only the first half is answered.
+    TornLater,
     WrongShape,
     Refuses,
     Dies,

@@ -144,6 +144,13 @@ impl Server {
                 self.say(ServerAction::Garbage(1), None, output);
                 self.greet(&answer(&result), output);
             }
+            Opening::Asks => {
+                self.greet(&answer(&result), output);
+                // The client itself answers it, without a handler and so at once.
+                self.ask("ping", None, output);
+            }
+            Opening::TornLater if self.state().greeted.is_empty() => self.greet(&answer(&result), output),
+            Opening::TornLater => drop(output.tear(&answer(&result))),
             Opening::WrongShape => output.tell(&answer(&json!(5)), true),
             Opening::Refuses => output.tell(&refusal(&id, -32022), true),
             Opening::Dies => output.die(),
@@ -193,7 +200,7 @@ impl Server {
                 let Some(busy) = busy else { return };
                 output.tell(&result(&Id::from(format!("\"{}\"", busy.id)), &self.done(busy)), false);
             }
-            ServerAction::Ask => self.ask(busy, output),
+            ServerAction::Ask => self.ask("roots/list", busy, output),
             ServerAction::Withdraw => self.withdraw(busy, output),
             ServerAction::Torn => {
                 if let Some(busy) = busy {
@@ -261,9 +268,9 @@ impl Server {
         output.tell(&notification("notifications/progress", &params), false);
     }
 
-    fn ask(&self, busy: Option<&OpenRequest>, output: &Arc<dyn ServerOutput>) {
+    fn ask(&self, method: &str, busy: Option<&OpenRequest>, output: &Arc<dyn ServerOutput>) {
         let id = Id::from(format!("\"q{}\"", self.number()));
-        let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"roots/list\"}}");
+        let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"}}");
         let receipt = output.say(text.as_bytes(), false);
         self.journal.note("asks", 0, id.as_bytes());
         let early = !self.state().greeted.contains(&output.link());

@@ -5,6 +5,11 @@
 //! also fire in the middle of work. A job of [`Runtime::spawn_thread`] waits for a while and then runs in one go; where it
 //! would block its thread it calls [`Executor::block`], and the rest of the world goes on underneath it. Nothing here looks
 //! at a clock or starts a thread.
+//!
+//! Under half of the seeds a handler of [`Runtime::spawn_quick`] is polled for the first time as the thread of an I/O loop does
+//! it: in the order of the requests, between the drivers, with a waker that does nothing, and as a task only if it is pending. Some
+//! of these polls block ([`Executor::block_in_first_poll`]). What goes on underneath is what another thread does that has taken
+//! over the loop. No job begins there: its block would have to end before the first poll could, however much longer it is.
 
 mod timer;
 
@@ -12,7 +17,7 @@ pub(crate) mod line_buffer;
 pub(crate) mod link;
 pub(crate) mod world;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -28,6 +33,9 @@ use timer::VirtualTimer;
 
 /// So many jobs may block at once, one on top of the other; one more does not block.
 const NESTED: usize = 4;
+
+/// The longest that a first poll blocks.
+const FIRST_POLL_BLOCK: Duration = Duration::from_millis(50);
 
 /// The longest that a job waits for its thread.
 const THREAD_DELAY: Duration = Duration::from_millis(200);
@@ -52,6 +60,12 @@ struct State {
     timers: BTreeMap<(Moment, u64), Waker>,
     jobs: BTreeMap<(Moment, u64), Job>,
     blocking: usize,
+    /// Decides which first polls block and for how long; `None` if handlers are only polled as tasks.
+    first_polls: Option<Random>,
+    /// Handlers to be polled for the first time.
+    first_poll_queue: VecDeque<RuntimeTask>,
+    /// The calls whose first polls block, one on top of the other.
+    blocked_first_polls: Vec<u64>,
     next: u64,
     steps: u64,
     on_idle: Option<Hook>,
@@ -78,11 +92,20 @@ impl Executor {
             timers: BTreeMap::new(),
             jobs: BTreeMap::new(),
             blocking: 0,
+            first_polls: None,
+            first_poll_queue: VecDeque::new(),
+            blocked_first_polls: Vec::new(),
             next: 0,
             steps: 0,
             on_idle: None,
             escaped: None,
         })))
+    }
+
+    /// Polls handlers for the first time as an I/O loop does, under half of the seeds.
+    pub(crate) fn with_first_polls(self, mut random: Random) -> Self {
+        self.lock().first_polls = random.chance(50).then_some(random);
+        self
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -98,7 +121,7 @@ impl Executor {
     pub(crate) fn left(&self) -> (usize, usize, usize) {
         let state = self.lock();
         let tasks = state.tasks.values().filter(|slot| !slot.harness).count();
-        (tasks, state.jobs.len(), state.timers.len())
+        (tasks + state.first_poll_queue.len(), state.jobs.len(), state.timers.len())
     }
 
     /// The message of a panic that escaped from a task, if one did.
@@ -153,6 +176,37 @@ impl Executor {
         self.lock().blocking -= 1;
     }
 
+    /// Blocks the thread now and then, if the handler of this call is in its first poll: see the [module](self). The poll began
+    /// at that number of [`steps`](Executor::steps).
+    pub(crate) fn block_in_first_poll(&self, tag: u64, first_poll: &mut u64) {
+        let mut state = self.lock();
+        let is_first_poll = state.steps == *first_poll;
+        let random = state.first_polls.as_mut().filter(|_| is_first_poll);
+        let duration = random.and_then(|random| random.chance(20).then(|| random.delay(FIRST_POLL_BLOCK)));
+        let Some(duration) = duration else { return };
+        state.blocked_first_polls.push(tag);
+        drop(state);
+        self.block(duration);
+        let mut state = self.lock();
+        state.blocked_first_polls.pop();
+        *first_poll = state.steps;
+    }
+
+    /// The calls whose handlers block their thread in their first poll now: they cannot be stopped and do not go on.
+    pub(crate) fn blocked_in_first_poll(&self) -> Vec<u64> {
+        self.lock().blocked_first_polls.clone()
+    }
+
+    /// Polls a handler for the first time, and adds it as a task if it is pending.
+    fn poll_first(&self, mut task: RuntimeTask) {
+        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut Context::from_waker(Waker::noop()))));
+        match polled {
+            Ok(Poll::Pending) => drop(self.add(task, false)),
+            Ok(Poll::Ready(())) => {}
+            Err(panic) => self.lock().escaped = Some(panics::text(&*panic)),
+        }
+    }
+
     /// Runs one thing, or lets time pass until something can run. False if nothing ever will.
     pub(crate) fn turn(&self) -> bool {
         if self.run_one() {
@@ -174,13 +228,14 @@ impl Executor {
             let mut state = self.lock();
             let (tasks, jobs) = (std::mem::take(&mut state.tasks), std::mem::take(&mut state.jobs));
             let timers = std::mem::take(&mut state.timers);
+            let handlers = std::mem::take(&mut state.first_poll_queue);
             state.ready.clear();
             drop(state);
-            if tasks.is_empty() && jobs.is_empty() && timers.is_empty() {
+            if tasks.is_empty() && jobs.is_empty() && timers.is_empty() && handlers.is_empty() {
                 return;
             }
             // What they drop may panic, and may add others.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop((tasks, jobs, timers))));
+            let _ = catch_unwind(AssertUnwindSafe(|| drop((tasks, jobs, timers, handlers))));
         }
     }
 
@@ -207,19 +262,26 @@ impl Executor {
             state = self.lock();
         }
         let now = state.now;
-        let due = state.jobs.range(..=(now, u64::MAX)).count();
+        let due = if state.blocked_first_polls.is_empty() { state.jobs.range(..=(now, u64::MAX)).count() } else { 0 };
         let ready = state.ready.len();
-        if ready + due == 0 {
+        let first_poll = usize::from(!state.first_poll_queue.is_empty());
+        if ready + due + first_poll == 0 {
             return false;
         }
         state.steps += 1;
-        let chosen = state.random.index(ready + due);
+        let chosen = state.random.index(ready + due + first_poll);
         if chosen < ready {
             let id = state.ready.iter().nth(chosen).copied();
             let id = id.filter(|id| state.ready.remove(id));
             drop(state);
             if let Some(id) = id {
                 self.poll(id);
+            }
+        } else if chosen == ready + due {
+            let handler = state.first_poll_queue.pop_front();
+            drop(state);
+            if let Some(handler) = handler {
+                self.poll_first(handler);
             }
         } else {
             let key = state.jobs.keys().nth(chosen - ready).copied();
@@ -236,8 +298,10 @@ impl Executor {
 
     fn poll(&self, id: TaskId) {
         let Some((task, waker)) = self.lock().tasks.get_mut(&id).and_then(|slot| {
+            // Without a task: it is being polled, and blocks. Then it stays queued until that poll is over.
+            let task = slot.task.take()?;
             slot.queued = false;
-            slot.task.take().map(|task| (task, slot.waker.clone()))
+            Some((task, slot.waker.clone()))
         }) else {
             return;
         };
@@ -251,6 +315,9 @@ impl Executor {
                     return drop(task);
                 };
                 slot.task = Some(task);
+                if slot.queued {
+                    state.ready.insert(id);
+                }
             }
             Ok(Poll::Ready(())) => {
                 drop(task);
@@ -276,7 +343,7 @@ impl Executor {
     fn advance(&self, most: Option<Moment>) -> bool {
         let mut state = self.lock();
         let timer = state.timers.keys().next().map(|(when, _)| *when);
-        let job = state.jobs.keys().next().map(|(when, _)| *when);
+        let job = state.jobs.keys().next().filter(|_| state.blocked_first_polls.is_empty()).map(|(when, _)| *when);
         let Some(next) = [timer, job, most].into_iter().flatten().min() else { return false };
         state.now = state.now.max(next);
         true
@@ -326,6 +393,15 @@ impl Runtime for Executor {
 
     fn spawn(&self, task: RuntimeTask) {
         self.add(task, false);
+    }
+
+    fn spawn_quick(&self, task: RuntimeTask) {
+        let mut state = self.lock();
+        if state.first_polls.is_some() {
+            return state.first_poll_queue.push_back(task);
+        }
+        drop(state);
+        self.spawn(task);
     }
 
     fn spawn_thread(&self, job: Job) {
@@ -381,6 +457,57 @@ mod tests {
         while executor.turn() {}
         assert_eq!(*seen.lock().unwrap(), [(1, 1), (2, 2), (3, 3)]);
         assert_eq!(executor.left(), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_first_poll_that_blocks_does_not_stop_the_world_and_a_pending_one_goes_on_as_a_task() {
+        let mut blocked = 0;
+        for seed in 0..100 {
+            let executor = Executor::new(Random::new(seed, 0)).with_first_polls(Random::new(seed, 1));
+            let order = Arc::new(Mutex::new(Vec::new()));
+            let (world, seen) = (executor.clone(), Arc::clone(&order));
+            executor.spawn_quick(Box::pin(async move {
+                seen.lock().unwrap().push("begin");
+                let mut first_poll = world.steps();
+                for _ in 0..10 {
+                    world.block_in_first_poll(1, &mut first_poll);
+                }
+                seen.lock().unwrap().push("wait");
+                let now = world.now();
+                world.sleep(Duration::from_secs(1)).await;
+                assert_eq!(world.now().since(now).as_secs(), 1);
+                seen.lock().unwrap().push("end");
+            }));
+            let (sleep, seen) = (executor.sleep(Duration::from_millis(1)), Arc::clone(&order));
+            executor.spawn_task(async move {
+                sleep.await;
+                seen.lock().unwrap().push("other");
+            });
+            while executor.turn() {}
+            let order = order.lock().unwrap();
+            assert_eq!(order.last(), Some(&"end"), "{order:?}");
+            assert_eq!(executor.left(), (0, 0, 0));
+            blocked += u32::from(*order == ["begin", "other", "wait", "end"]);
+        }
+        assert!(blocked > 0);
+    }
+
+    #[test]
+    fn a_task_that_is_woken_while_its_poll_blocks_is_polled_again() {
+        let executor = Executor::new(Random::new(3, 0));
+        let polls = Arc::new(Mutex::new(0));
+        let (world, counted, mut sleep) =
+            (executor.clone(), Arc::clone(&polls), executor.sleep(Duration::from_secs(1)));
+        executor.spawn_task(std::future::poll_fn(move |cx| {
+            *counted.lock().unwrap() += 1;
+            let slept = std::pin::Pin::new(&mut sleep).poll(cx);
+            if slept.is_pending() {
+                world.block(Duration::from_secs(2));
+            }
+            slept
+        }));
+        while executor.turn() {}
+        assert_eq!((*polls.lock().unwrap(), executor.left()), (2, (0, 0, 0)));
     }
 
     #[test]

@@ -219,9 +219,10 @@ pub(super) fn silence(facts: &mut Facts, now: Moment, number: u64) {
     if facts.closing.is_some_and(|closing| closing + handler_window(&facts.limits) <= now) {
         return;
     }
-    let deadline = facts.limits.handler_deadline.unwrap_or(Duration::MAX);
-    let running =
-        facts.lives_of(tag, LifetimeKind::Handler).any(|life| life.ended.is_none() && now < life.began + deadline);
+    // The deadline counts from the arrival of the request, which is no earlier than its sending; the handler may begin later. A
+    // request that has reached its deadline is answered, and its cancellation is late (L4).
+    let expired = facts.limits.handler_deadline.is_some_and(|most| request.sent_at + most <= now);
+    let running = !expired && facts.lives_of(tag, LifetimeKind::Handler).any(|life| life.ended.is_none());
     if running && let Some(request) = facts.requests.get_mut(&number) {
         request.silenced = true;
     }

@@ -72,8 +72,10 @@ impl HandlerContext {
 
     async fn run_call(self: Arc<Self>, call: Call, ctx: Context) -> String {
         let (life, number) = self.journal.begin(call.tag, LifetimeKind::Handler);
+        let mut first_poll = self.executor.steps();
         let mut running = Running { context: &self, call: &call, ctx: &ctx, number, progress: 0.0, logs: 0 };
         for op in &call.plan {
+            self.executor.block_in_first_poll(call.tag, &mut first_poll);
             match *op {
                 Op::Sleep(duration) => self.executor.sleep(duration).await,
                 Op::Yield => yield_once().await,

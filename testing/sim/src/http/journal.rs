@@ -32,6 +32,7 @@ impl Journal {
             forgetful: script.tuning.forgetful,
             calls: script.calls(),
             lives: BTreeMap::new(),
+            blocked: Vec::new(),
             next_life: 0,
             requests: BTreeMap::new(),
             sessions: Vec::new(),
@@ -74,11 +75,13 @@ impl Journal {
 impl Journal {
     /// A client sends a request of the protocol's, or sends one again.
     pub(super) fn sent(&self, number: u64, session: Option<usize>, tag: Option<u64>, torn: bool) {
+        let now = self.executor.now();
         let mut facts = self.facts();
         let request = facts.requests.entry(number).or_insert(RequestFacts {
             session,
             tag,
             sent: 0,
+            sent_at: now,
             torn: false,
             answers: 0,
             cancels: 0,

@@ -125,7 +125,7 @@ impl World for Simulated {
     }
 
     fn new(script: &Script, kept: bool) -> Self {
-        let executor = Executor::new(Random::new(script.seed, 22));
+        let executor = Executor::new(Random::new(script.seed, 22)).with_first_polls(Random::new(script.seed, 122));
         let journal = Journal::new(executor.clone(), script, kept);
         let context = Arc::new(HandlerContext { executor: executor.clone(), journal: Arc::clone(&journal) });
         let builder = Server::builder("simulated", "1.0.0").tools(handlers::tools(&context));
@@ -144,7 +144,9 @@ impl World for Simulated {
         let (watched, asked, time) = (Arc::clone(&journal), Arc::clone(&clients), executor.clone());
         executor.on_idle(move || {
             let sessions = asked.service().map_or(0, |service| service.sessions());
-            checks::at_idle(&mut watched.facts(), time.now(), sessions);
+            let mut facts = watched.facts();
+            facts.blocked = time.blocked_in_first_poll();
+            checks::at_idle(&mut facts, time.now(), sessions);
         });
         executor.spawn_harness_task(Arc::clone(&clients).perform(script.clone()));
         Self { executor, journal, clients }

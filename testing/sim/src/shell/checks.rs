@@ -112,7 +112,10 @@ pub(super) fn at_idle(facts: &mut Facts, now: Moment, link_is_empty: bool, writt
     }
     let waits = facts.requests.iter().find(|(_, request)| {
         let quick = request.tag.and_then(|tag| facts.calls.get(&tag)).is_some_and(|call| {
-            call.kind != Kind::Blocking && call.corrupt.is_none() && call.plan.iter().all(|op| op.is_immediate())
+            call.kind != Kind::Blocking
+                && !facts.blocked.contains(&call.tag)
+                && call.corrupt.is_none()
+                && call.plan.iter().all(|op| op.is_immediate())
         });
         quick && request.sent == 1 && request.cancels == 0 && request.answers == 0
     });
@@ -169,6 +172,7 @@ fn stopped_are_dropped(facts: &mut Facts) {
             && request.sent == 1
             && request.tag.is_some_and(|tag| {
                 facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Async)
+                    && !facts.blocked.contains(&tag)
                     && facts.lives_of(tag, LifetimeKind::Handler).any(|life| life.ended.is_none())
             })
     });
@@ -180,7 +184,9 @@ fn stopped_are_dropped(facts: &mut Facts) {
 
 /// L5: after the end, nothing is left but threads that cannot be stopped, and what hangs on them.
 fn nothing_is_left(facts: &mut Facts) {
-    let blocked = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Blocking);
+    let blocked = |tag: u64| {
+        facts.blocked.contains(&tag) || facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Blocking)
+    };
     let left = facts.alive().find(|life| life.what != LifetimeKind::Thread && !blocked(life.tag));
     if let Some(life) = left {
         let what = format!("call {}: expected nothing left after the close, observed {:?}", life.tag, life.what);
@@ -198,7 +204,8 @@ pub(super) fn at_the_end(facts: &mut Facts, now: Moment) {
     if took > most + SLACK {
         facts.broken(Law::Closing, format!("expected the server to end within {most:?}, observed {took:?}"));
     }
-    let stoppable = |tag: u64| facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Async);
+    let stoppable =
+        |tag: u64| !facts.blocked.contains(&tag) && facts.calls.get(&tag).is_some_and(|call| call.kind == Kind::Async);
     let left = facts.alive().find(|life| life.what == LifetimeKind::Handler && stoppable(life.tag));
     if let Some(life) = left {
         let what = format!("call {}: expected its handler to stop before the close, observed it running", life.tag);

@@ -68,9 +68,11 @@ impl HandlerContext {
 
     async fn run_call(self: Arc<Self>, call: Call, ctx: Context) -> String {
         let life = self.journal.begin(call.tag, LifetimeKind::Handler);
+        let mut first_poll = self.executor.steps();
         let mut steps = 0.0;
         let mut kept = Vec::new();
         for op in &call.plan {
+            self.executor.block_in_first_poll(call.tag, &mut first_poll);
             match *op {
                 Op::Sleep(duration) => self.executor.sleep(duration).await,
                 Op::Yield => yield_once().await,

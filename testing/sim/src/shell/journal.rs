@@ -30,6 +30,8 @@ pub(super) struct Facts {
     pub(super) limits: Limits,
     pub(super) calls: BTreeMap<u64, Call>,
     pub(super) lives: BTreeMap<u64, LifetimeFacts>,
+    /// Calls whose handlers block their thread now, in their first poll.
+    pub(super) blocked: Vec<u64>,
     pub(super) requests: BTreeMap<Id, RequestFacts>,
     /// What the connection answers by itself, and has not answered.
     pub(super) asks: BTreeSet<Id>,
@@ -111,6 +113,7 @@ impl Journal {
             limits: script.limits.clone(),
             calls: script.calls(),
             lives: BTreeMap::new(),
+            blocked: Vec::new(),
             requests: BTreeMap::new(),
             asks: BTreeSet::new(),
             barriers: BTreeMap::new(),
@@ -179,6 +182,7 @@ impl Journal {
         let mut facts = self.facts();
         facts.note(now, "server ended", 0, text.as_bytes());
         facts.ended = Some(now);
+        facts.blocked = self.executor.blocked_in_first_poll();
         super::checks::at_the_end(&mut facts, now);
     }
 }

@@ -124,7 +124,7 @@ impl World for Simulated {
     }
 
     fn new(script: &Script, kept: bool) -> Self {
-        let executor = Executor::new(Random::new(script.seed, 11));
+        let executor = Executor::new(Random::new(script.seed, 11)).with_first_polls(Random::new(script.seed, 111));
         let (link, server_end) = Link::new(Random::new(script.seed, 12));
         let journal = Journal::new(executor.clone(), link.clone(), script, kept);
         let context = Arc::new(HandlerContext { executor: executor.clone(), journal: Arc::clone(&journal) });
@@ -145,7 +145,9 @@ impl World for Simulated {
         let (watched, wire, time) = (Arc::clone(&journal), link.clone(), executor.clone());
         executor.on_idle(move || {
             let (empty, written) = (wire.is_empty(), wire.total_written());
-            checks::at_idle(&mut watched.facts(), time.now(), empty, written);
+            let mut facts = watched.facts();
+            facts.blocked = time.blocked_in_first_poll();
+            checks::at_idle(&mut facts, time.now(), empty, written);
         });
         let (observer, wire) = (Arc::clone(&journal), link.clone());
         let peer = Peer { executor: executor.clone(), journal: observer, link: wire, server, shutdown, task };

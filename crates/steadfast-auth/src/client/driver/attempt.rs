@@ -1,4 +1,4 @@
-//! One request to the server, including its retries.
+//! The authorization of one HTTP request of the client to the MCP server, including the retries of the request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,25 +16,27 @@ use crate::client::dpop::{DpopProofKey, DpopProofParameters, PROOF, USE_NONCE};
 use crate::client::scope::is_step_up;
 use crate::client::token::{Tokens, nonce};
 
-/// Limits of the retries of one request: with a nonce, with a new token, and with more scopes.
+/// The maximum numbers of retries of one HTTP request: with a DPoP nonce, with a new token, and with more scopes.
 const MAX_NONCE_RETRIES: u8 = 2;
 const MAX_RENEWALS: u8 = 2;
 const MAX_STEP_UPS: u8 = 2;
 
-/// What to do with a response.
+/// What the caller has to do with a response of the MCP server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OAuthResponseAction {
-    /// Return it to the caller.
+    /// Pass the MCP server's response on to the application, and do not retry the request.
     Deliver,
-    /// Discard the response, sign the request again, and resend it.
+    /// Discard the response, call `sign` for the request again, and resend the request.
     Retry,
 }
 
-/// One request to the server: call [`sign`](Self::sign) before it is sent and [`answered`](Self::answered) with each response.
+/// Authorizes one HTTP request to the MCP server: call [`sign`](Self::sign) each time before the request is sent, and
+/// [`answered`](Self::answered) with each response.
 ///
-/// The number of retries is limited, however the server behaves.
+/// The number of retries of a request is limited, whatever the MCP server responds.
 ///
-/// An attempt is for one URL, because a DPoP proof is. To follow a redirect, start another attempt.
+/// An attempt is for one URL, because a DPoP proof is valid for one URL. To follow a redirect, start another attempt for the
+/// new URL.
 pub struct OAuthRequestAttempt {
     authorizer: Authorizer,
     method: Method,
@@ -50,8 +52,8 @@ impl OAuthRequestAttempt {
         Self { authorizer, method, url, used: None, nonces: 0, renewals: 0, step_ups: 0 }
     }
 
-    /// Adds the token to the headers of the request, and a proof if the token needs one. Without a token the request is sent
-    /// without: the server responds with a challenge.
+    /// Adds the access token to the headers of the request, and a DPoP proof if the token needs one. If the client has no token
+    /// yet, adds nothing: the MCP server then responds with a challenge.
     pub async fn sign(&mut self, headers: &mut HeaderMap) -> Result<(), Error> {
         headers.remove(AUTHORIZATION);
         headers.remove(PROOF);
@@ -61,7 +63,7 @@ impl OAuthRequestAttempt {
         let value = zeroize::Zeroizing::new(format!("{} {}", tokens.scheme.as_str(), token.expose()));
         headers.insert(AUTHORIZATION, sensitive(&value)?);
         if tokens.scheme == AuthScheme::Dpop {
-            let key = tokens.key.as_ref().ok_or(Error::UnusableKey("the key of the token is missing"))?;
+            let key = tokens.key.as_ref().ok_or(Error::UnusableKey("the DPoP key of the access token is missing"))?;
             let nonce = self.authorizer.nonce();
             let proof = DpopProofParameters {
                 method: self.method.as_str(),
@@ -75,11 +77,12 @@ impl OAuthRequestAttempt {
         Ok(())
     }
 
-    /// Takes the status and the headers of a response. Obtains another token if the server requires one, which may ask the user.
-    /// An error means that no token would be accepted.
+    /// Decides by the status and headers of the MCP server's response whether to send the request again. If the response
+    /// requires another token, obtains the token first, which may ask the user. Returns an error if no token could be obtained
+    /// that the MCP server may accept.
     ///
-    /// If the user refused more scopes, the same scopes are not requested again for ten minutes, unless the user logs in again:
-    /// the previous error is returned.
+    /// If the user refused additional scopes, the same scopes are not requested again for ten minutes, unless the user logs in
+    /// again; meanwhile the error of the refusal is returned.
     pub async fn answered(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<OAuthResponseAction, Error> {
         let nonce_header = nonce(headers);
         let has_nonce = nonce_header.is_some();

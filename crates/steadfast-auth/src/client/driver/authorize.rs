@@ -1,4 +1,4 @@
-//! Implements the authorization of `steadfast`'s HTTP clients for [`Authorizer`].
+//! Lets the HTTP client transport of `steadfast` authorize its requests with an [`Authorizer`].
 
 use http::{HeaderMap, Method, StatusCode};
 use steadfast::transport::http as transport;
@@ -28,7 +28,7 @@ impl transport::Authorize for Authorizer {
     }
 }
 
-/// An attempt, or the error of starting one.
+/// The [`OAuthRequestAttempt`] of one HTTP request, or the error with which it could not be started.
 struct RequestAuthorizationAdapter(Result<OAuthRequestAttempt, Option<Error>>);
 
 impl transport::RequestAuthorization for RequestAuthorizationAdapter {

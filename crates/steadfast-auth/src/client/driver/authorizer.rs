@@ -1,7 +1,7 @@
-//! The authorizer, shared by all requests to one server: its tokens in memory, and how to get others.
+//! The authorizer, which all requests of a client to one MCP server share: the tokens in memory, and how to obtain new ones.
 //!
-//! `renewal_permit` serializes renewals, `refresh` and `renew` perform them with `drive`, `persistence` has the store, and
-//! `sign_out` the deletion.
+//! The module `renewal_permit` serializes token renewals, `refresh` and `renew` perform these renewals with `drive`,
+//! `persistence` reads and writes the token store, and `sign_out` deletes tokens.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,8 @@ use crate::client::store::TokenStore;
 use crate::client::token::Tokens;
 use crate::client::url_policy::redact_url;
 
-/// Provides the tokens for one server, shared by all requests to it. Clones share the same state.
+/// Provides the access tokens for one MCP server to all requests of the client to that server. Clones of an
+/// [`Authorizer`] share the same tokens.
 #[derive(Clone)]
 pub struct Authorizer(pub(super) Arc<AuthorizerInner>);
 
@@ -35,31 +36,33 @@ pub(super) struct AuthorizerInner {
     pub(super) assertions: Option<Arc<dyn AssertionSource>>,
     pub(super) random: Arc<dyn RandomSource>,
     pub(super) state: Mutex<AuthorizerState>,
-    /// Held while tokens are obtained or refreshed. Other callers wait for it and use the result.
+    /// The lock that a caller holds while it obtains or refreshes tokens. Other callers wait for the renewal lock,
+    /// and then use the new tokens or return the error of the renewal.
     pub(super) renewal_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The state in memory.
+/// The state that an authorizer keeps in memory, such as the current tokens.
 #[derive(Default)]
 pub(super) struct AuthorizerState {
     pub(super) tokens: Option<Arc<Tokens>>,
-    /// The authorization server that the server's metadata named when it was last read.
+    /// The authorization server that the metadata of the MCP server named when the metadata was last read.
     pub(super) issuer: Option<String>,
     pub(super) loaded: bool,
-    /// The tokens are new, and the server has not accepted them yet.
+    /// Whether the tokens are new and the MCP server has not accepted them yet.
     pub(super) unproven: bool,
     /// The tokens (and registration) that were obtained and are not yet written to the token store.
     pub(super) pending_save: Option<Box<PendingSave>>,
     nonce: Option<String>,
-    /// How many renewals have finished, and the error of the last one: callers that waited for it return the same.
+    /// The number of token renewals that have finished so far, and the error of the last one. Callers that waited for a token
+    /// renewal return the error of that renewal.
     pub(super) finished_renewals: u64,
     pub(super) last_failure: Option<Error>,
-    /// Requests for more scopes that failed.
+    /// The token requests for additional scopes that failed.
     pub(super) denied_scopes: DeniedScopes,
 }
 
 impl Authorizer {
-    /// Starts a request. Its URL must have the origin of the server.
+    /// Starts the authorization of one HTTP request. The URL of the request must have the origin of the MCP server.
     pub fn attempt(&self, method: Method, url: &str) -> Result<OAuthRequestAttempt, Error> {
         let url = Url::parse(url).map_err(|_| Error::WrongOrigin)?;
         if url.origin() != self.0.server.origin() {
@@ -80,7 +83,7 @@ impl Authorizer {
         self.state().nonce = nonce;
     }
 
-    /// Records that the server accepted these tokens.
+    /// Records that the MCP server accepted these tokens.
     pub(super) fn accepted(&self, used: &Arc<Tokens>) {
         let mut state = self.state();
         if state.tokens.as_ref().is_some_and(|tokens| Arc::ptr_eq(tokens, used)) {
@@ -88,7 +91,7 @@ impl Authorizer {
         }
     }
 
-    /// Makes these the current tokens.
+    /// Makes the given tokens the current tokens of the authorizer.
     pub(super) fn adopt(&self, tokens: Arc<Tokens>, unproven: bool) -> Arc<Tokens> {
         let mut state = self.state();
         state.issuer = Some(tokens.issuer.clone());

@@ -24,19 +24,20 @@ impl AuthorizerBuilder {
         self
     }
 
-    /// Sets the user agent through which the user is asked to authorize. Default: the user is not asked.
+    /// Sets the user agent through which the user is asked to authorize. By default the client has no user agent, and a login
+    /// that needs the user fails.
     pub fn user_agent(mut self, user: impl UserAgent) -> Self {
         self.0.user = Some(Arc::new(user));
         self
     }
 
-    /// Gets assertions from this source, for the grants that need them.
+    /// Sets the source of OAuth assertions, for the grants that need an assertion.
     pub fn assertions(mut self, assertions: impl AssertionSource) -> Self {
         self.0.assertions = Some(Arc::new(assertions));
         self
     }
 
-    /// Uses this source of randomness instead of the operating system's.
+    /// Sets the source of randomness of the OAuth client, which is the operating system's by default.
     pub fn randomness(mut self, random: impl RandomSource) -> Self {
         self.0.random = Arc::new(random);
         self
@@ -49,7 +50,7 @@ impl AuthorizerBuilder {
 }
 
 impl Authorizer {
-    /// An authorizer for the server at this URL, spelled as in the server's metadata.
+    /// Begins to build an authorizer for the MCP server at this URL, which should be spelled as in the server's metadata.
     pub fn builder(
         server: &str,
         profile: OAuthClientSettings,

@@ -1,8 +1,10 @@
-//! Requests for more scopes that failed, so that a user who denied them is not asked again by the next request.
+//! Remembers the token requests for additional scopes that failed, so that a user who denied the scopes is not asked again by
+//! the next HTTP request.
 //!
-//! An entry is the whole set of requested scopes, with the error. The same set is not requested again until the user logs in
-//! again, or until the entry expires; meanwhile the error is returned. Entries belong to one authorizer: they are not stored, and
-//! a new process may ask again.
+//! Each entry has the whole set of scopes of one failed token request, and the error of that request. A set of scopes
+//! whose token request failed is not requested again until the user logs in again, or until the entry of the set
+//! expires; meanwhile the error of the failed request is returned. The entries exist only in the memory of one
+//! authorizer, so a new process may ask the user again.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,12 +14,14 @@ use tokio::time::Instant;
 use crate::Scopes;
 use crate::client::Error;
 
-/// Lifetime of an entry. The user may have denied by mistake.
+/// Lifetime of an entry for denied scopes. The lifetime of an entry is limited because the user may have denied the
+/// scopes by mistake.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// Limit of entries. A server with more distinct challenges causes a few requests to the user per call.
+/// Limit of entries for denied scopes. Beyond the limit, the oldest entry for denied scopes is removed, and the user
+/// may be asked for those scopes again.
 const MAX_ENTRIES: usize = 16;
 
-/// Requests for scopes that failed.
+/// The failed token requests for additional scopes that an authorizer remembers.
 #[derive(Default)]
 pub(super) struct DeniedScopes(VecDeque<DeniedScopeRequest>);
 
@@ -28,7 +32,7 @@ struct DeniedScopeRequest {
 }
 
 impl DeniedScopes {
-    /// The error of the last request for these scopes, if it is recent.
+    /// The error of the last token request for these scopes, if that request failed recently.
     pub(super) fn error_for(&self, scopes: &Scopes, now: Instant) -> Option<Error> {
         let is_same = |denied: &&DeniedScopeRequest| denied.scopes == *scopes;
         let denied = self.0.iter().rev().find(is_same)?;

@@ -1,5 +1,5 @@
-//! Executes the commands of a flow: sends requests, fetches assertions, asks the user, stores the result. The flow decides what
-//! to do; only timeouts are decided here.
+//! Executes the commands of an OAuth flow: sends HTTP requests, fetches assertions, asks the user, and stores the tokens. The
+//! OAuth flow decides what to do next; its driver adds only the timeouts.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -14,12 +14,13 @@ use crate::client::flow::{OAuthFlow, OAuthFlowCommand, OAuthFlowCommandResult, O
 use crate::client::store::TokenStoreKey;
 use crate::{HttpClientBody, HttpClientError, MetadataSourceHost};
 
-/// Limit of the length of a response.
+/// Limit of the body of an HTTP response in an OAuth flow, in bytes.
 pub(super) const MAX_BYTES: usize = 256 * 1024;
-/// Timeout of one request, and of the whole metadata discovery: other callers wait for them.
+/// Timeout of one HTTP request of an OAuth flow, and of the whole metadata discovery. The timeout is needed because other
+/// callers wait for the tokens.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How far a flow got without the user.
+/// The outcome of the part of an OAuth flow that needs no user.
 pub(super) enum NonInteractiveOutcome {
     Done,
     NeedsUser(Box<(OAuthFlow, OAuthFlowCommand)>),
@@ -31,7 +32,7 @@ impl Authorizer {
         OAuthFlow::new(profile, &self.0.server_text, input, random)
     }
 
-    /// Executes the commands of a flow until it ends or needs the user.
+    /// Executes the commands of an OAuth flow until the flow ends or needs the user.
     pub(super) async fn drive(
         &self,
         mut flow: OAuthFlow,
@@ -78,7 +79,8 @@ impl Authorizer {
         }
     }
 
-    /// Marks the request as one to a URL from the server's metadata, unless the application configured its host.
+    /// Marks an HTTP request as sent to a URL from the MCP server's metadata, unless the application configured the host of
+    /// that URL.
     pub(super) fn add_referrer(&self, request: &mut Request<HttpClientBody>) {
         let host = request.uri().host().unwrap_or_default();
         if let Some(server) = self.0.server.host_str().filter(|_| !self.0.profile.configures_host(host)) {
@@ -86,7 +88,7 @@ impl Authorizer {
         }
     }
 
-    /// Executes a command that needs the user.
+    /// Executes a command of an OAuth flow that needs the user.
     pub(super) async fn ask_user(
         &self,
         command: OAuthFlowCommand,
@@ -100,10 +102,12 @@ impl Authorizer {
                 Ok(OAuthFlowCommandResult::RedirectReady(ready.redirect_uri().to_owned()))
             }
             OAuthFlowCommand::Visit(url) => {
-                let visit = visit.take().ok_or(Error::Misuse("a visit needs a prepared redirect"))?;
+                let visit = visit.take().ok_or(Error::Misuse(
+                    "the redirect must be prepared before the user visits the authorization URL",
+                ))?;
                 Ok(OAuthFlowCommandResult::Redirected(visit.visit(url).await?))
             }
-            _ => Err(Error::Misuse("the command needs no user")),
+            _ => Err(Error::Misuse("the command of the OAuth flow needs no user")),
         }
     }
 }

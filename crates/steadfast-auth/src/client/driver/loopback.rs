@@ -18,10 +18,10 @@ use crate::client::Error;
 use crate::client::authorize::state_of;
 use crate::client::url_policy::redact_url;
 
-/// Limit of concurrent connections; a browser opens a few.
+/// Limit of concurrent connections to the loopback listener; a browser opens only a few.
 const CONNECTIONS: usize = 16;
 
-/// The path of the redirect URI on an arbitrary port.
+/// The path of the redirect URI if the loopback listener uses an arbitrary port.
 const PATH: &str = "/callback";
 
 type BrowserOpener = dyn Fn(&Url) -> io::Result<()> + Send + Sync;
@@ -43,7 +43,7 @@ pub struct LoopbackUserAgent {
 }
 
 impl LoopbackUserAgent {
-    /// Listens on an arbitrary free port, at `/callback`, with a timeout of five minutes.
+    /// Creates a user agent that listens on an arbitrary free port, at `/callback`, with a timeout of five minutes.
     pub fn new() -> Self {
         Self { fixed: None, timeout: Duration::from_secs(300), open: Arc::new(open_browser) }
     }
@@ -59,13 +59,14 @@ impl LoopbackUserAgent {
         Ok(self)
     }
 
-    /// Sets how long to wait for the user.
+    /// Sets how long to wait for the user to log in with the browser.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Shows the URL with this function instead of opening a browser. It runs on a thread where it may block.
+    /// Sets the function that shows the authorization URL to the user, instead of opening a browser. The function
+    /// runs on a thread where it may block.
     pub fn opener(mut self, open: impl Fn(&Url) -> io::Result<()> + Send + Sync + 'static) -> Self {
         self.open = Arc::new(open);
         self
@@ -148,7 +149,8 @@ impl LoopbackListener {
         }
     }
 
-    /// Serves connections until one brings the expected redirect.
+    /// Serves HTTP connections of the browser until one of them requests the expected redirect URI, and returns the query of
+    /// that URI.
     async fn wait_for_redirect(&self, expected: &ExpectedRedirect) -> String {
         let mut connections = JoinSet::new();
         let mut handles: VecDeque<AbortHandle> = VecDeque::new();
@@ -197,7 +199,7 @@ impl UserLogin for LoopbackListener {
                     biased;
                     answer = &mut answer => return Ok(answer),
                     opened = &mut opened => opened
-                        .map_err(|_| Error::UserUnavailable(String::from("failed to show the URL")))?
+                        .map_err(|_| Error::UserUnavailable(String::from("failed to show the authorization URL to the user")))?
                         .map_err(|error| Error::UserUnavailable(format!("failed to open a browser: {error}")))?,
                 }
                 Ok(answer.await)
@@ -216,7 +218,7 @@ pub fn open_browser(url: &Url) -> io::Result<()> {
     Ok(())
 }
 
-/// The command that opens a URL, without a shell.
+/// The command that opens a URL in the browser, without a shell.
 fn browser(url: &Url) -> Command {
     let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])

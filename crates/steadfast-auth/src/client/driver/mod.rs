@@ -1,4 +1,5 @@
-//! The driver of the flow, with tokio: sends requests, asks the user, stores tokens and adds them to requests.
+//! The tokio driver of the OAuth flow: sends the requests of the flow, asks the user, stores tokens, and adds tokens to the
+//! requests to the MCP server.
 
 mod attempt;
 #[cfg(feature = "steadfast")]
@@ -25,28 +26,29 @@ use url::Url;
 use super::store::BoxFuture;
 use super::{Error, Secret};
 
-/// Asks the user. [`LoopbackUserAgent`] does it with a browser on this machine.
+/// Asks the user to log in at the authorization server. [`LoopbackUserAgent`] opens a browser on this machine for that.
 pub trait UserAgent: Send + Sync + 'static {
-    /// Prepares for the redirect of the user, if possible at `preferred`, the registered redirect URI.
+    /// Prepares to receive the redirect of the user's browser, if possible at `preferred`, the redirect URI that is registered
+    /// already.
     fn prepare<'a>(&'a self, preferred: Option<&'a str>) -> BoxFuture<'a, Result<Box<dyn UserLogin>, Error>>;
 }
 
-/// A prepared login of the user. Dropping it cancels the login.
+/// A login of the user that is ready to receive the OAuth redirect. Dropping a [`UserLogin`] cancels the login.
 pub trait UserLogin: Send {
     /// The redirect URI for the authorization request.
     fn redirect_uri(&self) -> &str;
 
-    /// Shows the URL to the user, and waits for the query of the redirect.
+    /// Shows the authorization URL to the user, waits for the OAuth redirect, and returns its query.
     fn visit(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, Error>>;
 }
 
 /// Provides assertions: the ID token of a single sign-on, or the JWT of the platform that the program runs on.
 pub trait AssertionSource: Send + Sync + 'static {
-    /// A currently valid assertion for this authorization server and this resource.
+    /// Returns a currently valid assertion for this authorization server and this resource.
     fn assertion<'a>(&'a self, issuer: &'a str, resource: &'a str) -> BoxFuture<'a, Result<Secret, Error>>;
 }
 
-/// The same assertion each time, for assertions with a long lifetime.
+/// A [`Secret`] provides itself as the assertion each time, for assertions with a long lifetime.
 impl AssertionSource for Secret {
     fn assertion<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<Secret, Error>> {
         Box::pin(std::future::ready(Ok(self.clone())))

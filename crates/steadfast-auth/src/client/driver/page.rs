@@ -6,19 +6,19 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::client::authorize::state_of;
 
-/// Limit of the request head: more than an authorization response needs.
+/// Limit of the head of the browser's HTTP request, in bytes: more than an OAuth redirect needs.
 const MAX_BYTES: usize = 16 * 1024;
-/// Timeout of a connection: browsers open some that they never use.
+/// Timeout of a connection to the loopback listener: browsers open some connections that they never use.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The redirect that is awaited.
+/// The OAuth redirect that the loopback listener waits for.
 #[derive(Clone)]
 pub(super) struct ExpectedRedirect {
     pub(super) path: String,
     pub(super) state: String,
 }
 
-/// Answers one request. Returns its query if it is the expected redirect.
+/// Answers one HTTP request of the browser. Returns the query of the request if it is the expected OAuth redirect.
 pub(super) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     expected: ExpectedRedirect,
@@ -29,7 +29,7 @@ pub(super) async fn serve(
     let ours = found.filter(|query| state_of(query).as_deref() == Some(expected.state.as_str()));
     let page = match &ours {
         Some(_) => page("200 OK", "You can close this window and go back to the application."),
-        None => page("404 Not Found", "There is nothing here."),
+        None => page("404 Not Found", "There is no page at this address."),
     };
     // A failure to send the page does not matter: the redirect has arrived.
     let written = async {
@@ -56,7 +56,7 @@ async fn read_target(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     (method == "GET").then(|| target.to_owned())
 }
 
-/// A page that loads nothing, is not cached, and sends no referrer.
+/// Builds the HTTP response with a page that loads nothing, is not cached, and sends no referrer.
 fn page(status: &str, text: &str) -> String {
     let body = format!("<!doctype html><meta charset=\"utf-8\"><title>Authorization</title><p>{text}</p>");
     format!(

@@ -1,5 +1,6 @@
-//! Reading and writing the token store. Tokens are written under their lock, so that processes that share a store do not
-//! overwrite each other's tokens. If a write fails, the tokens stay in memory and the write is retried.
+//! Reads and writes the token store. The lock of the tokens is held during a write, so that processes that share a token store
+//! do not overwrite each other's tokens. If a write to the token store fails, the tokens stay in memory and the write is
+//! retried.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -21,7 +22,7 @@ struct OAuthDiscoveryRecord {
     resource: String,
 }
 
-/// The result of a flow that is not in the store yet.
+/// The result of an OAuth flow that is not written to the token store yet.
 #[derive(Clone)]
 pub(super) struct PendingSave {
     authorization: OAuthGrant,
@@ -29,14 +30,15 @@ pub(super) struct PendingSave {
     replaced: Option<TokenStoreKey>,
 }
 
-/// The lock of tokens in the store. A process holds at most one: waiting for one while holding another could deadlock.
+/// The lock of tokens in the token store. An authorizer holds at most one token lock at a time: waiting for one while holding
+/// another could deadlock.
 pub(super) struct TokenLock {
     pub(super) key: TokenStoreKey,
     _lock: TokenStoreLockGuard,
 }
 
 impl Authorizer {
-    /// Reads the store once.
+    /// Loads the tokens of the MCP server from the token store, once per authorizer.
     pub(super) async fn load(&self) -> Result<(), Error> {
         if self.state().loaded {
             return Ok(());
@@ -49,7 +51,7 @@ impl Authorizer {
         Ok(())
     }
 
-    /// Adopts the tokens in the store if another process stored newer ones.
+    /// Replaces the tokens in memory with those in the token store, if another process has stored other tokens there.
     pub(super) async fn adopt_stored(&self) -> Result<(), Error> {
         self.save(&mut None).await?;
         let (Some(stored), _) = self.stored().await? else { return Ok(()) };
@@ -60,7 +62,8 @@ impl Authorizer {
         Ok(())
     }
 
-    /// The tokens of this server in the store, and the issuer in its metadata the last time.
+    /// Loads the tokens for this MCP server from the token store, and the issuer that the server's metadata named when it was
+    /// last read.
     pub(super) async fn stored(&self) -> Result<(Option<Tokens>, Option<String>), Error> {
         let Some(OAuthDiscoveryRecord { issuer, resource }) = self.load_value(&self.server_key()).await? else {
             return Ok((None, None));
@@ -76,7 +79,8 @@ impl Authorizer {
     }
 
     async fn save_value<T: Serialize>(&self, key: &TokenStoreKey, value: &T) -> Result<(), Error> {
-        let text = serde_json::to_string(value).map_err(|_| Error::Misuse("a value could not be serialized"))?;
+        let text = serde_json::to_string(value)
+            .map_err(|_| Error::Misuse("a value for the token store could not be serialized"))?;
         Ok(self.0.store.save(key, &Secret::new(text)).await?)
     }
 
@@ -84,7 +88,8 @@ impl Authorizer {
         TokenStoreKey::Server { url: self.0.server_text.clone() }
     }
 
-    /// Stores the result of a flow. In memory first: a used refresh token is invalid, so its successor must not be lost.
+    /// Stores the result of an OAuth flow. The tokens are kept in memory first: a used refresh token is invalid, so its
+    /// successor must not be lost.
     pub(super) async fn store_authorization(
         &self,
         authorization: OAuthGrant,
@@ -101,8 +106,8 @@ impl Authorizer {
         self.save(lock).await
     }
 
-    /// Writes the pending result to the store under the lock of the tokens, so that a concurrent refresh in another process does
-    /// not overwrite it.
+    /// Writes the pending result of an OAuth flow to the token store. The lock of the tokens is held during the write, so that
+    /// a concurrent refresh in another process does not overwrite the tokens.
     pub(super) async fn save(&self, lock: &mut Option<TokenLock>) -> Result<(), Error> {
         let Some(pending_save) = self.state().pending_save.clone() else { return Ok(()) };
         let tokens = &pending_save.authorization.tokens;
@@ -130,8 +135,8 @@ impl Authorizer {
         Ok(())
     }
 
-    /// The tokens in the store, if they have not expired, were requested with more scopes than `tokens`, and were issued to
-    /// a client id that this client can use.
+    /// The tokens in the token store, if they have not expired, were requested with more scopes than `tokens`, and were issued
+    /// to a client id that this client can use.
     async fn better_than(&self, tokens: &Tokens, key: &TokenStoreKey) -> Result<Option<Tokens>, Error> {
         let stored: Option<Tokens> = self.load_value(key).await?;
         let is_better = |stored: &Tokens| stored.requests_more_than(tokens) && !stored.is_expired(SystemTime::now());
@@ -147,7 +152,7 @@ impl Authorizer {
         Ok(TokenLock { key, _lock: lock })
     }
 
-    /// Removes what an authorization server does not accept any more.
+    /// Removes a refresh token or a client registration that an authorization server does not accept any more.
     pub(super) async fn discard(&self, invalidation: CredentialInvalidation) -> Result<(), Error> {
         if let Some(tokens) = invalidation.refresh_token_of {
             self.remove_refresh_token(*tokens).await?;
@@ -162,7 +167,8 @@ impl Authorizer {
         Ok(())
     }
 
-    /// Removes the invalid refresh token. The requested scopes are kept, to request the same again.
+    /// Removes an invalid refresh token from the token store and from memory. The scopes of the tokens are kept, so
+    /// that the client requests the same scopes again.
     async fn remove_refresh_token(&self, tokens: Tokens) -> Result<(), Error> {
         let tokens = Tokens { refresh_token: None, ..tokens };
         self.save_value(&key(&tokens), &tokens).await?;
@@ -171,7 +177,7 @@ impl Authorizer {
     }
 }
 
-/// The key of tokens in the store.
+/// The key of the given tokens in the token store.
 pub(super) fn key(tokens: &Tokens) -> TokenStoreKey {
     TokenStoreKey::Tokens { issuer: tokens.issuer.clone(), resource: tokens.resource.clone() }
 }

@@ -1,4 +1,4 @@
-//! Refreshing expired tokens before a request is sent, without discovery and without the user.
+//! Refreshes expired tokens before a request is sent, without metadata discovery and without asking the user.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ use crate::client::store::TokenStoreKey;
 use crate::client::token::Tokens;
 
 impl Authorizer {
-    /// Tokens that can be sent now, refreshed if they have expired and can be refreshed.
+    /// Returns tokens that can be sent now. Expired tokens are refreshed first, if they have a refresh token.
     pub(super) async fn usable(&self) -> Result<Option<Arc<Tokens>>, Error> {
         if let Some(tokens) = self.unexpired() {
             return Ok(Some(tokens));
@@ -32,10 +32,12 @@ impl Authorizer {
             this.finish(result.as_ref().err(), permit);
             result
         });
-        refreshed.await.unwrap_or(Err(Error::Misuse("the runtime is shutting down")))
+        refreshed
+            .await
+            .unwrap_or(Err(Error::Misuse("the token refresh was aborted: the tokio runtime is shutting down")))
     }
 
-    /// Refreshes expired tokens, or returns those that another process stored meanwhile.
+    /// Refreshes expired tokens, or returns the tokens that another process has stored meanwhile.
     async fn refresh(&self, old: &Arc<Tokens>) -> Result<Option<Arc<Tokens>>, Error> {
         let key = key(old);
         self.save(&mut None).await?;

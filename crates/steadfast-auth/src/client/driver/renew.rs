@@ -1,7 +1,8 @@
-//! Replacing tokens that a server rejected: with those that another caller or process obtained meanwhile, or with the result of a
-//! flow, by a refresh or from the user.
+//! Replaces tokens that an MCP server rejected: with tokens that another caller or process obtained meanwhile, or with the
+//! result of an OAuth flow, which refreshes the tokens or asks the user.
 //!
-//! If the server requires more scopes the user is asked. If that fails, the same is not requested again at once (`denied_scopes`).
+//! If the MCP server requires more scopes, the user is asked. If the request for more scopes fails, the same scopes are not
+//! requested again at once (`denied_scopes`).
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,24 +20,25 @@ use crate::client::flow::{OAuthFlowCommand, OAuthFlowStart};
 use crate::client::scope::is_step_up;
 use crate::client::token::Tokens;
 
-/// Why new tokens are needed.
+/// Why the OAuth client needs new tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenRenewalReason {
-    /// The server rejected the token. A refresh may help, unless it was tried.
+    /// The MCP server rejected the access token. A refresh of the tokens may help, unless a refresh was tried
+    /// already.
     TokenRejected { may_refresh: bool },
-    /// The server requires more scopes, which a refresh would not grant.
+    /// The MCP server requires more scopes, which a refresh of the tokens would not grant.
     MoreScopes,
 }
 
-/// What to do about a rejected token.
+/// How the client replaces tokens that the MCP server rejected.
 enum TokenRenewalPlan {
-    /// Retry with the current tokens: another caller has replaced them.
+    /// Retry with the current tokens: another caller has already replaced the rejected ones.
     UseCurrent,
-    /// Request new tokens, with these scopes if the server requires more.
+    /// Request new tokens, with the given scopes if the MCP server requires more scopes.
     RequestTokens { scopes: Option<Scopes> },
 }
 
-/// The result of a flow.
+/// The result of an OAuth flow that was run to renew tokens.
 struct OAuthFlowResult {
     permit: TokenRenewalPermit,
     user_was_asked: bool,
@@ -44,7 +46,7 @@ struct OAuthFlowResult {
 }
 
 impl Authorizer {
-    /// Replaces the tokens that the server rejected.
+    /// Replaces the tokens that the MCP server rejected.
     pub(super) async fn renew(
         &self,
         used: Option<&Arc<Tokens>>,
@@ -74,7 +76,7 @@ impl Authorizer {
         result
     }
 
-    /// Decides what to do, from the state in memory.
+    /// Decides from the authorizer's state in memory whether new tokens have to be requested.
     fn plan(
         &self,
         used: Option<&Arc<Tokens>>,
@@ -102,7 +104,7 @@ impl Authorizer {
         error.map_or(Ok(TokenRenewalPlan::RequestTokens { scopes }), Err)
     }
 
-    /// Runs a whole flow, with the user if necessary.
+    /// Runs a whole OAuth flow, and asks the user if necessary.
     async fn run_flow(
         &self,
         permit: TokenRenewalPermit,
@@ -136,7 +138,8 @@ impl Authorizer {
         Ok(OAuthFlowResult { permit, user_was_asked, result })
     }
 
-    /// Runs the part of a flow that needs no user, under the lock of the tokens if it may refresh them.
+    /// Runs the part of an OAuth flow that needs no user. The lock of the tokens in the token store is held if the flow may
+    /// refresh them.
     async fn run_without_user(
         &self,
         challenge: Option<WwwAuthenticateChallenge>,
@@ -171,7 +174,7 @@ impl Authorizer {
     }
 }
 
-/// Whether the authorization server refused, as opposed to being unreachable.
+/// Whether the error means that the authorization server refused the request, as opposed to being unreachable.
 fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Denied(_) | Error::TokenRefused(_) | Error::RegistrationRefused(_))
 }

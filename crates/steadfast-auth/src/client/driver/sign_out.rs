@@ -13,13 +13,14 @@ use crate::client::flow::OAuthFlowStart;
 use crate::client::store::TokenStoreKey;
 use crate::client::token::Tokens;
 
-/// Timeout of the revocation. The tokens are deleted here already.
+/// Timeout of the revocation of tokens after a sign-out. When the revocation starts, the tokens are already deleted
+/// in memory and in the store.
 const REVOCATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Authorizer {
-    /// Deletes the tokens of this server, in memory and in the store, and then revokes them if the authorization server supports
-    /// it. A failed revocation is ignored, and takes a few seconds at most. The client registration is kept for the next login,
-    /// and for other servers with the same authorization server.
+    /// Deletes the tokens of this server, in memory and in the store, and then revokes them if the authorization server
+    /// supports it. A failed revocation is ignored; the revocation takes at most five seconds. The client registration is kept
+    /// for the next login, and for other servers with the same authorization server.
     pub async fn sign_out(&self) -> Result<(), Error> {
         let permit = self.acquire_renewal_permit().await;
         let revocations = self.delete_tokens().await?;
@@ -28,11 +29,12 @@ impl Authorizer {
         Ok(())
     }
 
-    /// Signs out, and deletes also the issuer of this server and the client registration there. Returns whether there was a
-    /// registration. The next login registers a new client.
+    /// Signs out, and also deletes the stored issuer of this MCP server and the client registration at that issuer.
+    /// Returns whether a client registration was in the token store. The next login registers a new client.
     ///
-    /// Other servers with the same authorization server share the registration: their tokens work until they expire, and then the
-    /// user is asked again. The client is not unregistered at the authorization server, since few support that.
+    /// Other MCP servers with the same authorization server share the deleted client registration: their tokens work
+    /// until they expire, and then the user has to log in again. The client is not unregistered at the authorization
+    /// server, since few authorization servers support that.
     pub async fn forget(&self) -> Result<bool, Error> {
         let permit = self.acquire_renewal_permit().await;
         let revocations = self.delete_tokens().await?;
@@ -85,7 +87,7 @@ impl Authorizer {
         Ok(flow.revocation(registration.as_ref(), SystemTime::now()))
     }
 
-    /// Sends the revocations. Failures are only logged.
+    /// Sends the revocations. A failed revocation of tokens is only logged.
     async fn revoke(&self, revocations: Vec<Request<HttpClientBody>>) {
         let each = async {
             for mut request in revocations {

@@ -12,25 +12,29 @@ use crate::client::url_policy::redact_url;
 use crate::client::{Error, Secret};
 use crate::{HttpClientBody, HttpClientError};
 
-/// What to do next; the result is passed to [`OAuthFlow::handle`](super::OAuthFlow::handle) as an [`OAuthFlowCommandResult`].
+/// What the driver of an OAuth flow has to do next. The driver passes the result to
+/// [`OAuthFlow::handle`](super::OAuthFlow::handle) as an [`OAuthFlowCommandResult`].
 #[non_exhaustive]
 pub enum OAuthFlowCommand {
-    /// Send this request without following redirects. Result: [`OAuthFlowCommandResult::Response`] or [`OAuthFlowCommandResult::Unreachable`].
+    /// Send this HTTP request without following redirects. Result: [`OAuthFlowCommandResult::Response`] or
+    /// [`OAuthFlowCommandResult::Unreachable`].
     Send(Request<HttpClientBody>),
-    /// Load the registration at this authorization server from the store. Result: [`OAuthFlowCommandResult::RegistrationLoaded`].
+    /// Load the client registration at this authorization server from the token store. Result:
+    /// [`OAuthFlowCommandResult::RegistrationLoaded`].
     LoadRegistration {
         /// The authorization server.
         issuer: String,
     },
-    /// Prepare for the redirect of the user, if possible at the URI that is registered already. Result:
-    /// [`OAuthFlowCommandResult::RedirectReady`].
+    /// Prepare to receive the redirect of the user's browser, if possible at the redirect URI that is registered already.
+    /// Result: [`OAuthFlowCommandResult::RedirectReady`].
     PrepareRedirect {
-        /// The registered redirect URI.
+        /// The redirect URI in the existing client registration, if there is one.
         preferred: Option<String>,
     },
-    /// Show this URL to the user. Result: [`OAuthFlowCommandResult::Redirected`].
+    /// Show this authorization URL to the user, and wait for the OAuth redirect. Result:
+    /// [`OAuthFlowCommandResult::Redirected`].
     Visit(Url),
-    /// Get the assertion for the user or the workload. Result: [`OAuthFlowCommandResult::Assertion`].
+    /// Get the OAuth assertion for the user or the workload. Result: [`OAuthFlowCommandResult::Assertion`].
     FetchAssertion {
         /// The authorization server that the assertion is sent to.
         issuer: String,
@@ -43,18 +47,18 @@ pub enum OAuthFlowCommand {
     Failed(Error),
 }
 
-/// The result of a successful flow.
+/// The result of a successful OAuth flow.
 #[derive(Clone, Debug)]
 pub struct OAuthGrant {
     /// The tokens.
     pub tokens: Tokens,
-    /// The registration at their issuer, if the client registered itself.
+    /// The client registration at the issuer of the tokens, if the client registered itself.
     pub registration: Option<ClientRegistration>,
     /// Whether the tokens were obtained by a refresh; if not, by a new authorization.
     pub refreshed: bool,
 }
 
-/// What an authorization server does not accept any more.
+/// Stored credentials of the client that an authorization server does not accept any more.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CredentialInvalidation {
@@ -64,33 +68,33 @@ pub struct CredentialInvalidation {
     pub client: Option<(String, String)>,
 }
 
-/// The result of a command.
+/// The result of an [`OAuthFlowCommand`].
 #[non_exhaustive]
 pub enum OAuthFlowCommandResult {
-    /// A response, whatever its status.
+    /// The HTTP response to the request of [`OAuthFlowCommand::Send`], whatever its status.
     Response(Response<HttpClientBody>),
-    /// The request got no response.
+    /// The HTTP request of [`OAuthFlowCommand::Send`] got no response.
     Unreachable(HttpClientError),
-    /// The stored registration, if any.
+    /// The client registration from the token store, if there is one.
     RegistrationLoaded(Option<ClientRegistration>),
     /// The redirect URI.
     RedirectReady(String),
-    /// The query of the redirect.
+    /// The query of the OAuth redirect.
     Redirected(String),
     /// The assertion.
     Assertion(Secret),
 }
 
-/// What is known when a flow starts.
+/// What the client knows when an OAuth flow starts.
 #[derive(Clone, Debug, Default)]
 pub struct OAuthFlowStart {
-    /// The challenge of the server.
+    /// The challenge in the MCP server's `WWW-Authenticate` header, if there is one.
     pub challenge: Option<WwwAuthenticateChallenge>,
     /// The current tokens.
     pub tokens: Option<Tokens>,
     /// Whether to try a refresh of the tokens first. A refresh does not help when the server requires more scopes.
     pub may_refresh: bool,
-    /// The issuer in this server's metadata the last time.
+    /// The issuer that the MCP server's metadata named when it was last read.
     pub issuer: Option<String>,
 }
 
@@ -112,7 +116,7 @@ impl fmt::Debug for OAuthFlowCommand {
     }
 }
 
-/// Leaves out the contents of the result, which may be secret.
+/// The debug output omits the contents of a command result, which may be secret.
 impl fmt::Debug for OAuthFlowCommandResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

@@ -1,4 +1,4 @@
-//! The last step of a flow: the token request of each grant, and the tokens from its response.
+//! The last step of an OAuth flow: the token request of each grant, and the tokens from its response.
 
 use std::time::SystemTime;
 
@@ -20,7 +20,7 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// A token request in flight, and what is known of the tokens.
+/// A token request in flight, and what the client already knows about the requested tokens.
 pub(super) struct PendingTokenRequest {
     call: TokenRequest,
     revocation_endpoint: Option<String>,
@@ -32,11 +32,12 @@ pub(super) struct PendingTokenRequest {
 }
 
 enum TokenRequestPurpose {
-    /// To get new tokens.
+    /// A token request that gets new tokens.
     Tokens,
-    /// To refresh these tokens. `otherwise` is how to continue if that is refused.
+    /// A token request that refreshes the tokens in `old`. `otherwise` is what the flow needs to request new tokens
+    /// if the authorization server refuses the refresh.
     Refresh { old: Box<Tokens>, otherwise: Option<(Box<OAuthDiscovery>, Option<ClientRegistration>)> },
-    /// To get an assertion for the authorization server from the identity provider.
+    /// A token request that gets an assertion for the authorization server from the identity provider.
     Assertion { discovery: Box<OAuthDiscovery>, client: OAuthClientIdentity },
 }
 
@@ -61,7 +62,7 @@ impl PendingTokenRequest {
         }
     }
 
-    /// The authorization code grant.
+    /// Creates a token request with the authorization code grant.
     pub(super) fn code(
         discovery: &OAuthDiscovery,
         client: OAuthClientIdentity,
@@ -78,18 +79,18 @@ impl PendingTokenRequest {
         Self::new(discovery, client, parameters)
     }
 
-    /// The client credentials grant.
+    /// Creates a token request with the client credentials grant.
     pub(super) fn client_credentials(discovery: &OAuthDiscovery, client: OAuthClientIdentity) -> Self {
         Self::new(discovery, client, with_scope(discovery, vec![("grant_type", Secret::new("client_credentials"))]))
     }
 
-    /// The JWT bearer grant.
+    /// Creates a token request with the JWT bearer grant.
     fn jwt_bearer(discovery: &OAuthDiscovery, client: OAuthClientIdentity, assertion: Secret) -> Self {
         let parameters = vec![("grant_type", Secret::new(JWT_BEARER)), ("assertion", assertion)];
         Self::new(discovery, client, with_scope(discovery, parameters))
     }
 
-    /// The token exchange at the identity provider: the user's identity for an assertion.
+    /// The token request that exchanges the user's identity for an assertion, sent to the identity provider.
     fn identity(
         discovery: Box<OAuthDiscovery>,
         client: OAuthClientIdentity,
@@ -117,9 +118,9 @@ impl PendingTokenRequest {
         exchange
     }
 
-    /// The refresh token grant.
+    /// Creates a token request with the refresh token grant.
     pub(super) fn refresh(tokens: &Tokens, client: OAuthClientIdentity, endpoint: Url) -> Result<Self, Error> {
-        let token = tokens.refresh_token.clone().ok_or(Error::Misuse("the flow has no tokens to refresh"))?;
+        let token = tokens.refresh_token.clone().ok_or(Error::Misuse("the OAuth flow has no tokens to refresh"))?;
         let parameters = vec![
             ("grant_type", Secret::new("refresh_token")),
             ("refresh_token", token),
@@ -158,13 +159,13 @@ impl PendingTokenRequest {
         self
     }
 
-    /// The registration to store with the tokens.
+    /// Sets the client registration to store with the tokens.
     pub(super) fn with_registration(mut self, registration: Option<ClientRegistration>) -> Self {
         self.registration = registration;
         self
     }
 
-    /// The tokens from the response.
+    /// Converts a successful token response into the result of the OAuth flow.
     fn finish(self, granted: GrantedTokens, now: SystemTime) -> Result<OAuthGrant, Error> {
         let scheme = granted.scheme(self.call.key.as_ref(), self.must_be_bound)?;
         let old = match self.purpose {
@@ -210,7 +211,7 @@ fn with_scope(discovery: &OAuthDiscovery, mut parameters: Vec<(&'static str, Sec
 
 impl OAuthFlow {
     pub(super) fn refresh_only(&mut self, registration: Option<&ClientRegistration>, now: SystemTime) -> OAuthFlowStep {
-        let tokens = self.input.tokens.clone().ok_or(Error::Misuse("the flow has no tokens to refresh"))?;
+        let tokens = self.input.tokens.clone().ok_or(Error::Misuse("the OAuth flow has no tokens to refresh"))?;
         let client = self.client_of(&tokens, registration);
         let client = client.ok_or_else(|| Error::NoClient { issuer: redact_url(&tokens.issuer) })?;
         let endpoint = self.url_policy.check(&tokens.token_endpoint)?;

@@ -1,7 +1,8 @@
-//! The steps to a token as a state machine, without sockets, clock or browser.
+//! The OAuth steps that obtain a token, as a state machine without sockets, clock or browser.
 //!
-//! [`OAuthFlow::begin`] and each [`OAuthFlow::handle`] return an [`OAuthFlowCommand`]: what to do next. The result is passed to [`OAuthFlow::handle`] as an
-//! [`OAuthFlowCommandResult`]. The last command is [`OAuthFlowCommand::Authorized`] or [`OAuthFlowCommand::Failed`].
+//! [`OAuthFlow::begin`] and each [`OAuthFlow::handle`] return an [`OAuthFlowCommand`]: what the driver has to do next. The
+//! driver passes the result of a command to [`OAuthFlow::handle`] as an [`OAuthFlowCommandResult`]. The last command of an
+//! OAuth flow is [`OAuthFlowCommand::Authorized`] or [`OAuthFlowCommand::Failed`].
 //!
 //! ```text
 //!  begin
@@ -19,7 +20,7 @@
 //!  redirect URI ---> register if necessary ---> visit ---> redirect ---> token request
 //! ```
 //!
-//! No redirect to another origin is followed, and no request is repeated, except with a nonce.
+//! An OAuth flow follows no redirect to another origin, and repeats no request, except with a DPoP nonce.
 
 mod command;
 mod exchange;
@@ -55,7 +56,8 @@ pub use command::{CredentialInvalidation, OAuthFlowCommand, OAuthFlowCommandResu
 use exchange::PendingTokenRequest;
 use search::{MetadataSearch, document};
 
-/// The state machine that obtains a token. See the [module docs](super) of the client for the driver around it.
+/// The state machine of the OAuth steps that obtain a token. See the [module docs](super) of the client for the driver that
+/// executes the commands of an OAuth flow.
 pub struct OAuthFlow {
     profile: Arc<OAuthClientSettings>,
     random: Arc<dyn RandomSource>,
@@ -67,7 +69,7 @@ pub struct OAuthFlow {
     invalidation: CredentialInvalidation,
 }
 
-/// The result of discovery, and what follows from it for the request.
+/// The result of metadata discovery, and what follows from the metadata for the token request.
 struct OAuthDiscovery {
     resource: ProtectedResourceMetadata,
     server: AuthorizationServerMetadata,
@@ -100,7 +102,7 @@ struct UserLoginVisit {
 type OAuthFlowStep = Result<OAuthFlowCommand, Error>;
 
 impl OAuthFlow {
-    /// A flow for the server at this URL.
+    /// Creates an OAuth flow for the MCP server at this URL.
     pub fn new(
         profile: Arc<OAuthClientSettings>,
         server: &str,
@@ -127,35 +129,36 @@ impl OAuthFlow {
     pub fn begin(&mut self) -> OAuthFlowCommand {
         let step = match std::mem::replace(&mut self.state, OAuthFlowState::Done) {
             OAuthFlowState::New => self.find_resource(),
-            _ => Err(Error::Misuse("a flow can be started only once")),
+            _ => Err(Error::Misuse("an OAuth flow can be started only once")),
         };
         step.unwrap_or_else(OAuthFlowCommand::Failed)
     }
 
-    /// Starts a flow that only refreshes the tokens of its input: no discovery, no user.
+    /// Starts an OAuth flow that only refreshes the tokens it was created with: no metadata discovery, no user.
     ///
-    /// `registration` is the stored registration at the issuer of the tokens.
+    /// `registration` is the stored client registration at the issuer of the tokens.
     pub fn begin_refresh(&mut self, registration: Option<&ClientRegistration>, now: SystemTime) -> OAuthFlowCommand {
         let step = match std::mem::replace(&mut self.state, OAuthFlowState::Done) {
             OAuthFlowState::New => self.refresh_only(registration, now),
-            _ => Err(Error::Misuse("a flow can be started only once")),
+            _ => Err(Error::Misuse("an OAuth flow can be started only once")),
         };
         step.unwrap_or_else(OAuthFlowCommand::Failed)
     }
 
-    /// Takes the result of the last command and returns the next one.
+    /// Takes the result of the last command and returns the next command of the OAuth flow.
     pub fn handle(&mut self, event: OAuthFlowCommandResult, now: SystemTime) -> OAuthFlowCommand {
         let state = std::mem::replace(&mut self.state, OAuthFlowState::Done);
         self.advance(state, event, now).unwrap_or_else(OAuthFlowCommand::Failed)
     }
 
-    /// What the last event showed to be invalid. It must be removed from the store, however the flow ends.
+    /// Takes the stored credentials that the last command result showed to be invalid. The caller must remove invalid
+    /// credentials from the token store, however the OAuth flow ends.
     pub fn take_invalidation(&mut self) -> CredentialInvalidation {
         std::mem::take(&mut self.invalidation)
     }
 
-    /// Tells the flow that the user did not return. An authorization server that does not know a client does not redirect the
-    /// user, so a stored registration is invalidated then.
+    /// Tells the OAuth flow that the redirect of the user did not arrive. An authorization server that does not know a client
+    /// does not redirect the user, so the stored client registration is treated as invalid.
     pub fn visit_failed(&mut self) {
         if let OAuthFlowState::Visiting(visit) = &self.state
             && visit.registration.is_some()
@@ -198,7 +201,7 @@ impl OAuthFlow {
             (state, OAuthFlowCommandResult::Unreachable(cause)) => {
                 Err(Error::Unreachable { what: state.what(), cause })
             }
-            _ => Err(Error::Misuse("the flow got an event that it did not expect")),
+            _ => Err(Error::Misuse("the OAuth flow got the result of a command that it did not issue")),
         }
     }
 
@@ -336,7 +339,7 @@ impl OAuthFlow {
         self.request_tokens(discovery, registration, now)
     }
 
-    /// Requests new tokens, since there is nothing to refresh.
+    /// Requests new tokens, since the client has no tokens that can be refreshed.
     fn request_tokens(
         &mut self,
         discovery: Box<OAuthDiscovery>,
@@ -423,7 +426,7 @@ impl OAuthFlow {
 }
 
 impl OAuthFlowState {
-    /// What is being requested, for error messages.
+    /// What the OAuth flow requests in this state, for error messages.
     fn what(&self) -> &'static str {
         match self {
             Self::Resource { search, .. } | Self::Server { search, .. } => search.what,

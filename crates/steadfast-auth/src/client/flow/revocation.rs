@@ -14,11 +14,11 @@ use crate::client::registration::ClientRegistration;
 use crate::client::token::{TokenRequest, Tokens};
 
 impl OAuthFlow {
-    /// The requests that revoke the tokens of the input, to be sent in order. Empty if the authorization server does not support
-    /// revocation, or if the client cannot authenticate.
+    /// The HTTP requests that revoke the tokens of the OAuth flow, to be sent in order. The list of requests is empty if the
+    /// authorization server does not support revocation, or if the client cannot authenticate.
     ///
-    /// `registration` is the stored registration at the issuer of the tokens. The responses do not matter: the tokens are deleted
-    /// here in any case.
+    /// `registration` is the stored client registration at the issuer of the tokens. The responses to the revocation requests
+    /// do not matter: the client deletes the tokens in any case.
     pub fn revocation(
         &self,
         registration: Option<&ClientRegistration>,
@@ -56,7 +56,7 @@ impl OAuthFlow {
     }
 }
 
-/// A public client, which needs only its id.
+/// The client that the tokens were issued to, if it is a public client, which needs only its client id.
 fn public(tokens: &Tokens) -> Option<OAuthClientIdentity> {
     let client = || OAuthClientIdentity {
         id: tokens.client_id.clone(),

@@ -1,4 +1,4 @@
-//! Looking for a metadata document at several URLs in order, with redirects within an origin.
+//! Searches for a metadata document at several URLs in order, and follows redirects within an origin.
 
 use std::collections::VecDeque;
 
@@ -11,10 +11,10 @@ use crate::HttpClientBody;
 use crate::client::Error;
 use crate::client::url_policy::redact_url;
 
-/// Limit of redirects within an origin.
+/// Limit of the redirects that are followed from one metadata URL, all within its origin.
 const MAX_REDIRECTS: u8 = 3;
 
-/// The search for a document.
+/// The search for a metadata document at a list of URLs.
 pub(super) struct MetadataSearch {
     pub(super) what: &'static str,
     current: Url,
@@ -23,7 +23,7 @@ pub(super) struct MetadataSearch {
 }
 
 impl MetadataSearch {
-    /// Requests the first URL.
+    /// Begins the search for a metadata document with a request to the first URL.
     pub(super) fn begin(
         what: &'static str,
         mut urls: VecDeque<Url>,
@@ -33,7 +33,8 @@ impl MetadataSearch {
         Some(command.map(|command| (Self { what, current, next: urls, redirects: 0 }, command)))
     }
 
-    /// After a response that was not the document: requests the target of its redirect, or the next URL.
+    /// Continues the search after a response that was not the metadata document: requests the target of its redirect, or the
+    /// next URL.
     pub(super) fn next_request(
         &mut self,
         response: &Response<HttpClientBody>,

@@ -1,7 +1,8 @@
-//! A store in files that only their owner can read.
+//! A token store in files that only their owner can read.
 //!
-//! One file per key, so that writers of different keys do not interfere. A file is written under a temporary name and renamed, so
-//! that a reader never sees a partial one. Next to it is a lock file, which serializes refreshes in this process and in others.
+//! The token store has one file per key, so that writers of different keys do not interfere. A file is written under a
+//! temporary name and renamed, so that a reader never sees a partially written file. Each key of the token store also has a
+//! lock file, which serializes token refreshes in this process and in others.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,20 +15,20 @@ use super::{BoxFuture, TokenStore, TokenStoreError, TokenStoreKey, TokenStoreLoc
 use crate::client::Secret;
 use crate::client::pkce::digest;
 
-/// Interval of polling for a lock. Polling blocks no thread, and can be cancelled.
+/// Interval of polling for a lock file. Polling for the lock blocks no thread, and can be cancelled.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Timeout of waiting for a lock: longer than a discovery and a token request take.
+/// Timeout of waiting for the lock of a token store key: longer than a metadata discovery and a token request take.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
-/// Limit of the length of a file.
+/// Limit of the length of a file in the token store, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Stores secrets in a directory.
+/// Stores the tokens and client registrations of an OAuth client as files in a directory.
 #[derive(Clone, Debug)]
 pub struct FileTokenStore(PathBuf);
 
 impl FileTokenStore {
-    /// Opens the store in this directory, which is created if necessary. On Unix the directory must belong to the user, and its
-    /// permissions are set to 0700.
+    /// Opens the token store in this directory, which is created if necessary. On Unix the directory must belong to the user,
+    /// and its permissions are set to 0700.
     pub fn open(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = directory.into();
         make_private(&directory)?;
@@ -45,7 +46,7 @@ impl FileTokenStore {
     ) -> Result<T, TokenStoreError> {
         match tokio::task::spawn_blocking(action).await {
             Ok(done) => done.map_err(|error| TokenStoreError::new(error.to_string())),
-            Err(_) => Err(TokenStoreError::new("the runtime is shutting down")),
+            Err(_) => Err(TokenStoreError::new("the file access was aborted: the tokio runtime is shutting down")),
         }
     }
 }
@@ -127,19 +128,19 @@ fn write_new(path: &Path, value: &Secret) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Syncs the directory, so that the rename survives a crash too.
+/// Syncs the directory, so that the rename of a token file survives a crash too.
 #[cfg(unix)]
 fn sync_directory(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
 }
 
-/// Other systems cannot open directories to sync them.
+/// Does nothing: systems other than Unix cannot open directories to sync them.
 #[cfg(not(unix))]
 fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Options for files that only their owner may read or write.
+/// The options to open files that only their owner may read or write.
 #[cfg(unix)]
 fn private() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -149,7 +150,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// On other systems the permissions are inherited from the user's directory.
+/// The options to open files on systems other than Unix, where the permissions are inherited from the user's directory.
 #[cfg(not(unix))]
 fn private() -> OpenOptions {
     OpenOptions::new()

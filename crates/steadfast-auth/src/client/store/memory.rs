@@ -1,4 +1,4 @@
-//! A store in memory, which ends with the process.
+//! A token store in memory, whose entries are lost when the process ends.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{BoxFuture, TokenStore, TokenStoreError, TokenStoreKey, TokenStoreLockGuard};
 use crate::client::Secret;
 
-/// Stores secrets in memory. Clones share their entries.
+/// Stores the tokens and client registrations of an OAuth client in memory. Clones of a [`MemoryTokenStore`] share
+/// their entries.
 #[derive(Clone, Default)]
 pub struct MemoryTokenStore(Arc<Mutex<MemoryTokenStoreEntries>>);
 

@@ -1,7 +1,7 @@
-//! Stores for tokens, and their locks.
+//! Stores for the tokens of an OAuth client, and the locks of these stores.
 //!
-//! A store knows nothing of OAuth: it maps [`Key`]s to secret texts, and has a lock per key. The contents of the texts are
-//! private to this crate.
+//! A token store knows nothing of OAuth: it maps [`TokenStoreKey`]s to secret texts, and has a lock per key. The contents of
+//! the stored texts are private to this crate.
 
 mod file;
 mod memory;
@@ -17,16 +17,16 @@ pub use memory::MemoryTokenStore;
 use super::Secret;
 use super::url_policy::redact_url;
 
-/// The boxed future that the methods of the token store traits return.
+/// The boxed future that the methods of `TokenStore`, `UserAgent`, `UserLogin` and `AssertionSource` return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The key of an entry. Keys are compared byte by byte.
+/// The key of an entry in a token store. Keys of a token store are compared byte by byte.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TokenStoreKey {
     /// The issuer and resource that the metadata of an MCP server had when it was last read.
     Server {
-        /// The URL of the server.
+        /// The URL of the MCP server.
         url: String,
     },
     /// The client registration at an authorization server.
@@ -38,7 +38,7 @@ pub enum TokenStoreKey {
     Tokens {
         /// Their issuer.
         issuer: String,
-        /// The resource that they are for.
+        /// The resource that the tokens are for.
         resource: String,
     },
 }
@@ -57,7 +57,7 @@ impl fmt::Debug for TokenStoreKey {
 }
 
 impl fmt::Display for TokenStoreKey {
-    /// One line that is unique for each key.
+    /// Writes one line of text that is unique for each key of a token store.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server { url } => write!(formatter, "server {url:?}"),
@@ -67,11 +67,11 @@ impl fmt::Display for TokenStoreKey {
     }
 }
 
-/// The lock of a key. Dropping it releases the lock.
-pub struct TokenStoreLockGuard(#[allow(dead_code, reason = "it is held, not used")] Box<dyn Any + Send>);
+/// The lock of a key in a token store. Dropping a [`TokenStoreLockGuard`] releases the lock.
+pub struct TokenStoreLockGuard(#[allow(dead_code, reason = "the guard is held to keep the lock")] Box<dyn Any + Send>);
 
 impl TokenStoreLockGuard {
-    /// A lock that is released when `guard` is dropped.
+    /// Creates the lock of a token store key, which is released when `guard` is dropped.
     pub fn new(guard: impl Any + Send) -> Self {
         Self(Box::new(guard))
     }
@@ -87,7 +87,7 @@ impl fmt::Debug for TokenStoreLockGuard {
 ///
 /// A reader of the store can act as the user, so an implementation must restrict access to it and log no value.
 pub trait TokenStore: Send + Sync + 'static {
-    /// Loads the value of a key.
+    /// Loads the stored value of a key.
     fn load<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<Option<Secret>, TokenStoreError>>;
 
     /// Saves the value of a key atomically: a concurrent reader sees the old value or the new one.
@@ -96,17 +96,17 @@ pub trait TokenStore: Send + Sync + 'static {
     /// Removes the value of a key, if there is one.
     fn remove<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<(), TokenStoreError>>;
 
-    /// Waits for the lock of this key, which is exclusive among all processes that share the store. It is held for the duration of
-    /// a request, so that a refresh token is used only once.
+    /// Waits for the lock of this key, which is exclusive among all processes that share the store. The client holds the lock
+    /// for the duration of a token request, so that a refresh token is used only once.
     fn lock<'a>(&'a self, key: &'a TokenStoreKey) -> BoxFuture<'a, Result<TokenStoreLockGuard, TokenStoreError>>;
 }
 
-/// Why a store failed. Contains no stored value.
+/// Why a token store failed. The message of a [`TokenStoreError`] must contain no stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenStoreError(String);
 
 impl TokenStoreError {
-    /// An error with this message.
+    /// Creates a token store error with this message.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

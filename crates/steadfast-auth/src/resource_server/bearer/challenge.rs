@@ -1,4 +1,4 @@
-//! The response to an unauthorized request: its status and its `WWW-Authenticate` header.
+//! The server's response to an unauthorized HTTP request: the status and the `WWW-Authenticate` header.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use http::{Response, StatusCode};
 
 use crate::resource_server::{Scopes, TokenRejection};
 
-/// Why a request is denied.
+/// Why the resource server denies an HTTP request.
 #[derive(Debug)]
 pub(super) enum RequestDenial {
-    /// There is no token.
+    /// The HTTP request has no access token.
     NoToken,
-    /// The token is in a place where it must not be.
+    /// The request has a token in its query, or more than one `Authorization` header.
     Misplaced(&'static str),
-    /// The token was rejected.
+    /// The access token of the HTTP request was rejected.
     Rejected(TokenRejection),
 }
 
@@ -22,7 +22,7 @@ pub(super) enum RequestDenial {
 const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
 impl RequestDenial {
-    /// The whole response. `needed` are the scopes that this request requires.
+    /// The whole response. `needed` has the scopes that the denied request requires.
     pub(super) fn response<R: Default>(&self, metadata_url: &str, needed: &Scopes) -> Response<R> {
         let mut response = Response::new(R::default());
         *response.status_mut() = self.status();
@@ -44,8 +44,8 @@ impl RequestDenial {
         }
     }
 
-    /// The `WWW-Authenticate` header, unless a token would not help.
-    /// For a request without a token it has no error code (RFC 6750, section 3.1).
+    /// The `WWW-Authenticate` header of the response, or `None` if another token would not help. For a request without a token
+    /// the `WWW-Authenticate` header has no error code (RFC 6750, section 3.1).
     fn challenge(&self, metadata_url: &str, needed: &Scopes) -> Option<HeaderValue> {
         let (error, scopes) = match self {
             Self::NoToken => (None, needed),
@@ -70,7 +70,7 @@ impl RequestDenial {
     }
 }
 
-/// The characters that RFC 6750 (section 3) allows in a description.
+/// Keeps only the characters that RFC 6750 (section 3) allows in an error description.
 fn plain(reason: &str) -> String {
     reason.chars().filter(|c| matches!(c, ' '..='~') && !matches!(c, '"' | '\\')).collect()
 }

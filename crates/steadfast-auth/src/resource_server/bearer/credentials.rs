@@ -1,25 +1,25 @@
-//! Extracts the token of a request, and rejects malformed requests.
+//! Extracts the access token of an inbound HTTP request, and recognizes malformed credentials.
 
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
 use crate::resource_server::AccessToken;
 
-/// The credentials of a request.
+/// The credentials of an inbound HTTP request.
 #[derive(Debug)]
 pub(super) enum InboundRequestCredentials {
-    /// No `Authorization` header, or one of another scheme.
+    /// The request has no `Authorization` header, or one of another scheme than `Bearer`.
     Absent,
-    /// One well-formed bearer token.
+    /// The request has one well-formed bearer token.
     Bearer(AccessToken),
-    /// A bearer header without a well-formed token.
+    /// The request has an `Authorization` header of the scheme `Bearer` without a well-formed token.
     Malformed,
     /// The request has more than one token, or a token in a place where none is allowed.
     Misplaced(&'static str),
 }
 
-/// Removes the credentials from a request. In any case no `Authorization` header is left, so no inner service can pass a token
-/// on or log it.
+/// Removes the credentials from an inbound HTTP request, and returns them. The request never keeps an `Authorization` header,
+/// so no inner service can pass the token on or log it.
 pub(super) fn take(parts: &mut Parts) -> InboundRequestCredentials {
     let credentials = read(parts);
     parts.headers.remove(AUTHORIZATION);
@@ -28,7 +28,7 @@ pub(super) fn take(parts: &mut Parts) -> InboundRequestCredentials {
 
 fn read(parts: &Parts) -> InboundRequestCredentials {
     if has_token_in_query(parts) {
-        return InboundRequestCredentials::Misplaced("a token must not be in the query");
+        return InboundRequestCredentials::Misplaced("an access token must not be in the query of the URL");
     }
     let mut headers = parts.headers.get_all(AUTHORIZATION).iter();
     let (Some(header), more) = (headers.next(), headers.next()) else { return InboundRequestCredentials::Absent };
@@ -46,7 +46,8 @@ fn read(parts: &Parts) -> InboundRequestCredentials {
     }
 }
 
-/// Queries end up in logs and histories, so a token there is rejected even if the header has a valid one.
+/// Whether the request has an access token in its query. Queries end up in logs and browser histories, so a token in the query
+/// is rejected even if the `Authorization` header has a valid one.
 fn has_token_in_query(parts: &Parts) -> bool {
     let query = parts.uri.query().unwrap_or_default();
     form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "access_token")

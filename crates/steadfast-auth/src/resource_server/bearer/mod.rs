@@ -1,4 +1,4 @@
-//! The layer that rejects requests without a valid token.
+//! The tower layer that rejects HTTP requests without a valid access token.
 
 mod challenge;
 mod credentials;
@@ -25,15 +25,15 @@ use requirement::ScopeRequirement;
 
 /// A tower layer that passes on only requests with exactly one valid bearer token.
 ///
-/// A request that is passed on has a [`Principal`] in its extensions and no `Authorization` header. Any other gets a response
-/// with an empty body and
+/// A request that is passed on has a [`Principal`] in its extensions and no `Authorization` header. A request that is not
+/// passed on gets a response with an empty body and one of these statuses:
 ///
 /// - 401 and a challenge when there is no token, or an invalid one;
 /// - 403 and a challenge when the token's scopes are not enough;
 /// - 400 when a token is in the query, or there is more than one `Authorization` header;
 /// - 503 when the verifier is not available.
 ///
-/// A browser's CORS preflight has no token: put the layer that answers it outside of this one.
+/// A browser's CORS preflight has no token: put the layer that answers CORS preflights outside of this layer.
 #[derive(Clone)]
 pub struct BearerLayer {
     shared: Arc<BearerLayerState>,
@@ -47,7 +47,8 @@ struct BearerLayerState {
 }
 
 impl BearerLayer {
-    /// A layer with this verifier. Its challenges refer clients to the metadata of this resource.
+    /// Creates a layer that verifies tokens with this verifier. The challenges of the layer refer clients to the given
+    /// protected resource metadata.
     pub fn new(verifier: impl TokenVerifier, metadata: &ResourceMetadata) -> Self {
         let verifier = Arc::new(verifier);
         let (metadata_url, requirement) = (metadata.url(), ScopeRequirement::default());
@@ -60,15 +61,15 @@ impl BearerLayer {
         self
     }
 
-    /// Requires additional scopes depending on the head of the request. [`MethodScopes`] provides such a function by the MCP
-    /// method.
+    /// Requires additional scopes, which this function returns for the head of each HTTP request. [`MethodScopes`] provides
+    /// such a function by the MCP method.
     pub fn scopes_by(mut self, scopes: impl Fn(&Parts) -> Scopes + Send + Sync + 'static) -> Self {
         self.requirement().by_request = Some(Arc::new(scopes));
         self
     }
 
-    /// Sets whether a granted scope, the first argument, implies a required one, the second. By default a scope implies only
-    /// itself.
+    /// Sets the function that tells whether a granted scope (the first argument) implies a required scope (the second
+    /// argument). By default a scope implies only itself.
     pub fn implied_by(mut self, broader: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
         self.requirement().broader = Some(Arc::new(broader));
         self

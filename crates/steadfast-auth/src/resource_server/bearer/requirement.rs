@@ -1,4 +1,4 @@
-//! Which scopes a request requires, and whether a token's scopes are sufficient.
+//! Which scopes an HTTP request requires, and whether the scopes of its token are sufficient.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::resource_server::{InvalidScope, Scopes};
 type RequestScopesFn = Arc<dyn Fn(&Parts) -> Scopes + Send + Sync>;
 type ScopeImplicationFn = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
-/// The scopes that requests require.
+/// The scopes that HTTP requests to the resource server require.
 #[derive(Clone, Default)]
 pub(super) struct ScopeRequirement {
     pub(super) always: Scopes,
@@ -20,7 +20,7 @@ pub(super) struct ScopeRequirement {
 }
 
 impl ScopeRequirement {
-    /// All scopes that this request requires, so that one challenge lists them all.
+    /// All scopes that an HTTP request requires, so that one challenge lists all of them.
     pub(super) fn of(&self, parts: &Parts) -> Scopes {
         match &self.by_request {
             Some(by_request) => by_request(parts).union(self.always.clone()),
@@ -47,12 +47,12 @@ impl fmt::Debug for ScopeRequirement {
     }
 }
 
-/// Scopes by the method of a request, for [`BearerLayer::scopes_by`](super::BearerLayer::scopes_by).
+/// A table of the scopes that each MCP method requires, for [`BearerLayer::scopes_by`](super::BearerLayer::scopes_by).
 ///
-/// The method is known before the body is read only from the `Mcp-Method` header, which can be trusted since revision
-/// 2026-07-28: there the transport rejects a request whose header differs from its body. Requests of older clients, requests
-/// without the header or with two, and methods that are not in the table require the scopes of [`MethodScopes::new`], which
-/// should thus be those of the most powerful method.
+/// Before the body is read, the MCP method is known only from the `Mcp-Method` header, which can be trusted since revision
+/// 2026-07-28: in that revision the transport rejects a request whose header differs from its body. Requests of older clients,
+/// requests without the header or with two, and methods that are not in the table require the scopes of [`MethodScopes::new`],
+/// which should thus be those of the most powerful method.
 ///
 /// ```
 /// use steadfast_auth::resource_server::MethodScopes;
@@ -68,18 +68,18 @@ pub struct MethodScopes {
 }
 
 impl MethodScopes {
-    /// A table that requires these scopes unless the method is known and in the table.
+    /// Creates a table that requires these scopes unless the MCP method of a request is known and in the table.
     pub fn new(otherwise: &str) -> Result<Self, InvalidScope> {
         Ok(Self { otherwise: otherwise.parse()?, methods: Vec::new() })
     }
 
-    /// Requires these scopes for this method instead.
+    /// Requires these scopes for this MCP method, instead of the scopes of [`MethodScopes::new`].
     pub fn method(mut self, method: &str, scopes: &str) -> Result<Self, InvalidScope> {
         self.methods.push((method.into(), scopes.parse()?));
         Ok(self)
     }
 
-    /// The scopes that this request requires.
+    /// The scopes that an HTTP request requires, according to its MCP method.
     pub fn of(&self, parts: &Parts) -> Scopes {
         let is_trusted = single(parts, "mcp-protocol-version").is_some_and(is_checked);
         let method = single(parts, "mcp-method").filter(|_| is_trusted);
@@ -95,7 +95,8 @@ fn single<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
     value.to_str().ok().filter(|_| more.is_none())
 }
 
-/// Since 2026-07-28 the transport compares the header with the body. It does not for unknown revisions.
+/// Whether the transport compares the `Mcp-Method` header with the body, as it does since revision 2026-07-28. The transport
+/// does not compare the header with the body for unknown revisions.
 fn is_checked(revision: &str) -> bool {
     Revision::parse(revision).is_some_and(Revision::is_stateless)
 }

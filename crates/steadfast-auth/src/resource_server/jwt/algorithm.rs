@@ -1,11 +1,11 @@
-//! The algorithms that a token may be signed with.
+//! The algorithms that a JWT access token may be signed with.
 
 use jsonwebtoken::Algorithm as Library;
 
-/// An asymmetric signature algorithm.
+/// An asymmetric signature algorithm of JWT access tokens.
 ///
-/// There is no `none` and no `HS256`: the first is no signature, and the second is symmetric, so that an attacker could sign
-/// tokens with a public key that is mistaken for a secret.
+/// The JWT algorithms `none` and `HS256` are not supported: `none` is no signature, and `HS256` is symmetric, so that
+/// an attacker could sign tokens with a public key that is mistaken for a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -43,12 +43,12 @@ impl Algorithm {
         Self::Ps512,
     ];
 
-    /// The algorithm of this name in a token's header.
+    /// The signature algorithm with this name in the header of a JWT (`alg`).
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
-    /// Its name in a token's header (`alg`).
+    /// The name of the signature algorithm in the header of a JWT (`alg`).
     pub fn name(self) -> &'static str {
         match self {
             Self::Es256 => "ES256",

@@ -1,4 +1,4 @@
-//! Keys fetched from the authorization server, and fetched again when they change.
+//! Public keys that are fetched from the authorization server, and fetched again when they change.
 //!
 //! What happens when the key of a token is needed:
 //!
@@ -9,7 +9,7 @@
 //! fetch failed ................ the old set is used until it is too old
 //! ```
 //!
-//! A fetch is a task of its own, so that a client that disconnects does not cancel it.
+//! A fetch of the keys runs on its own tokio task, so that a client that disconnects does not cancel it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use crate::http_client::endpoint;
 use crate::redact::redact_url;
 use crate::resource_server::{HttpClient, HttpClientBody, InsecureEndpoint};
 
-/// Limit of the length of the document.
+/// Limit of the length of the fetched JWK Set, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
-/// Timeout of a fetch.
+/// Timeout of an HTTP request that fetches the JWK Set.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Public keys at a URL (`jwks_uri`), fetched when they are needed and cached.
@@ -45,7 +45,7 @@ struct JwksCache {
 struct KeyCacheTimes {
     /// Maximum age of a key set that is used without fetching it again.
     fresh: Duration,
-    /// Age up to which a set is used if it cannot be fetched again.
+    /// Maximum age of a key set that is still used if it cannot be fetched again.
     usable: Duration,
     /// Minimum time between two fetches of the key set.
     pause: Duration,
@@ -54,7 +54,7 @@ struct KeyCacheTimes {
 #[derive(Clone, Debug, Default)]
 struct KeyFetchState {
     keys: Option<(Arc<KeySet>, Instant)>,
-    /// When the last fetch started.
+    /// When the last fetch of the key set started.
     begun: Option<Instant>,
     fetching: bool,
 }
@@ -69,7 +69,7 @@ enum KeyFetchDecision {
 }
 
 impl RemoteKeySet {
-    /// Fetches keys from this URL.
+    /// Creates a key set whose keys are fetched from this URL (`jwks_uri`) when they are needed.
     pub fn new(client: impl HttpClient, url: &str) -> Result<Self, InsecureEndpoint> {
         let times = KeyCacheTimes {
             fresh: Duration::from_secs(60 * 60),
@@ -80,19 +80,20 @@ impl RemoteKeySet {
         Ok(Self(Arc::new(JwksCache { client: Arc::new(client), uri: endpoint(url)?, times, state })))
     }
 
-    /// Sets the age up to which keys are used without fetching them again. Default: one hour.
+    /// Sets the age up to which cached keys are used without fetching them again. Default: one hour.
     pub fn fresh_for(mut self, time: Duration) -> Self {
         self.times().fresh = time;
         self
     }
 
-    /// Sets the age up to which keys are used if they cannot be fetched again: a revoked key may be accepted that long. Default: one day.
+    /// Sets the age up to which cached keys are used if they cannot be fetched again: a revoked key may be accepted that long.
+    /// Default: one day.
     pub fn max_age(mut self, time: Duration) -> Self {
         self.times().usable = time;
         self
     }
 
-    /// Sets the minimum time between two fetches, whatever key ids tokens have. Default: 30 seconds.
+    /// Sets the minimum time between two fetches of the keys, whatever key ids the tokens have. Default: 30 seconds.
     pub fn pause(mut self, time: Duration) -> Self {
         self.times().pause = time;
         self
@@ -137,7 +138,8 @@ impl JwksCache {
         state.usable_keys(&self.times, Instant::now()).map(|(keys, _)| keys.clone()).ok_or(KeysUnavailable)
     }
 
-    /// Decides whether to use, fetch or wait for keys. Records a started fetch in the same step, so that only one starts.
+    /// Decides whether to use the cached keys, to fetch keys or to wait for a running fetch. A fetch is recorded as started in
+    /// the same step, so that only one fetch of the keys starts.
     fn decide(&self, wanted: Option<&str>) -> KeyFetchDecision {
         let mut decision = KeyFetchDecision::Unavailable;
         let now = Instant::now();
@@ -179,14 +181,15 @@ impl JwksCache {
         }
         let body = response.body().as_bytes();
         if body.len() > MAX_BYTES {
-            return Err("the document is too long".to_owned());
+            return Err("the JWK Set is too long".to_owned());
         }
         let keys = KeySet::from_json(body).map_err(|error| error.to_string())?;
-        if keys.is_empty() { Err("there is no usable key in the document".to_owned()) } else { Ok(keys) }
+        if keys.is_empty() { Err("there is no usable key in the JWK Set".to_owned()) } else { Ok(keys) }
     }
 }
 
-/// Marks the fetch as finished when it is dropped: also if the client panics or the runtime shuts down.
+/// A guard that marks the fetch of the keys as finished when the guard is dropped: also if the HTTP client panics or the
+/// runtime shuts down.
 struct KeyFetchGuard(Arc<JwksCache>);
 
 impl Drop for KeyFetchGuard {
@@ -196,7 +199,7 @@ impl Drop for KeyFetchGuard {
 }
 
 impl KeyFetchState {
-    /// The keys, unless they are too old to be used.
+    /// The cached keys, unless they are too old to be used.
     fn usable_keys(&self, times: &KeyCacheTimes, now: Instant) -> Option<&(Arc<KeySet>, Instant)> {
         self.keys.as_ref().filter(|(_, fetched)| now.duration_since(*fetched) < times.usable)
     }

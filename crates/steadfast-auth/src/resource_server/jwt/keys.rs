@@ -1,4 +1,4 @@
-//! The public keys of an authorization server.
+//! The public keys of an authorization server, which verify the signatures of its access tokens.
 
 use std::fmt;
 use std::future::Future;
@@ -14,11 +14,12 @@ use serde_json::Value;
 
 use super::Algorithm;
 
-/// Limit of the keys in a set. Further ones are ignored.
+/// Limit of the keys in a JWK Set, beyond which further keys are ignored.
 const MOST_KEYS: usize = 100;
-/// How many keys are tried for a token without a key id.
+/// The maximum number of keys that are tried for one token.
 const MOST_TRIED: usize = 8;
-/// RFC 7518 (section 3.3) requires 2048 bits. Beyond 8192, verification is slow enough for a denial of service.
+/// The allowed sizes of an RSA key, in bytes. RFC 7518 (section 3.3) requires RSA keys of at least 2048 bits. With RSA keys of
+/// more than 8192 bits, verification is slow enough for a denial of service.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
 /// The future of a key set, returned by [`KeySource::keys`].
@@ -26,8 +27,8 @@ pub type KeysFuture<'a> = Pin<Box<dyn Future<Output = Result<Arc<KeySet>, KeysUn
 
 /// Provides the public keys of an authorization server.
 pub trait KeySource: Send + Sync + 'static {
-    /// The keys, for a token with this key id. A source without that key may fetch newer keys first; it returns what it has
-    /// then.
+    /// The keys to verify a token with this key id. A key source that does not have the key may fetch newer keys first, and
+    /// then returns the keys that it has.
     fn keys<'a>(&'a self, wanted: Option<&'a str>) -> KeysFuture<'a>;
 }
 
@@ -37,14 +38,14 @@ impl<K: KeySource + ?Sized> KeySource for Arc<K> {
     }
 }
 
-/// Keys that do not change.
+/// A [`KeySet`] is a key source whose keys do not change.
 impl KeySource for KeySet {
     fn keys<'a>(&'a self, _: Option<&'a str>) -> KeysFuture<'a> {
         Box::pin(std::future::ready(Ok(Arc::new(self.clone()))))
     }
 }
 
-/// The keys are not available at the moment.
+/// The public keys of the authorization server are not available at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeysUnavailable;
 
@@ -63,14 +64,14 @@ pub struct KeySet(Arc<[VerificationKey]>);
 #[derive(Clone, Debug)]
 struct VerificationKey {
     id: Option<String>,
-    /// The algorithm, if the key is restricted to one.
+    /// The signature algorithm, if the key is restricted to one.
     algorithm: Option<String>,
     kind: String,
     curve: Option<String>,
     decoding: DecodingKey,
 }
 
-/// A JWK. Unknown members are ignored, as the RFC requires.
+/// A JWK. Unknown members of a JWK are ignored, as RFC 7517 requires.
 #[derive(Deserialize)]
 struct Jwk {
     kty: String,
@@ -86,7 +87,7 @@ struct Jwk {
 }
 
 impl KeySet {
-    /// Parses a JWK Set. Keys that are not for verifying signatures, or of an unknown type, are skipped.
+    /// Parses a JWK Set. Keys of the JWK Set that are not for verifying signatures, or of an unknown type, are skipped.
     pub fn from_json(json: &[u8]) -> Result<Self, InvalidKeySet> {
         #[derive(Deserialize)]
         struct JwksDocument {
@@ -98,17 +99,17 @@ impl KeySet {
         Ok(Self(written.filter_map(Jwk::into_key).collect()))
     }
 
-    /// The number of keys.
+    /// The number of keys in the key set.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether the set is empty.
+    /// Whether the key set has no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it has the key with this id, or any key if there is no id.
+    /// Whether the key set has the key with this id, or any key at all if there is no id.
     pub(super) fn has(&self, wanted: Option<&str>) -> bool {
         match wanted {
             Some(id) => self.0.iter().any(|key| key.id.as_deref() == Some(id)),
@@ -116,7 +117,8 @@ impl KeySet {
         }
     }
 
-    /// Whether one of the keys verifies the signature. `None` if there is no matching key.
+    /// Whether one of the keys verifies the signature of a token. Returns `None` if no key has the key id and fits the
+    /// algorithm.
     pub(super) fn verify(
         &self,
         id: Option<&str>,
@@ -132,7 +134,7 @@ impl KeySet {
 }
 
 impl VerificationKey {
-    /// Whether the key may be used with the algorithm in the token's header.
+    /// Whether the public key may be used with the algorithm in the token's header.
     fn allows(&self, algorithm: Algorithm) -> bool {
         let (kind, curve) = algorithm.key_kind();
         let only = self.algorithm.as_deref();

@@ -1,4 +1,4 @@
-//! Verification of JSON Web Tokens with the public keys of their issuer.
+//! Verifies access tokens that are JSON Web Tokens with the public keys of their issuer.
 
 mod algorithm;
 mod fetched_keys;
@@ -23,7 +23,7 @@ pub use keys::{InvalidKeySet, KeySet, KeySource, KeysFuture, KeysUnavailable};
 /// Verifies tokens that are JWTs.
 ///
 /// A token is valid if it is signed with one of the issuer's keys and an allowed algorithm, if its issuer (`iss`) and audience
-/// (`aud`) match exactly, if it has an expiry (`exp`) in the future, and if its start (`nbf`) is not in the future.
+/// (`aud`) match, if it has an expiry (`exp`) in the future, and if its start (`nbf`) is not in the future.
 ///
 /// ```
 /// use steadfast_auth::resource_server::{Algorithm, RemoteKeySet, HttpClient, InsecureEndpoint, JwtVerifier};
@@ -42,7 +42,7 @@ pub struct JwtVerifier {
 }
 
 impl JwtVerifier {
-    /// A verifier for tokens of this issuer, for this resource, signed with these keys.
+    /// Creates a verifier for access tokens of this issuer, for this resource, signed with these keys.
     ///
     /// The resource is what clients request tokens for: the same string as in
     /// [`ResourceMetadata::new`](super::ResourceMetadata::new).
@@ -58,7 +58,7 @@ impl JwtVerifier {
         Self { keys: Box::new(keys), algorithms: Algorithm::ALL.to_vec(), expectations }
     }
 
-    /// Allows only these algorithms. Default: all that this crate supports.
+    /// Allows only these algorithms. By default all signature algorithms that this crate supports are allowed.
     pub fn algorithms(mut self, algorithms: impl IntoIterator<Item = Algorithm>) -> Self {
         self.algorithms = algorithms.into_iter().collect();
         self
@@ -70,13 +70,13 @@ impl JwtVerifier {
         self
     }
 
-    /// Sets how far the clocks of issuer and server may differ. Default: 30 seconds.
+    /// Sets how far the clocks of the issuer and of this server may differ. Default: 30 seconds.
     pub fn leeway(mut self, leeway: Duration) -> Self {
         self.expectations.leeway = leeway;
         self
     }
 
-    /// Sets the clock, for tests and for machines without one of their own.
+    /// Sets the clock that the expiry of tokens is checked with, for tests and for machines without a clock of their own.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.expectations.clock = TokenVerifierClock::new(now);
         self
@@ -126,8 +126,8 @@ struct CompactJwt<'a> {
     signature: Vec<u8>,
 }
 
-/// The members of a header that are read before the signature is verified. Keys in the token itself (`jwk`, `jku`, `x5u`) are
-/// ignored.
+/// The members of a JWT header that are read before the signature is verified. Keys in the token itself (`jwk`, `jku`, `x5u`)
+/// are ignored.
 #[derive(Deserialize)]
 struct JwtHeader {
     alg: String,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Scopes;
 pub use serve::{MetadataLayer, MetadataService};
 
-/// The prefix of the metadata's path, before the path of the resource.
+/// The well-known prefix of the path of the protected resource metadata, before the path of the resource.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// The protected resource metadata of a server.
@@ -52,10 +52,10 @@ struct ResourceUrlParts {
 }
 
 impl ResourceMetadata {
-    /// The metadata of the resource at this URL, whose tokens are issued by these issuers.
+    /// Creates the metadata of the protected resource at this URL, whose access tokens are issued by these issuers.
     ///
-    /// The resource is the URL of the MCP endpoint as clients see it: absolute, without a fragment. It is not normalized, since
-    /// clients compare it as a string, and it is the audience of tokens.
+    /// The resource is the URL of the MCP endpoint as clients see it: absolute, without a fragment. The URL of the resource is
+    /// not normalized, since clients compare it as a string, and it is the audience of tokens.
     pub fn new<I>(resource: impl Into<String>, issuers: I) -> Result<Self, InvalidResourceMetadata>
     where
         I: IntoIterator,
@@ -82,25 +82,25 @@ impl ResourceMetadata {
         })
     }
 
-    /// Sets the scopes that clients should request at first: few, since more can be requested when they are needed.
+    /// Sets the scopes that clients should request at first: few, since clients can request more when they need them.
     pub fn scopes(mut self, scopes: Scopes) -> Self {
         self.scopes_supported = crate::scope::requestable(scopes);
         self
     }
 
-    /// Sets the display name.
+    /// Sets the display name of the resource (`resource_name`).
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.resource_name = Some(name.into());
         self
     }
 
-    /// Sets the URL of the documentation for developers.
+    /// Sets the URL of the resource's documentation for developers.
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.resource_documentation = Some(url.into());
         self
     }
 
-    /// Adds a member to the document. Members that this type writes itself are not replaced.
+    /// Adds a member to the metadata document. Members that [`ResourceMetadata`] writes itself are not replaced.
     pub fn member(mut self, name: &str, value: impl Into<Value>) -> Self {
         const OWN: [&str; 6] = [
             "resource",
@@ -116,17 +116,17 @@ impl ResourceMetadata {
         self
     }
 
-    /// The resource, as it was given.
+    /// The URL of the resource, as it was given.
     pub fn resource(&self) -> &str {
         &self.resource
     }
 
-    /// The path of the document: the well-known prefix, followed by the path of the resource.
+    /// The path of the metadata document: the well-known prefix, followed by the path of the resource.
     pub fn well_known_path(&self) -> String {
         format!("{WELL_KNOWN}{}", self.location.path)
     }
 
-    /// The URL of the document.
+    /// The URL of the protected resource metadata document.
     pub fn url(&self) -> String {
         let url = format!("{}{}", self.location.origin, self.well_known_path());
         match &self.location.query {
@@ -141,7 +141,7 @@ impl ResourceMetadata {
         serde_json::to_vec(self).unwrap_or_default().into()
     }
 
-    /// A layer that serves the document, and passes all other requests on.
+    /// A tower layer that serves the metadata document, and passes all other requests on.
     pub fn layer(&self) -> MetadataLayer {
         MetadataLayer::new(self)
     }
@@ -175,7 +175,7 @@ impl ResourceUrlParts {
     }
 }
 
-/// Why metadata is invalid.
+/// Why protected resource metadata is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidResourceMetadata(&'static str);
 

@@ -1,4 +1,4 @@
-//! Serving the metadata document.
+//! Serves the protected resource metadata document.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,8 +19,8 @@ use super::{ResourceMetadata, WELL_KNOWN};
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 const ANY: HeaderValue = HeaderValue::from_static("*");
 
-/// A tower layer that serves the metadata document, and passes all other requests on. Apply it after (outside of)
-/// [`BearerLayer`](crate::resource_server::BearerLayer), since readers of the document have no token yet.
+/// A tower layer that serves the metadata document, and passes all other requests on. Apply the metadata layer after (outside
+/// of) [`BearerLayer`](crate::resource_server::BearerLayer), since readers of the document have no token yet.
 #[derive(Clone, Debug)]
 pub struct MetadataLayer(Arc<ResourceMetadataDocument>);
 
@@ -40,8 +40,9 @@ impl MetadataLayer {
         }))
     }
 
-    /// Also serves it at the well-known prefix without the path of the resource, for clients that look only there. Not for a host
-    /// with several resources.
+    /// Also serves the metadata document at the well-known prefix without the path of the resource, for clients that
+    /// look only there. Do not serve the metadata document without the path of the resource on a host with several
+    /// resources.
     pub fn at_root(mut self) -> Self {
         Arc::make_mut(&mut self.0).at_root = true;
         self
@@ -93,7 +94,7 @@ impl ResourceMetadataDocument {
         path == self.path || (self.at_root && path == WELL_KNOWN)
     }
 
-    /// The document is public, so pages of any origin may read it.
+    /// The response with the metadata document. The metadata document is public, so web pages of any origin may read it.
     fn response<R: From<Bytes>>(&self, method: &Method) -> Response<R> {
         let (status, body) = match *method {
             Method::GET => (StatusCode::OK, self.json.clone()),

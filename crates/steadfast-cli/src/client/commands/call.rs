@@ -90,8 +90,8 @@ pub(crate) async fn run(mut options: CallArgs) -> Result<CliExitStatus, CliComma
     Ok(if result.is_error == Some(true) { CliExitStatus::ToolFailed } else { CliExitStatus::Success })
 }
 
-/// Warns about arguments that the tool's schema does not list, since most servers ignore them silently. If the schema rejects
-/// them the tool is not called.
+/// Warns about arguments that the tool's schema does not list, since most servers ignore such arguments silently. If the tool's
+/// schema rejects additional arguments, the tool is not called.
 fn check_names(
     tool: &str,
     input_schema: &JsonObject,
@@ -103,7 +103,7 @@ fn check_names(
         _ if unknown.is_empty() => Ok(()),
         AdditionalArguments::Unspecified => {
             for line in unknown {
-                eprint_line(format_args!("steadfast: warning: {line} (sent anyway)"));
+                eprint_line(format_args!("steadfast: warning: {line} (the argument is sent anyway)"));
             }
             Ok(())
         }
@@ -120,14 +120,14 @@ fn check_names(
 #[derive(Default)]
 struct LazyToolList {
     tools: Vec<Tool>,
-    /// The list was requested.
+    /// Whether the list of the server's tools was requested.
     requested: bool,
-    /// All tools were listed.
+    /// Whether the list contains all tools of the server.
     complete: bool,
 }
 
 impl LazyToolList {
-    /// The tool of that name. Listing stops when it is found.
+    /// Finds the server's tool with this name. The client stops listing the server's tools when the tool is found.
     async fn find(&mut self, client: &Client, name: &str) -> Option<&Tool> {
         if !self.requested {
             self.requested = true;
@@ -148,7 +148,7 @@ impl LazyToolList {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// A hint for a JSON-RPC error. `wrong` if it says that the arguments are invalid.
+    /// A hint for the JSON-RPC error of a tool call. `wrong` tells whether the error says that the arguments are invalid.
     async fn hint_for_error(
         &mut self,
         client: &Client,
@@ -166,7 +166,7 @@ impl LazyToolList {
         hints::suggest_names("tools", name, &names)
     }
 
-    /// A hint for a result with `isError`: many tools report invalid arguments in this way, so that models see it.
+    /// A hint for a result with `isError`: many tools report invalid arguments in this way, so that models see the error.
     async fn hint_for_failed_tool(
         &mut self,
         client: &Client,

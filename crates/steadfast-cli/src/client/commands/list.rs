@@ -23,14 +23,15 @@ use crate::output;
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) connect: CliConnectOptions,
-    /// List only these: tools, resources, templates or prompts
+    /// List only one kind of item: tools, resources, templates or prompts
     what: Option<String>,
     #[command(flatten)]
     server_command: ServerCommand,
 }
 
+/// The kind of item that the command `steadfast list` is asked to show.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ListKind {
+enum ListCommandItemKind {
     Tools,
     Resources,
     Templates,
@@ -39,7 +40,7 @@ enum ListKind {
 
 pub(crate) async fn run(mut options: ListArgs) -> Result<CliExitStatus, CliCommandFailure> {
     let what = options.connect.take_optional_operand(options.what.take(), &options.server_command)?;
-    let what = what.map(|what| ListKind::from_str(&what, true)).transpose();
+    let what = what.map(|what| ListCommandItemKind::from_str(&what, true)).transpose();
     let what = what.map_err(|_| Error::usage("unknown list: use tools, resources, templates or prompts"))?;
     let timeout = options.connect.timeout();
     let listed = session::run(&options.connect, &options.server_command, async |client| {
@@ -57,7 +58,7 @@ pub(crate) async fn run(mut options: ListArgs) -> Result<CliExitStatus, CliComma
     Ok(CliExitStatus::Success)
 }
 
-/// What a server lists. A list that was not requested is `None`.
+/// The tools, resources and prompts of a server, for `steadfast list`. A list that was not requested is `None`.
 struct ListCommandOutput {
     server: Map<String, Value>,
     title: String,
@@ -69,9 +70,9 @@ struct ListCommandOutput {
 }
 
 impl ListCommandOutput {
-    /// The timeout applies to each page of a list.
-    async fn fetch(client: &Client, what: Option<ListKind>, timeout: Duration) -> Result<Self, Error> {
-        let is_requested = |kind: ListKind| what.is_none_or(|what| what == kind);
+    /// Requests the lists from the server. The timeout applies to each page of a list.
+    async fn fetch(client: &Client, what: Option<ListCommandItemKind>, timeout: Duration) -> Result<Self, Error> {
+        let is_requested = |kind: ListCommandItemKind| what.is_none_or(|what| what == kind);
         let mut listed = Self {
             server: server_json(client),
             title: title(client),
@@ -81,16 +82,16 @@ impl ListCommandOutput {
             templates: None,
             prompts: None,
         };
-        if is_requested(ListKind::Tools) {
+        if is_requested(ListCommandItemKind::Tools) {
             listed.tools = Some(or_empty(client.tools().timeout(timeout).all().await, what)?);
         }
-        if is_requested(ListKind::Resources) {
+        if is_requested(ListCommandItemKind::Resources) {
             listed.resources = Some(or_empty(client.resources().timeout(timeout).all().await, what)?);
         }
-        if is_requested(ListKind::Templates) {
+        if is_requested(ListCommandItemKind::Templates) {
             listed.templates = Some(or_empty(client.resource_templates().timeout(timeout).all().await, what)?);
         }
-        if is_requested(ListKind::Prompts) {
+        if is_requested(ListCommandItemKind::Prompts) {
             listed.prompts = Some(or_empty(client.prompts().timeout(timeout).all().await, what)?);
         }
         Ok(listed)
@@ -144,7 +145,7 @@ fn title(client: &Client) -> String {
     sanitize::line(&format!("{name} {version} (revision {})", server.revision))
 }
 
-/// A list with its heading; nothing if it is empty or was not requested.
+/// Formats a list of the server with its heading; the text is empty if the list is empty or was not requested.
 fn section<T>(style: TableStyle, heading: &str, items: Option<&[T]>, rows: impl Fn(&T) -> Vec<TableRow>) -> String {
     match items {
         None | Some([]) => String::new(),
@@ -179,7 +180,7 @@ fn prompt(prompt: &Prompt) -> Vec<TableRow> {
     rows
 }
 
-/// An argument of a prompt, as a nested row.
+/// An argument of a prompt, as a nested row of a table.
 pub(crate) fn prompt_argument(argument: &PromptArgument) -> TableRow {
     let presence = if argument.required == Some(true) { "required" } else { "optional" };
     let about = match argument.description.as_deref().or(argument.title.as_deref()) {
@@ -189,7 +190,7 @@ pub(crate) fn prompt_argument(argument: &PromptArgument) -> TableRow {
     TableRow { name: sanitize::line(&argument.name), about: sanitize::paragraph(&about), nested: true }
 }
 
-/// A row with the first description that is set.
+/// A row of a table, with the first of the given descriptions that is set.
 fn item(name: &str, about: &[&Option<String>]) -> TableRow {
     let about = about.iter().find_map(|words| words.as_deref()).unwrap_or_default();
     TableRow { name: sanitize::line(name), about: sanitize::paragraph(about), nested: false }
@@ -200,9 +201,9 @@ fn with_media_type(row: TableRow, media_type: Option<&str>) -> TableRow {
     TableRow { about: format!("{} [{}]", row.about, sanitize::line(media_type)), ..row }
 }
 
-/// The list; empty if the server does not support it. Some servers declare a capability and do not know its method: that is an
-/// error only if the user asked for just this list.
-fn or_empty<T>(listed: Result<Vec<T>, Error>, what: Option<ListKind>) -> Result<Vec<T>, Error> {
+/// The received list, or an empty list if the server does not support it. Some servers declare a capability and do not know its
+/// list method: that is an error only if the user asked for just this list.
+fn or_empty<T>(listed: Result<Vec<T>, Error>, what: Option<ListCommandItemKind>) -> Result<Vec<T>, Error> {
     let is_unknown =
         |error: &Error| error.refusal().is_some_and(|refusal| refusal.code == code::METHOD_NOT_FOUND) && what.is_none();
     match listed {

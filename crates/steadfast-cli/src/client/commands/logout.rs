@@ -1,5 +1,5 @@
-//! `steadfast logout`: deletes the tokens of a server. The client registration stays unless asked, since other servers of the
-//! same authorization server use it too.
+//! `steadfast logout`: deletes the tokens of a server. The client registration is kept unless the user asks to delete it, since
+//! other servers with the same authorization server use the registration too.
 
 use clap::Args;
 use steadfast::Error;
@@ -28,7 +28,7 @@ pub(crate) struct LogoutArgs {
 pub(crate) async fn run(options: LogoutArgs) -> Result<CliExitStatus, CliCommandFailure> {
     let url = &options.target;
     if !target::is_url(url) {
-        return Err(Error::usage("logout takes the URL of a server: commands have no login").into());
+        return Err(Error::usage("`logout` takes the URL of a server: a server that is a command has no login").into());
     }
     if !options.tokens.path()?.is_dir() {
         // No tokens were ever stored; the folder is not created to find that out.
@@ -42,7 +42,7 @@ pub(crate) async fn run(options: LogoutArgs) -> Result<CliExitStatus, CliCommand
         let was_registered = authorizer.forget().await.map_err(|error| failed(error.to_string()))?;
         if !was_registered {
             eprint_line(
-                "steadfast: no registration is stored for this server: you were not logged in, or it needs none",
+                "steadfast: no client registration is stored for this server: you were not logged in, or the server needs none",
             );
         }
         return Ok(CliExitStatus::Success);

@@ -1,4 +1,4 @@
-//! One file per subcommand of the client.
+//! The client subcommands of `steadfast`, one file for each.
 
 pub(crate) mod call;
 pub(crate) mod list;

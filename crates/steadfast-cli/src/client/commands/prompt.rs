@@ -64,7 +64,8 @@ pub(crate) async fn run(mut options: PromptArgs) -> Result<CliExitStatus, CliCom
     Ok(CliExitStatus::Success)
 }
 
-/// A hint for an error: the arguments of the prompt, or the names of the prompts if there is none of that name.
+/// A hint for a failed `prompts/get`: the arguments of the prompt, or the names of all prompts if there is no prompt of that
+/// name.
 fn hint(name: &str, prompts: &[Prompt]) -> Option<String> {
     let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) else {
         let names: Vec<&str> = prompts.iter().map(|prompt| &*prompt.name).collect();
@@ -72,8 +73,8 @@ fn hint(name: &str, prompts: &[Prompt]) -> Option<String> {
     };
     let rows: Vec<TableRow> = prompt.arguments.iter().map(prompt_argument).collect();
     if rows.is_empty() {
-        return Some(format!("`{name}` takes no arguments"));
+        return Some(format!("the prompt `{name}` takes no arguments"));
     }
     let style = TableStyle { width: None, bold: false };
-    Some(format!("`{name}` takes these arguments:\n{}", style.table(&rows).trim_end()))
+    Some(format!("the prompt `{name}` takes these arguments:\n{}", style.table(&rows).trim_end()))
 }

@@ -1,4 +1,5 @@
-//! Authorization of HTTP requests, and what the last response said: not authorized, or no MCP endpoint at the URL.
+//! Authorizes the HTTP requests of the command, and records what the last response meant: not authorized, or no MCP endpoint at
+//! the URL.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,14 +8,14 @@ use http::{HeaderMap, Method, StatusCode};
 use steadfast::transport::http::{Authorize, RequestAuthorization, RequestAuthorizationFuture};
 use steadfast_auth::client::Authorizer;
 
-/// Signs requests if there is an authorizer, and records the status of the last response.
+/// Adds tokens to HTTP requests if there is an authorizer, and records the status of the last response.
 #[derive(Clone, Default)]
 pub(crate) struct CliAuthorizer {
     authorizer: Option<Authorizer>,
     last_response: Arc<CliLastPostStatus>,
 }
 
-/// What the status of the last response to a POST meant.
+/// What the status of the last response to an HTTP POST meant.
 #[derive(Default)]
 struct CliLastPostStatus {
     unauthorized: AtomicBool,
@@ -30,7 +31,7 @@ impl CliAuthorizer {
         self.last_response.unauthorized.load(Ordering::Relaxed)
     }
 
-    /// The last response was 404 or 405: the URL is not that of an MCP endpoint.
+    /// Whether the last HTTP response was 404 or 405: then the URL is not that of an MCP endpoint.
     pub(crate) fn found_no_endpoint(&self) -> bool {
         self.last_response.no_endpoint.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Logging in with OAuth: the URL is shown at the terminal, and the user logs in with a browser.
+//! Logs in with OAuth: shows the authorization URL at the terminal, where the user opens it in a browser.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,20 +21,20 @@ use crate::output::eprint_line;
 
 const HEADING: &str = "Logging in";
 
-/// The options for authorization at the server.
+/// The command-line options for authorization at the server.
 #[derive(Args)]
 pub(crate) struct LoginFlags {
     /// Log in if the server requires it: shows a URL and waits until you have logged in there
     #[arg(long = "login", help_heading = HEADING)]
     interactive: bool,
-    /// The client id at the authorization server. Without this the client registers itself
+    /// The client id at the authorization server. Without a client id the client registers itself
     #[arg(long, value_name = "ID", help_heading = HEADING)]
     client_id: Option<String>,
-    /// The environment variable that holds the client secret. It is sent only to the issuer
+    /// The environment variable that holds the client secret. The secret is sent only to the issuer
     #[arg(long, value_name = "NAME", requires = "issuer", help_heading = HEADING)]
     client_secret_env: Option<String>,
-    /// The issuer identifier of the authorization server that the client id belongs to, exactly as in its metadata. Default: the
-    /// authorization server in the server's metadata
+    /// The issuer identifier of the authorization server that the client id belongs to, exactly as in its metadata. Default:
+    /// the authorization server that the server's metadata names
     #[arg(long, value_name = "URL", requires = "client_id", help_heading = HEADING)]
     issuer: Option<String>,
     /// Use the client credentials grant: the client acts for itself, without a user
@@ -53,7 +53,7 @@ pub(crate) struct LoginFlags {
     tokens: TokenStoreOptions,
 }
 
-/// The folder in which tokens are stored.
+/// The command-line option for the folder in which tokens are stored.
 #[derive(Args)]
 pub(crate) struct TokenStoreOptions {
     /// The folder in which tokens are stored, readable only by you
@@ -85,7 +85,7 @@ impl TokenStoreOptions {
         FileTokenStore::open(&folder).map_err(failed)
     }
 
-    /// Whether tokens of this server are stored. The folder is not created to find out.
+    /// Whether tokens for the MCP server at this URL are stored. The token folder is not created to find out.
     async fn has_tokens(&self, url: &str) -> bool {
         if !self.path().is_ok_and(|folder| folder.is_dir()) {
             return false;
@@ -95,18 +95,19 @@ impl TokenStoreOptions {
     }
 }
 
-/// The key under which the issuer of a server's tokens is stored.
+/// The key under which the issuer of a server's tokens is in the token store.
 pub(crate) fn server_key(url: &str) -> TokenStoreKey {
     TokenStoreKey::Server { url: url.to_owned() }
 }
 
 impl LoginFlags {
-    /// Whether any of the login options is given.
+    /// Whether one of the options `--login`, `--client-id` and `--client-document` is given.
     pub(crate) fn is_configured(&self) -> bool {
         self.interactive || self.client_id.is_some() || self.client_document.is_some()
     }
 
-    /// The authorizer for the server; none without login options and without stored tokens. Only `--login` asks the user.
+    /// The authorizer for the server; `None` if there are neither login options nor stored tokens. The user is asked
+    /// to log in only if `--login` is given.
     pub(crate) async fn authorizer(
         &self,
         url: &str,
@@ -153,7 +154,7 @@ impl LoginFlags {
         Ok(ClientCredential::Secret(Secret::new(secret)))
     }
 
-    /// The loopback listener to which the browser is redirected. [`TerminalUserAgent`] shows the URL.
+    /// The loopback listener to which the browser is redirected. [`TerminalUserAgent`] shows the authorization URL.
     fn listener(&self) -> Result<LoopbackUserAgent, Error> {
         match &self.redirect_uri {
             Some(uri) => LoopbackUserAgent::new().at(uri).map_err(usage_error),
@@ -167,7 +168,7 @@ pub(crate) fn builder(url: &str, profile: OAuthClientSettings) -> Result<Authori
     Authorizer::builder(url, profile, http).map_err(usage_error)
 }
 
-/// A failure on this machine, before anything is sent.
+/// The error of a failure on this machine, before any request is sent.
 pub(crate) fn local_error(why: String) -> Error {
     Error::transport(Outcome::NotSent, why)
 }
@@ -176,11 +177,11 @@ fn usage_error(error: AuthError) -> Error {
     Error::usage(error.to_string())
 }
 
-/// Tells whether the user is logging in.
+/// Tells whether the user is logging in at the moment.
 pub(crate) struct LoginStateReceiver(watch::Receiver<bool>);
 
 impl LoginStateReceiver {
-    /// Completes when the timeout has passed. Each login of the user restarts it.
+    /// Completes when the timeout has passed. Each login of the user restarts the timeout.
     pub(crate) async fn timeout_outside_login(mut self, timeout: std::time::Duration) {
         loop {
             if self.0.wait_for(|logging_in| !logging_in).await.is_err() {
@@ -197,7 +198,7 @@ impl LoginStateReceiver {
     }
 }
 
-/// Asks the user to log in: shows the URL at the terminal and offers to open a browser.
+/// Asks the user to log in: shows the authorization URL at the terminal and offers to open a browser.
 struct TerminalUserAgent {
     listener: LoopbackUserAgent,
     logging_in: Arc<watch::Sender<bool>>,
@@ -220,7 +221,7 @@ impl UserAgent for TerminalUserAgent {
     }
 }
 
-/// A login whose loopback listener is bound.
+/// A login of the user whose loopback listener is bound.
 struct TerminalUserLogin {
     visit: Box<dyn UserLogin>,
     question: OpenBrowserQuestion,
@@ -244,7 +245,7 @@ impl UserLogin for TerminalUserLogin {
     }
 }
 
-/// The user is logging in as long as this lives.
+/// Marks the user as logging in until this guard is dropped.
 struct LoginGuard {
     question: OpenBrowserQuestion,
     logging_in: Arc<watch::Sender<bool>>,
@@ -257,12 +258,13 @@ impl Drop for LoginGuard {
     }
 }
 
-/// The question whether to open a browser. The user may open the URL without answering, so nothing waits for the answer.
+/// The question whether to open a browser. The user may open the authorization URL without answering the question, so the login
+/// does not wait for an answer.
 #[derive(Clone, Default)]
 struct OpenBrowserQuestion(Arc<Mutex<Option<AbortHandle>>>);
 
 impl OpenBrowserQuestion {
-    /// Shows the whole URL. A browser is opened only if the user agrees.
+    /// Shows the whole authorization URL to the user. A browser is opened only if the user agrees.
     fn show(&self, url: &Url) {
         let shown = sanitize::text(url.as_str()).into_owned();
         eprint_line(format_args!("steadfast: the server requires a login. Open this URL:\n\n  {shown}\n"));
@@ -271,7 +273,7 @@ impl OpenBrowserQuestion {
         }
         let url = url.clone();
         let question = Handle::current().spawn(async move {
-            let answer = terminal::open_dialog().await.ask("Open it in a browser? [Y/n] ").await;
+            let answer = terminal::open_dialog().await.ask("Open this URL in a browser? [Y/n] ").await;
             if !matches!(answer.as_deref(), Some("" | "y" | "Y" | "yes")) {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Connecting to a server: what the options ask for, the server's process or login, and the session around one request.
+//! Connects to a server: the command-line options, the server's process or the login, and the connection during one command.
 
 pub(crate) mod authorization;
 pub(crate) mod login;

@@ -1,5 +1,5 @@
-//! The server's process, if the target is a command: its last lines on standard error, and killing it. How a process exited by
-//! itself is in the errors of the library.
+//! The server's process, if the target is a command: keeps the last lines of its standard error, and kills it. The exit status
+//! of a process that exits by itself is in the errors of the library.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,10 +9,10 @@ use steadfast::transport::child::{Child, ChildHandle, Command};
 
 use crate::client::display::{progress, sanitize};
 
-/// How many lines of standard error are kept, to show them if the request fails.
+/// The maximum number of lines of the server's standard error that are kept, to show them if the request fails.
 const LINES: usize = 10;
 
-/// The process that was started last, if any.
+/// The server process that was started last, if any.
 #[derive(Clone, Default)]
 pub(crate) struct ServerProcess(Arc<Mutex<ServerProcessState>>);
 
@@ -24,7 +24,7 @@ struct ServerProcessState {
 }
 
 impl ServerProcess {
-    /// With `verbose`, its standard error is shown as it is written.
+    /// With `verbose`, the standard error of the server process is shown as it is written.
     pub(crate) fn new(verbose: bool) -> Self {
         Self(Arc::new(Mutex::new(ServerProcessState { verbose, ..ServerProcessState::default() })))
     }
@@ -59,7 +59,7 @@ impl ServerProcess {
         inner.lines.push_back(sanitize::line(line));
     }
 
-    /// Kills the process and its children.
+    /// Kills the server process and its children.
     pub(crate) fn kill(&self) {
         if let Some(handle) = &self.inner().handle {
             handle.kill();
@@ -71,14 +71,14 @@ impl ServerProcess {
         self.inner().verbose
     }
 
-    /// The last lines of the server process on standard error, unless they were shown as they were written. Call it once the
-    /// process has exited.
+    /// The last lines of the server process on standard error, unless they were shown as they were written. Call
+    /// `recent_stderr` after the server process has exited.
     pub(crate) fn recent_stderr(&self) -> Option<String> {
         let lines = std::mem::take(&mut self.inner().lines);
         if lines.is_empty() {
             return None;
         }
-        let mut text = "the last lines of its standard error:".to_owned();
+        let mut text = "the last lines of the server's standard error:".to_owned();
         for line in lines {
             text.push_str("\n  | ");
             text.push_str(&line);

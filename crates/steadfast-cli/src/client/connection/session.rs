@@ -17,14 +17,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Timeout of connecting including the login: longer than any login takes, so that [`CONNECT_TIMEOUT`] is what counts.
 const TIMEOUT_WITH_LOGIN: Duration = Duration::from_secs(15 * 60);
 
-/// How the work of a session ended.
+/// How the requests of a command ended.
 pub(crate) enum CliSessionEnd<T> {
     Finished(T),
-    /// A signal interrupted it: the request was cancelled and the connection closed, without waiting if a second signal arrived.
+    /// A signal interrupted the command: the request was cancelled and the connection closed, without waiting if a second
+    /// signal arrived.
     Interrupted(InterruptSignal),
 }
 
-/// Connects, runs `work` with the client, and closes the connection.
+/// Connects to the server, runs `work` with the client, and closes the connection.
 pub(crate) async fn run<T>(
     connect: &CliConnectOptions,
     server_command: &ServerCommand,
@@ -84,7 +85,7 @@ pub(crate) async fn run<T>(
 fn connect_hint(error: &Error, connect: &CliConnectOptions, authorization: &CliAuthorizer) -> Option<String> {
     match (error.kind(), connect.url()) {
         (ErrorKind::TimedOut, _) => {
-            Some("the handshake timed out: is it an MCP server? --verbose shows its standard error".to_owned())
+            Some("the handshake timed out: is the target an MCP server? --verbose shows its standard error".to_owned())
         }
         (ErrorKind::Transport, Some(url)) if error.outcome() == Outcome::NotSent => {
             Some(format!("is there a server at {}?", hints::origin(url)))
@@ -107,7 +108,8 @@ fn with_timeout_note(failure: CliCommandFailure, timeout: Duration) -> CliComman
     failure.with_note(late.then(note))
 }
 
-/// Adds the last lines of the process's standard error. If the exit of the process is the cause, the error has them already.
+/// Adds the last lines of the server process's standard error to the failure. If the exit of the process is the cause, the
+/// error already contains these lines.
 fn with_stderr(failure: CliCommandFailure, process: &ServerProcess) -> CliCommandFailure {
     match (failure.is_connection_lost() && failure.has_cause(), process.shows_stderr()) {
         (true, true) => failure.mark_stderr_shown(),

@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP. Signals are recorded from the creation of [`InterruptSignals`] on: none between two waits is lost.
+//! Waits for Ctrl-C, SIGTERM and SIGHUP. Signals are recorded from the creation of [`InterruptSignals`] on: no signal
+//! between two waits is lost.
 
 use std::io;
 
@@ -50,7 +51,7 @@ impl InterruptSignals {
         })
     }
 
-    /// Completes at the next signal.
+    /// Completes at the next SIGINT, SIGTERM or SIGHUP.
     pub(crate) async fn next(&mut self) -> InterruptSignal {
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! The options for connecting: which server, how to reach it, and the client that connects.
+//! The command-line options for connecting: which server, how to reach it, and the client that connects.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,14 +15,15 @@ use super::process::ServerProcess;
 use crate::client::display::terminal;
 use crate::client::elicitation;
 
-/// Bounds of the timeout of connecting to a process, which is otherwise the timeout of a request.
+/// The bounds of the timeout of connecting to a server process. Within the bounds, the timeout of connecting to a
+/// server process is the request timeout (`--timeout`).
 const MIN_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The options of every command that connects to a server.
 #[derive(Args)]
 pub(crate) struct CliConnectOptions {
-    /// The server: a URL, or a command in quotes. Omit it if the command follows `--`
+    /// The server: a URL, or a command in quotes. Omit TARGET if the command follows `--`
     target: Option<String>,
     /// Add a header to every HTTP request. May be repeated
     #[arg(long = "header", value_name = "NAME: VALUE")]
@@ -33,14 +34,14 @@ pub(crate) struct CliConnectOptions {
     /// Use this revision of the protocol instead of negotiating one
     #[arg(long, value_name = "REVISION", value_parser = revision)]
     revision: Option<Revision>,
-    /// Timeout of a request in seconds. Progress notifications restart it
+    /// Timeout of a request in seconds. Progress notifications restart the timeout
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// Print the server's result as JSON, and nothing else on standard output
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show the standard error of the server's process as it is written, and warnings about its messages. Without this its last
-    /// lines are shown if it fails
+    /// Show the standard error of the server's process as it is written, and warnings about its messages. Without
+    /// --verbose, the last lines of the server's standard error are shown if the server fails
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
@@ -62,11 +63,11 @@ fn revision(name: &str) -> Result<Revision, String> {
     })
 }
 
-/// A connection that is ready to be opened.
+/// A connection to the server that is ready to be opened.
 pub(crate) struct CliConnectionSetup {
     pub(crate) connecting: ConnectBuilder,
     pub(crate) authorization: CliAuthorizer,
-    /// Set if the user may have to log in while connecting.
+    /// Tells whether the user is logging in; `None` if no login can be necessary while the client connects.
     pub(crate) login: Option<LoginStateReceiver>,
     pub(crate) process: ServerProcess,
 }
@@ -80,13 +81,13 @@ impl CliConnectOptions {
         Duration::from_secs(self.timeout)
     }
 
-    /// The URL of the server, if it is not a command.
+    /// The URL of the server, if the target is not a command.
     pub(crate) fn url(&self) -> Option<&str> {
         self.target.as_deref().filter(|target| is_url(target))
     }
 
-    /// The operand: the tool, resource or prompt. If a command follows `--` there is no TARGET, and the first positional
-    /// argument, which clap took for TARGET, is the operand. `what` names the operand in errors.
+    /// The operand of the subcommand: the tool, resource or prompt. If a command follows `--` there is no TARGET, and the first
+    /// positional argument, which clap took for TARGET, is the operand. `what` names the operand in error messages.
     pub(crate) fn take_operand(
         &mut self,
         operand: Option<String>,
@@ -116,7 +117,7 @@ impl CliConnectOptions {
         }
     }
 
-    /// Prepares the connection. At a terminal, the user is asked to answer elicitation requests of the server.
+    /// Prepares the connection. At a terminal, the user is asked when the server sends an elicitation request.
     pub(crate) async fn prepare(&self, server_command: &ServerCommand) -> Result<CliConnectionSetup, Error> {
         match (&self.target, &server_command.command[..]) {
             (Some(url), []) if is_url(url) => {

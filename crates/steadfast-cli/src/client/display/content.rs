@@ -1,4 +1,4 @@
-//! Prints contents, as text or as JSON. Text of a server is sanitized.
+//! Prints the contents of results and resources, as text or as JSON. Text that comes from the server is sanitized.
 
 use serde::Serialize;
 use steadfast::{Content, Error, ResourceContents};
@@ -7,7 +7,7 @@ use super::sanitize;
 use crate::client::CliCommandFailure;
 use crate::output;
 
-/// Prints a value as JSON.
+/// Prints a value as JSON on standard output.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliCommandFailure> {
     let value = serde_json::to_value(value).map_err(Error::encode)?;
     print_line(&sanitize::json(&value))

@@ -7,13 +7,13 @@ use super::table::{TableRow, TableStyle};
 use super::{sanitize, terminal};
 use crate::client::schema;
 
-/// Limit of the names in a hint.
+/// The maximum number of names in a hint for the user.
 const MAX_NAMES: usize = 30;
-/// The path at which most HTTP servers are mounted.
+/// The path at which most MCP servers over HTTP are mounted.
 const USUAL_PATH: &str = "/mcp";
 
-/// A hint for an unknown name: the nearest name and all others. `things` is the plural of what was asked for ("tools"); `names`
-/// are all that the server lists. `None` if the name is one of them.
+/// A hint for an unknown name: the most similar name and all other names. `things` is the plural of what the user asked for
+/// ("tools"); `names` are all names that the server lists. Returns `None` if the server lists the name.
 pub(crate) fn suggest_names(things: &str, name: &str, names: &[&str]) -> Option<String> {
     if names.contains(&name) {
         return None;
@@ -28,14 +28,14 @@ pub(crate) fn suggest_names(things: &str, name: &str, names: &[&str]) -> Option<
     Some(format!("{meant}the {things} of the server: {}{more}", shown.join(", ")))
 }
 
-/// The nearest name, if it is similar.
+/// Suggests the most similar of the names, if one is similar enough.
 fn did_you_mean(name: &str, names: &[&str]) -> Option<String> {
     let nearest = names.iter().min_by_key(|candidate| edit_distance(name, candidate));
     let similar = nearest.filter(|candidate| edit_distance(name, candidate) <= name.chars().count() / 3 + 1);
     similar.map(|name| format!("did you mean `{}`?", sanitize::line(name)))
 }
 
-/// A line for each argument that the tool's schema does not list.
+/// A line of text for each argument of the user that the tool's schema does not list.
 pub(crate) fn unknown_arguments<'a>(
     tool: &str,
     input_schema: &JsonObject,
@@ -52,7 +52,8 @@ pub(crate) fn unknown_arguments<'a>(
     unknown.into_iter().map(line).collect()
 }
 
-/// The arguments of a tool, if the given ones do not match its schema or, with `wrong`, the server rejected them.
+/// Describes the arguments of a tool, if the given arguments do not match its schema or, with `wrong`, the server rejected
+/// them.
 pub(crate) fn describe_arguments(
     tool: &str,
     input_schema: &JsonObject,
@@ -84,7 +85,7 @@ pub(crate) fn describe_arguments(
     Some(format!("`{tool}` takes these arguments{problems}:\n{}", style.table(&rows).trim_end()))
 }
 
-/// A hint for an error about a capability that this client does not have.
+/// A hint for a JSON-RPC error about a capability that this client does not have.
 pub(crate) fn missing_capability(refusal: &ErrorObject) -> Option<String> {
     let required = refusal.data.as_ref()?.get("requiredCapabilities")?;
     let advice = if required.get("elicitation").is_some() && !terminal::is_interactive() {
@@ -104,12 +105,12 @@ pub(crate) fn suggest_path(url: &str) -> String {
     format!("there is no MCP server at that path of {origin}.{usual}")
 }
 
-/// The origin of a URL, for messages. The rest may be secret: a password, or a key in its query or path.
+/// The origin of a URL, for messages. The rest of the URL may be secret: a password, or a key in its query or path.
 pub(crate) fn origin(url: &str) -> String {
     Url::parse(url).map_or_else(|_| "that URL".to_owned(), |url| url.origin().ascii_serialization())
 }
 
-/// An argument of a tool, as a nested row of its table.
+/// An argument of a tool, as a nested row of a table.
 pub(crate) fn parameter_row(parameter: &schema::ToolArgumentSchema<'_>) -> TableRow {
     TableRow { name: sanitize::line(parameter.name), about: sanitize::paragraph(&parameter.describe()), nested: true }
 }

@@ -10,14 +10,14 @@ use steadfast::model::ProgressParams;
 use super::sanitize;
 use crate::output::eprint_line;
 
-/// The state of the bar, one per process since there is one terminal.
+/// The state of the progress bar, one per process since there is one terminal.
 static BAR: Mutex<BarState> = Mutex::new(BarState { bar: None, has_progress: false, open_dialogs: 0 });
 
 struct BarState {
     bar: Option<ProgressBar>,
-    /// A progress notification was received. Before that no bar is shown.
+    /// Whether a progress notification was received. No progress bar is shown before the first progress notification.
     has_progress: bool,
-    /// How many dialogs use the terminal. The bar is hidden meanwhile.
+    /// The current number of dialogs that use the terminal. The progress bar is hidden while a dialog is open.
     open_dialogs: usize,
 }
 
@@ -26,7 +26,7 @@ impl BarState {
         BAR.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows the bar if there is progress to show and no dialog is open.
+    /// Shows the progress bar if there is progress to show and no dialog is open.
     fn reveal(&self) {
         if let (Some(bar), true, 0) = (&self.bar, self.has_progress, self.open_dialogs) {
             bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -34,7 +34,7 @@ impl BarState {
     }
 }
 
-/// Displays the progress of a call.
+/// Displays the progress of a tool call.
 #[derive(Clone)]
 pub(crate) struct ProgressDisplay(Option<ProgressBar>);
 
@@ -87,7 +87,7 @@ impl ProgressDisplay {
     }
 }
 
-/// Prints a line to standard error, above the bar if one is shown.
+/// Prints a line to standard error, above the progress bar if one is shown.
 pub(crate) fn eprint_above_bar(line: impl fmt::Display) {
     let bar = BarState::lock().bar.clone();
     match bar {
@@ -96,7 +96,7 @@ pub(crate) fn eprint_above_bar(line: impl fmt::Display) {
     }
 }
 
-/// Hides the bar until the returned guard is dropped.
+/// Hides the progress bar until the returned guard is dropped.
 pub(crate) fn hide_bar() -> HiddenProgressBarGuard {
     let mut state = BarState::lock();
     state.open_dialogs += 1;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Text with its control characters escaped, except line breaks and tabs.
+/// Escapes the control characters of a text, except line breaks and tabs.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
     let plain = |character: char| matches!(character, '\n' | '\t') || !is_control(character);
     if text.chars().all(plain) {
@@ -18,24 +18,25 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Text within a message of ours: every line but the first is marked as quoted.
+/// Sanitizes a text of the server within a message of this command: every line but the first is marked as quoted.
 pub(crate) fn quoted(shown: &str) -> String {
     text(shown).trim_end().replace('\n', "\n  | ")
 }
 
-/// The first line of the text.
+/// The first line of the text, sanitized.
 pub(crate) fn line(shown: &str) -> String {
     text(shown).lines().next().unwrap_or_default().replace('\t', " ")
 }
 
-/// The first paragraph, joined to one line.
+/// The first paragraph of the text, sanitized and joined to one line.
 pub(crate) fn paragraph(long: &str) -> String {
     let shown = text(long);
     let lines = shown.trim().lines().map(str::trim).take_while(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ").replace('\t', " ")
 }
 
-/// JSON with control characters as `\u` escapes, which keeps its meaning. JSON itself requires that only below U+0020.
+/// Formats a JSON value with all control characters as `\u` escapes, which does not change its meaning. JSON itself
+/// requires escapes only for control characters below U+0020.
 pub(crate) fn json(value: &serde_json::Value) -> String {
     let written = format!("{value:#}");
     let plain = |character: char| character == '\n' || !is_control(character);
@@ -51,7 +52,7 @@ pub(crate) fn json(value: &serde_json::Value) -> String {
     shown
 }
 
-/// Control characters (C0 and C1), line separators, and the marks that change the direction of text.
+/// Whether the character is a control character (C0 or C1), a line separator, or a mark that changes the direction of text.
 fn is_control(character: char) -> bool {
     let is_direction_mark =
         matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -12,14 +12,15 @@ use super::{progress, sanitize, terminal};
 use crate::client::HINT_TIMEOUT;
 use crate::output::eprint_line;
 
-/// The level without `--log-level`.
+/// The lowest level of server log messages that are shown if `--log-level` is not given.
 const DEFAULT_LEVEL: LoggingLevel = LoggingLevel::Warning;
 /// The value of `--log-level` that shows nothing.
 const OFF: &str = "none";
-/// How many queued messages are shown after the response. A server that logs forever must not delay the exit.
+/// The maximum number of queued log messages that are shown after the response. A server that logs forever must not delay the
+/// exit of the command.
 const DRAIN_LIMIT: usize = 1_024;
 
-/// The option for the server's log messages.
+/// The command-line option for the server's log messages.
 #[derive(Args)]
 pub(crate) struct ServerLogDisplayOptions {
     /// Show log messages of the server from this level up, on standard error [default: warning]
@@ -42,7 +43,7 @@ fn level() -> impl TypedValueParser<Value = ServerLogThreshold> {
 }
 
 impl ServerLogDisplayOptions {
-    /// Runs `work` and shows log messages meanwhile. The work starts once the log level is set.
+    /// Runs `work` and shows the server's log messages meanwhile. `work` starts once the log level is set at the server.
     pub(crate) async fn show_during<T>(&self, client: &Client, work: impl IntoFuture<Output = T>) -> T {
         let Some(mut logs) = self.subscribe(client).await else { return work.await };
         let mut work = pin!(work.into_future());
@@ -69,7 +70,8 @@ impl ServerLogDisplayOptions {
         done
     }
 
-    /// Sets the log level. `None` if the server has no log messages, which is reported only if `--log-level` is given.
+    /// Sets the log level of the server, and returns the stream of its log messages. Returns `None` if the server has
+    /// no log messages, which is reported only if `--log-level` is given.
     async fn subscribe(&self, client: &Client) -> Option<LogStream> {
         let level = match self.log_level {
             Some(ServerLogThreshold::Off) => return None,

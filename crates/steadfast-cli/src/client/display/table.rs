@@ -4,30 +4,30 @@
 
 use super::terminal;
 
-/// A row of a table. Name and description are single lines that the caller has sanitized.
+/// A row of a two-column table for the terminal. Name and description are single lines that the caller has sanitized.
 pub(crate) struct TableRow {
     pub(crate) name: String,
     pub(crate) about: String,
-    /// A detail of the row above: indented and not bold.
+    /// Whether the row is a detail of the row above: indented and not bold.
     pub(crate) nested: bool,
 }
 
-/// Spaces between the columns.
+/// Number of spaces between the two columns of a table.
 const GAP: usize = 2;
-/// The description column is never narrower than this, even if the terminal is.
+/// The minimum width of the description column of a table, even if the terminal is narrower.
 const MIN_DESCRIPTION_WIDTH: usize = 20;
 
-/// How tables are formatted.
+/// How tables are formatted for standard output.
 #[derive(Clone, Copy)]
 pub(crate) struct TableStyle {
-    /// Width of the terminal in columns. `None` for a pipe: lines are not wrapped.
+    /// Width of the terminal in columns. `None` if the output is not a terminal: the lines of a table are not wrapped then.
     pub(crate) width: Option<usize>,
-    /// Names and headings are bold.
+    /// Whether the names and headings of a table are bold.
     pub(crate) bold: bool,
 }
 
 impl TableStyle {
-    /// The style for standard output.
+    /// The style of tables on standard output.
     pub(crate) fn of_stdout() -> Self {
         use std::io::IsTerminal as _;
         if !std::io::stdout().is_terminal() {
@@ -85,7 +85,7 @@ impl TableRow {
     }
 }
 
-/// Wraps text to lines of at most `width` columns. A longer word is broken.
+/// Wraps text to lines of at most `width` columns. A word longer than `width` is broken.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = LineWrapper { width, finished: Vec::new(), current: String::new(), used: 0 };
     for word in text.split_whitespace() {
@@ -105,12 +105,12 @@ struct LineWrapper {
     width: usize,
     finished: Vec<String>,
     current: String,
-    /// Width of the current line.
+    /// Width in columns of the text in the current line.
     used: usize,
 }
 
 impl LineWrapper {
-    /// Appends a gap and a piece to the current line, or starts a new line with the piece if it does not fit.
+    /// Appends a gap and a piece of text to the current line, or starts a new line with the piece if it does not fit.
     fn put(&mut self, gap: &str, piece: &str) {
         let (gap_width, width) = (columns(gap), columns(piece));
         if self.used + gap_width + width > self.width {
@@ -138,7 +138,7 @@ fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
-/// The width of a character, by the common Unicode blocks; characters of other blocks count as one column.
+/// The width of a character in columns, by the common Unicode blocks; characters of other blocks count as one column.
 fn columns_of(letter: char) -> usize {
     match u32::from(letter) {
         // Combining marks, joiners and variation selectors.

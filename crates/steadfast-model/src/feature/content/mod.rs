@@ -1,4 +1,4 @@
-//! The pieces that tool results, prompts and messages to models are made of.
+//! Content: the pieces that tool results, prompts and messages to models are made of.
 //!
 //! Content is relayed between models, clients and servers, so everything unknown in it is preserved: unknown members in
 //! `extra`, unknown kinds as [`Content::Other`].
@@ -12,7 +12,7 @@ use crate::json::{ExtraMembers, JsonObject, present};
 use crate::message::meta::Meta;
 use crate::setters::setters;
 
-/// One piece of content.
+/// One piece of content in a tool result, a prompt, or a message to or from a model.
 ///
 /// ```
 /// use steadfast_model::Content;
@@ -30,15 +30,15 @@ pub enum Content {
     Image(ImageContent),
     /// Audio (since 2025-03-26).
     Audio(AudioContent),
-    /// A resource that can be read later (since 2025-06-18).
+    /// A link to a resource, which the receiver can read later (since 2025-06-18).
     ResourceLink(Box<Resource>),
-    /// A resource with its contents.
+    /// An embedded resource, which includes the text or bytes of the resource.
     Resource(EmbeddedResource),
     /// A tool call of a model: in messages to and from models only (since 2025-11-25).
     ToolUse(ToolUseContent),
     /// The result of a tool call: in messages to models only (since 2025-11-25).
     ToolResult(ToolResultContent),
-    /// An unknown kind, with all its members including `type`.
+    /// Content of an unknown kind, with all its members including `type`.
     #[serde(untagged)]
     Other(JsonObject),
 }
@@ -49,27 +49,27 @@ impl Content {
         Self::Text(TextContent::new(text))
     }
 
-    /// An image: its bytes in base64, and their media type.
+    /// An image; the arguments are its bytes in base64 and its media type.
     pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self::Image(ImageContent::new(data, mime_type))
     }
 
-    /// Audio: its bytes in base64, and their media type.
+    /// Audio; the arguments are its bytes in base64 and its media type.
     pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self::Audio(AudioContent::new(data, mime_type))
     }
 
-    /// A resource that can be read later.
+    /// A link to a resource, which the receiver can read later.
     pub fn resource_link(resource: Resource) -> Self {
         Self::ResourceLink(Box::new(resource))
     }
 
-    /// A resource with its contents.
+    /// Content that embeds a resource, including the text or bytes of the resource.
     pub fn resource(contents: impl Into<ResourceContents>) -> Self {
         Self::Resource(EmbeddedResource::new(contents))
     }
 
-    /// The text, if this is text.
+    /// The text, if this content is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(content) => Some(&content.text),
@@ -77,7 +77,8 @@ impl Content {
         }
     }
 
-    /// This content with annotations; kinds without annotations stay unchanged.
+    /// Sets the annotations of this content; content that cannot have annotations, such as a tool call, is not
+    /// changed.
     pub fn with_annotations(mut self, annotations: Annotations) -> Self {
         match &mut self {
             Self::Text(content) => content.annotations = Some(annotations),
@@ -90,7 +91,7 @@ impl Content {
         self
     }
 
-    /// This content with `_meta` set.
+    /// Sets the `_meta` member of this content.
     pub fn with_meta(mut self, meta: impl Into<Meta>) -> Self {
         let meta = meta.into();
         match &mut self {
@@ -187,16 +188,16 @@ pub enum Role {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Annotations {
-    /// The audience; empty: everyone.
+    /// The audience of the content (the user, the model or both); an empty list means everyone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audience: Vec<Role>,
-    /// The priority, from 0 (optional) to 1 (required).
+    /// The priority of the content, from 0 (optional) to 1 (required).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<f64>,
-    /// When it last changed, as an ISO 8601 time (since 2025-06-18).
+    /// When the content or resource last changed, as an ISO 8601 time (since 2025-06-18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -226,7 +227,7 @@ pub struct TextContent {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -243,7 +244,7 @@ impl TextContent {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ImageContent {
-    /// Its bytes, in base64.
+    /// The bytes of the image, in base64.
     pub data: String,
     /// Their media type.
     pub mime_type: String,
@@ -253,24 +254,24 @@ pub struct ImageContent {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl ImageContent {
-    /// An image: its bytes in base64, and their media type.
+    /// An image; the arguments are its bytes in base64 and its media type.
     pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
     }
 }
 
-/// Audio: the same members as an image.
+/// Audio content, with the same members as image content.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, DeriveDeserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AudioContent {
-    /// Its bytes, in base64.
+    /// The bytes of the audio, in base64.
     pub data: String,
     /// Their media type.
     pub mime_type: String,
@@ -280,19 +281,19 @@ pub struct AudioContent {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl AudioContent {
-    /// Audio: its bytes in base64, and their media type.
+    /// Audio; the arguments are its bytes in base64 and its media type.
     pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
     }
 }
 
-/// A resource with its contents.
+/// A resource that is embedded in content, including the text or bytes of the resource.
 #[derive(Clone, Debug, PartialEq, Serialize, DeriveDeserialize)]
 #[non_exhaustive]
 pub struct EmbeddedResource {
@@ -304,13 +305,13 @@ pub struct EmbeddedResource {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl EmbeddedResource {
-    /// A resource with these contents.
+    /// An embedded resource with these contents.
     pub fn new(resource: impl Into<ResourceContents>) -> Self {
         Self { resource: resource.into(), annotations: None, meta: None, extra: ExtraMembers::default() }
     }
@@ -320,7 +321,7 @@ impl EmbeddedResource {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, DeriveDeserialize)]
 #[non_exhaustive]
 pub struct ToolUseContent {
-    /// The id of the call, which its result refers to.
+    /// The id of the tool call, which the result of the call refers to.
     pub id: String,
     /// The tool.
     pub name: String,
@@ -329,7 +330,7 @@ pub struct ToolUseContent {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
@@ -346,12 +347,12 @@ impl ToolUseContent {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolResultContent {
-    /// The id of the call.
+    /// The id of the tool call that this result belongs to.
     pub tool_use_id: String,
     /// The result.
     #[serde(default)]
     pub content: Vec<Content>,
-    /// The result as a value.
+    /// The result of the tool call as a JSON value.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Value>,
     /// True if the tool failed.
@@ -360,13 +361,13 @@ pub struct ToolResultContent {
     /// Metadata.
     #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// Members that this type has no field for.
+    /// Members of the JSON object that this type has no field for.
     #[serde(flatten)]
     pub extra: ExtraMembers,
 }
 
 impl ToolResultContent {
-    /// The result of that call.
+    /// The result of the tool call with the id `tool_use_id`.
     pub fn new(tool_use_id: impl Into<String>, content: Vec<Content>) -> Self {
         Self { tool_use_id: tool_use_id.into(), content, ..Self::default() }
     }

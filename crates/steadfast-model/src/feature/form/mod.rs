@@ -1,4 +1,4 @@
-//! Forms: the flat schemas that a user is asked to fill in.
+//! Forms of elicitation: flat JSON Schemas of the values that a user is asked to fill in.
 //!
 //! A form is relayed from server to user, so its text is preserved, including unknown keywords and the order of fields.
 //! [`FormField`] reads or builds one field.
@@ -35,12 +35,12 @@ impl Default for FormSchema {
 }
 
 impl FormSchema {
-    /// A form without fields.
+    /// An elicitation form without fields.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This form with one more field, which has to be filled in.
+    /// Adds to this form a field that the user has to fill in.
     pub fn with_required(mut self, name: impl Into<String>, field: FormField) -> Self {
         let name = name.into();
         self.insert(name.clone(), &field);
@@ -51,13 +51,13 @@ impl FormSchema {
         self
     }
 
-    /// This form with one more field, which may stay empty.
+    /// Adds to this form a field that the user may leave empty.
     pub fn with_optional(mut self, name: impl Into<String>, field: FormField) -> Self {
         self.insert(name.into(), &field);
         self
     }
 
-    /// The fields in their order. Properties that cannot be form fields are skipped.
+    /// The fields of the form in their order. Properties of the schema that cannot be form fields are skipped.
     pub fn fields(&self) -> impl Iterator<Item = (&str, FormField)> {
         let properties = self.0.get("properties").and_then(Value::as_object);
         properties
@@ -66,13 +66,13 @@ impl FormSchema {
             .filter_map(|(name, schema)| Some((name.as_str(), FormField::deserialize(schema).ok()?)))
     }
 
-    /// True if the field has to be filled in.
+    /// True if the user has to fill in the form field `name`.
     pub fn is_required(&self, name: &str) -> bool {
         let required = self.0.get("required").and_then(Value::as_array);
         required.into_iter().flatten().any(|entry| entry.as_str() == Some(name))
     }
 
-    /// Adds the default values of fields that are missing in an answer.
+    /// Adds to the user's answer the default values of form fields that it does not have.
     ///
     /// ```
     /// use steadfast_model::{FormField, FormSchema, JsonObject};
@@ -98,7 +98,7 @@ impl FormSchema {
     }
 }
 
-/// One field of a form.
+/// One field of an elicitation form.
 ///
 /// ```
 /// use steadfast_model::{FormField, FormFieldKind};
@@ -117,7 +117,7 @@ pub struct FormField {
     pub kind: FormFieldKind,
 }
 
-/// The type of a field.
+/// The type of a form field, with the limits and the default value of the field.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FormFieldKind {
@@ -128,7 +128,7 @@ pub enum FormFieldKind {
         min_length: Option<u64>,
         /// Maximum length.
         max_length: Option<u64>,
-        /// `email`, `uri`, `date` or `date-time`.
+        /// The format of the text (`email`, `uri`, `date` or `date-time`).
         format: Option<String>,
         /// The default value.
         default: Option<String>,
@@ -136,7 +136,7 @@ pub enum FormFieldKind {
     /// A number.
     #[non_exhaustive]
     Number {
-        /// True if it has to be an integer.
+        /// True if the number has to be an integer.
         integer: bool,
         /// Minimum.
         minimum: Option<Number>,
@@ -151,7 +151,7 @@ pub enum FormFieldKind {
         /// The default value.
         default: Option<bool>,
     },
-    /// One of several options.
+    /// A form field in which the user chooses one of several options.
     #[non_exhaustive]
     Choice {
         /// The options.
@@ -159,27 +159,27 @@ pub enum FormFieldKind {
         /// The default choice.
         default: Option<String>,
     },
-    /// Any of several options (since 2025-11-25).
+    /// A form field in which the user may choose several options (since 2025-11-25).
     #[non_exhaustive]
     Choices {
         /// The options.
         options: Vec<FormOption>,
-        /// Minimum number of choices.
+        /// Minimum number of options that the user has to choose.
         min_items: Option<u64>,
-        /// Maximum number of choices.
+        /// Maximum number of options that the user may choose.
         max_items: Option<u64>,
         /// The default choice.
         default: Option<Vec<String>>,
     },
 }
 
-/// One option of a choice.
+/// One of the options that the user can choose from in a form field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FormOption {
-    /// The value of the answer.
+    /// The value of the form field if the user chooses this option.
     pub value: String,
-    /// The display name, if it differs from the value.
+    /// The display name of the option, if it differs from the value.
     pub title: Option<String>,
 }
 
@@ -189,7 +189,7 @@ impl FormOption {
         Self { value: value.into(), title: None }
     }
 
-    /// This option with a display name.
+    /// Sets the display name of this option.
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
@@ -203,7 +203,7 @@ impl<T: Into<String>> From<T> for FormOption {
 }
 
 impl FormField {
-    /// A field of that kind.
+    /// A form field of this type, without title and description.
     pub fn new(kind: FormFieldKind) -> Self {
         Self { title: None, description: None, kind }
     }
@@ -213,7 +213,7 @@ impl FormField {
         Self::new(FormFieldKind::Text { min_length: None, max_length: None, format: None, default: None })
     }
 
-    /// A text of a format: `email`, `uri`, `date` or `date-time`.
+    /// A form field for text in a format (`email`, `uri`, `date` or `date-time`).
     pub fn formatted(format: impl Into<String>) -> Self {
         let format = Some(format.into());
         Self::new(FormFieldKind::Text { min_length: None, max_length: None, format, default: None })
@@ -234,31 +234,31 @@ impl FormField {
         Self::new(FormFieldKind::Boolean { default: None })
     }
 
-    /// One of these options.
+    /// A form field in which the user chooses one of these options.
     pub fn choice<O: Into<FormOption>>(options: impl IntoIterator<Item = O>) -> Self {
         let options = options.into_iter().map(Into::into).collect();
         Self::new(FormFieldKind::Choice { options, default: None })
     }
 
-    /// Any of these options.
+    /// A form field in which the user may choose several of these options.
     pub fn choices<O: Into<FormOption>>(options: impl IntoIterator<Item = O>) -> Self {
         let options = options.into_iter().map(Into::into).collect();
         Self::new(FormFieldKind::Choices { options, min_items: None, max_items: None, default: None })
     }
 
-    /// This field with a display name.
+    /// Sets the display name of this form field.
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// This field with a description.
+    /// Sets the description of this form field.
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// This field with a default value. A value that does not fit the field is ignored.
+    /// Sets the default value of this form field. A default value that does not fit the form field is ignored.
     ///
     /// ```
     /// use steadfast_model::FormField;
@@ -277,7 +277,7 @@ impl FormField {
         self
     }
 
-    /// Sets the shortest and longest length of a text field. Other fields are not changed.
+    /// Sets the shortest and longest length of a text field. Form fields that are not for text are not changed.
     pub fn with_length(mut self, shortest: u64, longest: u64) -> Self {
         if let FormFieldKind::Text { min_length, max_length, .. } = &mut self.kind {
             (*min_length, *max_length) = (Some(shortest), Some(longest));
@@ -285,7 +285,7 @@ impl FormField {
         self
     }
 
-    /// Sets the minimum and the maximum of a number field. Other fields are not changed.
+    /// Sets the minimum and the maximum of a number field. Form fields that are not for numbers are not changed.
     pub fn with_range(mut self, least: impl Into<Value>, greatest: impl Into<Value>) -> Self {
         if let FormFieldKind::Number { minimum, maximum, .. } = &mut self.kind {
             (*minimum, *maximum) = (least.into().as_number().cloned(), greatest.into().as_number().cloned());
@@ -293,7 +293,8 @@ impl FormField {
         self
     }
 
-    /// Sets the fewest and the most options that the user may choose. Has no effect on fields other than multiple choices.
+    /// Sets the fewest and the most options that the user may choose. Only fields in which the user may choose several options
+    /// are changed.
     pub fn with_count(mut self, fewest: u64, most: u64) -> Self {
         if let FormFieldKind::Choices { min_items, max_items, .. } = &mut self.kind {
             (*min_items, *max_items) = (Some(fewest), Some(most));

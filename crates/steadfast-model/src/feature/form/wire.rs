@@ -1,4 +1,4 @@
-//! Decodes and encodes the JSON Schema of a field.
+//! Decodes and encodes the JSON Schema of a form field.
 
 use super::{
     Deserialize, Deserializer, FormField, FormFieldKind, FormOption, JsonObject, Number, Serialize, SerializeMap,
@@ -60,7 +60,7 @@ fn titled(options: &[FormOption]) -> bool {
     options.iter().any(|option| option.title.is_some())
 }
 
-/// Plain values, or values with titles as soon as one has a title.
+/// Encodes the options of a form field: as plain values, or as values with titles if any option has a title.
 struct FormOptionsSchema<'a>(&'a [FormOption]);
 
 impl Serialize for FormOptionsSchema<'_> {
@@ -101,7 +101,8 @@ impl Serialize for MultiSelectItems<'_> {
 impl<'de> Deserialize<'de> for FormField {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let schema = JsonObject::deserialize(deserializer)?;
-        let kind = kind_of(&schema).ok_or_else(|| D::Error::custom("the schema is not that of a form field"))?;
+        let kind =
+            kind_of(&schema).ok_or_else(|| D::Error::custom("the JSON Schema does not describe a form field"))?;
         Ok(Self { title: text(&schema, "title"), description: text(&schema, "description"), kind })
     }
 }
@@ -134,7 +135,7 @@ fn kind_of(schema: &JsonObject) -> Option<FormFieldKind> {
     })
 }
 
-/// `oneOf` with titles, `enum`, or the older `enum` with `enumNames` beside it.
+/// Reads the options of a single-choice form field: `oneOf` with titles, `enum`, or the older `enum` with `enumNames`.
 fn single_options(schema: &JsonObject) -> Option<Vec<FormOption>> {
     if let Some(titled) = schema.get("oneOf") {
         return titled_options(titled);

@@ -1,4 +1,4 @@
-//! Expansion of a template with values.
+//! Expansion of a URI template with values.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{UriTemplateModifier, UriTemplateOperator, UriTemplatePart, UriTemplateVariable};
 use crate::json::JsonObject;
 
-/// The characters that are not percent-encoded.
+/// The characters that are copied into a URI without percent-encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AllowedCharacters {
     /// Unreserved characters.
@@ -112,7 +112,7 @@ impl UriTemplateExpressionWriter<'_> {
         self.encode(value);
     }
 
-    /// Several values under one name.
+    /// Appends several values under one name, joined by commas.
     fn list(&mut self, name: &str, items: &[Cow<'_, str>]) {
         self.begin();
         if self.operator.is_named() {
@@ -134,7 +134,7 @@ impl UriTemplateExpressionWriter<'_> {
     }
 }
 
-/// A value as text, if it can be written as text.
+/// The text of a JSON value; `None` for `null`, arrays and objects.
 fn text_of(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(text.into()),
@@ -143,7 +143,7 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Appends text; characters outside the allowed set are percent-encoded.
+/// Appends text to a URI; characters outside the allowed set are percent-encoded.
 pub(crate) fn encode(text: &str, allowed: AllowedCharacters, out: &mut String) {
     const DIGITS: &[char; 16] = &['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
     let digit = |number: u8| DIGITS.get(usize::from(number)).copied().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! Matching of a URI against a template.
+//! Matching of a URI against a URI template.
 //!
-//! The template is compiled to a list of steps. From the last step to the first, the matcher computes at which positions of
-//! the URI a step can begin so that the rest matches; then it takes the steps in order, each as far as it can go. The time is
-//! proportional to the length of the URI times that of the template: there is no exponential backtracking.
+//! To match a URI, the template is compiled to a list of steps. From the last step to the first, the matcher computes at which
+//! positions of the URI a step can begin so that the rest of the URI matches; then it takes the steps in order, each as far as
+//! it can go. The time of a match is proportional to the length of the URI times that of the template: there is no exponential
+//! backtracking.
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::expand::{begins_with_triplet, is_unreserved};
 use super::{UriTemplateModifier, UriTemplateOperator, UriTemplatePart, UriTemplateVariable};
 use crate::json::JsonObject;
 
-/// Longer URIs never match.
+/// The maximum length of a URI that can match a template, in bytes.
 const LONGEST: usize = 8 * 1024;
 
 enum TemplateMatchStep<'a> {
@@ -18,19 +19,20 @@ enum TemplateMatchStep<'a> {
     Literal(&'a str),
     /// A value.
     Value(VariableMatcher<'a>),
-    /// Values with their names, in any order, each at most once unless it is exploded.
+    /// Named values (`name=value`), in any order; a name may be repeated only if its variable is exploded.
     Named { operator: UriTemplateOperator, variables: &'a [UriTemplateVariable] },
-    /// A part of the template that the URI may lack: continue with the next step to match it, or at `skip_to` without it.
+    /// A part of the template that the URI may lack: the matcher continues with the next step to match this part, or at
+    /// `skip_to` without it.
     Optional { skip_to: usize },
 }
 
-/// The values that a variable accepts.
+/// The values that a variable of a URI template accepts.
 struct VariableMatcher<'a> {
     operator: UriTemplateOperator,
     variable: &'a UriTemplateVariable,
-    /// It is not empty.
+    /// The value must not be empty.
     required: bool,
-    /// The characters that end it.
+    /// The characters that end the value.
     stops: String,
 }
 
@@ -110,7 +112,8 @@ fn steps_of(parts: &[UriTemplatePart]) -> Vec<TemplateMatchStep<'_>> {
     steps
 }
 
-/// The characters that end a value although its kind allows them, because the template uses them as separators.
+/// The characters that end the value of a variable although its operator allows them, because the template uses them as
+/// separators.
 fn stops(
     operator: UriTemplateOperator,
     variable: &UriTemplateVariable,
@@ -144,7 +147,7 @@ fn separator_text(operator: UriTemplateOperator) -> &'static str {
     }
 }
 
-/// For each step, and for the end after the last, at which positions of the URI it may begin.
+/// For each match step, and for the end after the last step: the positions of the URI at which the step may begin.
 fn places(steps: &[TemplateMatchStep<'_>], uri: &str) -> Vec<Vec<bool>> {
     let mut fits = vec![vec![false; uri.len() + 1]; steps.len() + 1];
     if let Some(end) = fits.last_mut().and_then(|places| places.last_mut()) {
@@ -208,7 +211,8 @@ impl VariableMatcher<'_> {
         ends.skip(usize::from(self.required))
     }
 
-    /// The length of the character or triplet at a position, if a value may contain it.
+    /// The length of the character or percent-encoded triplet at a position of the URI, if the value of this variable may
+    /// contain it.
     fn unit(&self, uri: &str, place: usize) -> Option<usize> {
         let in_path =
             self.variable.modifier == UriTemplateModifier::Explode && self.operator == UriTemplateOperator::Path;
@@ -223,13 +227,14 @@ impl VariableMatcher<'_> {
     }
 }
 
-/// Whether a character begins here: not at a percent-encoded triplet that is a continuation byte of UTF-8.
+/// Whether a character begins at this position of the URI: false for a percent-encoded triplet that is a continuation byte of
+/// UTF-8.
 fn begins_character(uri: &str, place: usize) -> bool {
     let byte = uri.get(place + 1..place + 3).filter(|_| uri.get(place..).is_some_and(begins_with_triplet));
     byte.and_then(|digits| u8::from_str_radix(digits, 16).ok()).is_none_or(|byte| byte & 0xc0 != 0x80)
 }
 
-/// The length of the character or triplet at a position, if it is accepted.
+/// The length of the percent-encoded triplet at a position of the URI, or of the character there if `taken` accepts it.
 fn unit(uri: &str, place: usize, taken: impl FnOnce(char) -> bool) -> Option<usize> {
     let rest = uri.get(place..)?;
     match rest.chars().next()? {
@@ -238,13 +243,14 @@ fn unit(uri: &str, place: usize, taken: impl FnOnce(char) -> bool) -> Option<usi
     }
 }
 
-/// Whether a segment of a path may have this character. Those that are not of ASCII should be encoded, and often are not.
+/// Whether a segment of a URI's path may contain this character. Characters outside ASCII are accepted: they should be
+/// percent-encoded, but often are not.
 fn in_segment(character: char) -> bool {
     let delimits = matches!(character, '!' | '$' | '&' | '\'' | '(' | ')' | '*' | '+' | ',' | ';' | '=');
     is_unreserved(character) || !character.is_ascii() || delimits || matches!(character, ':' | '@')
 }
 
-/// Values with their names from a position on, and where they end: before the first unknown name.
+/// Reads the named values (`name=value`) from a position of the URI on, and where they end: before the first unknown name.
 fn read_named<'a, 'u>(
     operator: UriTemplateOperator,
     variables: &'a [UriTemplateVariable],
@@ -277,7 +283,7 @@ fn read_named<'a, 'u>(
     }
 }
 
-/// Where a name or a value that begins here ends.
+/// The position at which a name or a value ends that begins at `start`.
 fn run_of(operator: UriTemplateOperator, uri: &str, start: usize) -> usize {
     let taken = |character: char| {
         let in_query = operator != UriTemplateOperator::Parameter && matches!(character, '/' | '?');
@@ -286,7 +292,8 @@ fn run_of(operator: UriTemplateOperator, uri: &str, start: usize) -> usize {
     std::iter::successors(Some(start), |end| unit(uri, *end, taken).map(|length| end + length)).last().unwrap_or(start)
 }
 
-/// Decodes a value and stores it; `None` if it is not safe, or if the variable has another value already.
+/// Decodes the value of a variable and stores it; `None` if the value is not safe in a path, or differs from an earlier value
+/// of the variable.
 fn note(
     values: &mut JsonObject,
     operator: UriTemplateOperator,
@@ -318,7 +325,7 @@ fn note(
     Some(())
 }
 
-/// Whether a value can be part of a path without leading out of it.
+/// Whether the value of a variable can be part of a path without leading out of that path.
 fn is_safe(operator: UriTemplateOperator, value: &str, after_slash: bool) -> bool {
     let is_slash = |character: char| matches!(character, '/' | '\\');
     let slashes_allowed = operator.allows_reserved()

@@ -12,13 +12,13 @@ use crate::json::JsonObject;
 
 /// A URI template (RFC 6570).
 ///
-/// Every template of the RFC can be expanded, with lists, pairs, prefixes and explosions. Matching is the reverse of it:
-/// what a template expands to is matched by it, with the values that it was expanded with, as far as the URI
-/// distinguishes them. A URI that differs from the expansion may match too if it is equivalent: with a character encoded that need not be,
-/// for example.
+/// Every URI template of RFC 6570 can be expanded, with lists, pairs, prefixes and explosions. Matching is the reverse of
+/// expansion: a template matches each URI that it expands to, and yields the values of the expansion as far as the URI
+/// distinguishes them. A URI that is equivalent to the expansion may match too, for example if a character is percent-encoded
+/// without need.
 ///
 /// The values of a match are decoded, and safe to use as part of a path: none contains a `..` segment or a NUL, and a slash
-/// only where the template allows one. A URI with other values does not match.
+/// only where the template allows one. A URI with an unsafe value does not match the template.
 ///
 /// ```
 /// use serde_json::json;
@@ -45,7 +45,7 @@ pub struct UriTemplateError {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum UriTemplatePart {
-    /// Literal text, percent-encoded as in a URI.
+    /// Literal text of a URI template, percent-encoded as in a URI.
     Literal(String),
     Expression(UriTemplateOperator, Vec<UriTemplateVariable>),
 }
@@ -59,9 +59,9 @@ struct UriTemplateVariable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum UriTemplateModifier {
     Whole,
-    /// Only this many characters of the value.
+    /// The expansion has only this many characters of the value.
     Prefix(usize),
-    /// Each member of a list or object on its own.
+    /// The expansion writes each member of a list or object as a value of its own.
     Explode,
 }
 
@@ -79,7 +79,7 @@ enum UriTemplateOperator {
 }
 
 impl UriTemplateOperator {
-    /// The text before the first value.
+    /// The text that the operator of an expression writes before the first value.
     fn first(self) -> &'static str {
         match self {
             Self::Simple | Self::Reserved => "",
@@ -103,24 +103,24 @@ impl UriTemplateOperator {
         }
     }
 
-    /// Whether values are written with their names.
+    /// Whether the operator writes values with their names (`name=value`).
     fn is_named(self) -> bool {
         matches!(self, Self::Parameter | Self::Query | Self::Continuation)
     }
 
-    /// Whether a value may contain reserved characters.
+    /// Whether a value may contain reserved characters without percent-encoding.
     fn allows_reserved(self) -> bool {
         matches!(self, Self::Reserved | Self::Fragment)
     }
 }
 
 impl UriTemplate {
-    /// The template as it was written.
+    /// The text of the URI template, as it was parsed.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The names of its variables, in order; one that occurs twice is listed twice.
+    /// The names of the template's variables, in order; a variable that occurs twice is listed twice.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let expressions = self.parts.iter().filter_map(|part| match part {
             UriTemplatePart::Expression(_, variables) => Some(variables),
@@ -129,15 +129,15 @@ impl UriTemplate {
         expressions.flatten().map(|variable| variable.name.as_str())
     }
 
-    /// The URI with these values: strings, numbers, and lists and objects of these. A value that is absent, `null` or an empty
-    /// list is left out.
+    /// Expands the template to a URI with these values: strings, numbers, booleans, and lists and objects of them. A variable
+    /// whose value is absent, `null` or an empty list is left out of the URI.
     pub fn expand(&self, values: &JsonObject) -> String {
         expand::expand(&self.parts, values)
     }
 
-    /// The values that a URI has for the variables, decoded: text, or a list where the template explodes it. A variable
-    /// without a value in the URI is absent. `None` if the URI does not match the template, or a value is not safe to use in a
-    /// path.
+    /// The decoded values that a URI has for the variables of the template: text, or a list for an exploded variable. A
+    /// variable without a value in the URI is absent from the returned object. `None` if the URI does not match the template,
+    /// or a value is not safe to use in a path.
     pub fn match_uri(&self, uri: &str) -> Option<JsonObject> {
         matching::match_uri(&self.parts, uri)
     }

@@ -1,4 +1,4 @@
-//! The parser of templates.
+//! The parser of URI templates.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use super::{
     UriTemplate, UriTemplateError, UriTemplateModifier, UriTemplateOperator, UriTemplatePart, UriTemplateVariable,
 };
 
-/// The RFC allows prefixes of up to four digits.
+/// The maximum length of a prefix, as in `{name:3}`: RFC 6570 allows up to four digits.
 const LONGEST_PREFIX: usize = 9_999;
 
 impl FromStr for UriTemplate {

@@ -19,25 +19,25 @@ pub use name::{InvalidMetaKey, check_extension, check_key, is_reserved};
 
 /// The keys of `_meta` that the protocol defines.
 pub mod key {
-    /// The token under which a request's progress is reported.
+    /// The `_meta` key of the token under which a request's progress is reported.
     pub const PROGRESS_TOKEN: &str = "progressToken";
     /// The key under which a request names its protocol revision (since 2026-07-28).
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// The client software that sent the request.
+    /// The `_meta` key of the name and version of the client that sent the request.
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-    /// What the client can do for this request.
+    /// The `_meta` key of the capabilities that the client declares with this request.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    /// The least severe log messages that the client wants about this request.
+    /// The `_meta` key of the minimum level of the log messages that the client wants about this request.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    /// The `subscriptions/listen` request that a notification belongs to.
+    /// The `_meta` key of the id of the `subscriptions/listen` request that a notification belongs to.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-    /// The server software that gave the result.
+    /// The `_meta` key of the name and version of the server that sent the result.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-    /// The task that a message belongs to (2025-11-25).
+    /// The `_meta` key of the task that a message belongs to (2025-11-25).
     pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
     /// W3C trace context: the trace that a request belongs to.
     pub const TRACEPARENT: &str = "traceparent";
-    /// W3C trace context: what tracing systems add.
+    /// W3C trace context: data that tracing systems add about the trace.
     pub const TRACESTATE: &str = "tracestate";
     /// W3C baggage.
     pub const BAGGAGE: &str = "baggage";
@@ -45,8 +45,8 @@ pub mod key {
 
 /// A `_meta` object: an ordered map with typed access to the protocol's own keys.
 ///
-/// It dereferences to the map, so everything else is reachable too. A key whose value has the wrong type reads as
-/// absent: `_meta` never makes a message unreadable.
+/// `Meta` dereferences to the map of all entries of `_meta`, for access to keys that the protocol does not define. A
+/// `_meta` key whose value has the wrong type reads as absent: `_meta` never makes a message unreadable.
 ///
 /// ```
 /// use steadfast_model::{Meta, ProgressToken, Revision};
@@ -66,38 +66,38 @@ impl Meta {
         Self::default()
     }
 
-    /// The token under which progress is reported. Integers beyond 64 bits are not exact here: use
-    /// [`RequestMeta`] to read a request's own.
+    /// The token under which progress is reported. A progress token that is an integer beyond 64 bits is not exact here:
+    /// [`RequestMeta`] reads the token of a request exactly.
     pub fn progress_token(&self) -> Option<ProgressToken> {
         self.typed(key::PROGRESS_TOKEN)
     }
 
-    /// The revision that the request is written in.
+    /// The protocol revision that the request is written in.
     pub fn protocol_version(&self) -> Option<&str> {
         self.text(key::PROTOCOL_VERSION)
     }
 
-    /// The client that sent the request.
+    /// The name and version of the client that sent the request.
     pub fn client_info(&self) -> Option<Implementation> {
         self.typed(key::CLIENT_INFO)
     }
 
-    /// What the client can do for this request.
+    /// The capabilities that the client declares with this request.
     pub fn client_capabilities(&self) -> Option<ClientCapabilities> {
         self.typed(key::CLIENT_CAPABILITIES)
     }
 
-    /// The least severe log messages that the client wants about this request.
+    /// The minimum level of the log messages that the client wants about this request.
     pub fn log_level(&self) -> Option<LoggingLevel> {
         self.typed(key::LOG_LEVEL)
     }
 
-    /// The `subscriptions/listen` request that a notification belongs to.
+    /// The id of the `subscriptions/listen` request that a notification belongs to.
     pub fn subscription_id(&self) -> Option<RequestId> {
         self.typed(key::SUBSCRIPTION_ID)
     }
 
-    /// The server that gave the result.
+    /// The name and version of the server that sent the result.
     pub fn server_info(&self) -> Option<Implementation> {
         self.typed(key::SERVER_INFO)
     }
@@ -107,42 +107,42 @@ impl Meta {
         self.text(key::TRACEPARENT)
     }
 
-    /// Asks for progress under that token.
+    /// Asks for progress notifications with this token.
     pub fn set_progress_token(&mut self, token: &ProgressToken) {
         self.set(key::PROGRESS_TOKEN, token);
     }
 
-    /// Names the revision that the request is written in.
+    /// Sets the protocol revision that the request is written in.
     pub fn set_protocol_version(&mut self, version: &str) {
         self.set(key::PROTOCOL_VERSION, version);
     }
 
-    /// Names the client.
+    /// Sets the name and version of the client.
     pub fn set_client_info(&mut self, info: &Implementation) {
         self.set(key::CLIENT_INFO, info);
     }
 
-    /// Says what the client can do.
+    /// Sets the capabilities that the client declares with the request.
     pub fn set_client_capabilities(&mut self, capabilities: &ClientCapabilities) {
         self.set(key::CLIENT_CAPABILITIES, capabilities);
     }
 
-    /// Asks for log messages of that severity and above.
+    /// Asks the server for log messages of this level and above.
     pub fn set_log_level(&mut self, level: LoggingLevel) {
         self.set(key::LOG_LEVEL, &level);
     }
 
-    /// Names the subscription that a notification belongs to.
+    /// Sets the id of the subscription that a notification belongs to.
     pub fn set_subscription_id(&mut self, id: &RequestId) {
         self.set(key::SUBSCRIPTION_ID, id);
     }
 
-    /// Names the server.
+    /// Sets the name and version of the server.
     pub fn set_server_info(&mut self, info: &Implementation) {
         self.set(key::SERVER_INFO, info);
     }
 
-    /// Names the W3C trace that the request belongs to.
+    /// Sets the W3C trace that the request belongs to.
     pub fn set_traceparent(&mut self, traceparent: &str) {
         self.set(key::TRACEPARENT, traceparent);
     }
@@ -181,7 +181,7 @@ impl From<JsonObject> for Meta {
     }
 }
 
-/// The part of a request's `_meta` that its receiver needs, read from the message without building a map.
+/// The part of a request's `_meta` that the receiver of the request needs, decoded without building a map.
 ///
 /// ```
 /// use steadfast_model::RequestMeta;
@@ -194,19 +194,19 @@ impl From<JsonObject> for Meta {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct RequestMeta {
-    /// The token under which progress is reported, exactly as it was written.
+    /// The token under which progress is reported, exactly as the peer wrote it.
     #[serde(default, rename = "progressToken")]
     pub progress_token: Option<ProgressToken>,
-    /// The revision that the request is written in.
+    /// The protocol revision that the request is written in.
     #[serde(default, rename = "io.modelcontextprotocol/protocolVersion")]
     pub protocol_version: Option<String>,
-    /// The client that sent it.
+    /// The name and version of the client that sent the request.
     #[serde(default, rename = "io.modelcontextprotocol/clientInfo")]
     pub client_info: Option<Implementation>,
-    /// What the client can do for it.
+    /// The capabilities that the client declares with the request.
     #[serde(default, rename = "io.modelcontextprotocol/clientCapabilities")]
     pub client_capabilities: Option<ClientCapabilities>,
-    /// The least severe log messages that the client wants about this request.
+    /// The minimum level of the log messages that the client wants about this request.
     #[serde(default, rename = "io.modelcontextprotocol/logLevel")]
     pub log_level: Option<LoggingLevel>,
     /// The W3C trace (`traceparent`) that the request belongs to.

@@ -4,15 +4,16 @@ use std::fmt;
 
 use super::key;
 
-/// Why a name is invalid.
+/// Why the name of a `_meta` key or of an extension is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidMetaKey {
-    /// The part before the slash is not labels joined by dots.
+    /// The prefix of the `_meta` key (the part before the slash) is not labels joined by dots.
     Prefix,
-    /// The part after the slash, or the whole name without one, contains or ends with an invalid character.
+    /// The name in the `_meta` key (the part after the slash, or the whole key without one) contains an invalid character, or
+    /// begins or ends with one.
     Name,
-    /// The prefix is missing.
+    /// The identifier of an extension has no prefix that names its owner, as in `com.example/name`.
     NoPrefix,
     /// The `_meta` key is reserved by the protocol: the library sets it itself.
     Protocol,
@@ -29,8 +30,8 @@ impl fmt::Display for InvalidMetaKey {
                 "a name begins and ends with a letter or a digit, and has letters, digits, hyphens, underscores and dots \
                  between"
             }
-            Self::NoPrefix => "it needs a prefix that names its owner, as in `com.example/name`",
-            Self::Protocol => "the key is reserved: the library sets it",
+            Self::NoPrefix => "the identifier of an extension needs a prefix that names its owner, as in `com.example/name`",
+            Self::Protocol => "the key is reserved: only this library may add it to `_meta`",
         })
     }
 }
@@ -39,8 +40,8 @@ impl std::error::Error for InvalidMetaKey {}
 
 /// Checks a key that a user of this crate wants to add to `_meta`.
 ///
-/// Prefixes of the protocol, such as `io.modelcontextprotocol/`, are accepted: official extensions have keys there.
-/// The keys that the protocol itself writes are refused.
+/// Prefixes of the protocol, such as `io.modelcontextprotocol/`, are accepted: official extensions have keys with them. The
+/// `_meta` keys that the protocol itself defines are refused.
 ///
 /// ```
 /// use steadfast_model::meta::{InvalidMetaKey, check_key};
@@ -66,7 +67,7 @@ pub fn check_key(text: &str) -> Result<(), InvalidMetaKey> {
     check(text)
 }
 
-/// Checks the identifier of an extension: like a key, but the prefix is required.
+/// Checks the identifier of an extension: like a `_meta` key, but the prefix is required.
 ///
 /// ```
 /// use steadfast_model::meta::{InvalidMetaKey, check_extension};

@@ -1,5 +1,5 @@
-//! How a call ends: by the response of the peer, or by this side, cancelled, timed out, lost or closed with the connection.
-//! Also how progress that the peer reports about a call is handled.
+//! How a call (a request of this side to the peer) ends: with the peer's response, cancelled, timed out, lost, or with the
+//! connection. Also handles the progress that the peer reports about a call.
 
 use steadfast_model::{CancelledParams, ErrorObject, Method, ProgressParams, RequestId};
 
@@ -14,7 +14,7 @@ use crate::envelope::{Params, ResultOrError};
 
 /// Commands.
 impl Connection {
-    /// Cancels a call. Nothing happens if it has ended.
+    /// Cancels a call. Nothing happens if the call has already ended.
     pub fn cancel_call(&mut self, now: Moment, key: CallKey, reason: Option<&str>) {
         self.count_input(Input::CancelCall);
         if let Some(cancelled) = self.end_cancelled_call(key, reason, |sent| CallEnd::Cancelled { sent }) {
@@ -23,8 +23,8 @@ impl Connection {
         self.close_if_done();
     }
 
-    /// The transport reports the end of a call, without a message of the peer (HTTP). If the call has ended already, its late
-    /// response is not expected any more.
+    /// Handles the end of a call that the transport reports without a message of the peer (HTTP). If the call has ended
+    /// already, its late response is not expected any more.
     pub fn handle_call_ended(&mut self, key: CallKey, outcome: CallEnd) {
         self.count_input(Input::CallEnded);
         self.forget_late(key);
@@ -52,19 +52,17 @@ impl Connection {
         }
     }
 
-    /// Cancels the calls of the handler of a request.
+    /// Cancels all calls that the handler of a request has made to the peer.
     pub(in crate::connection) fn cancel_calls_of(&mut self, parent: InboundRequestKey) {
         let all = (parent, CallKey::new(0))..=(parent, CallKey::new(u64::MAX));
         let calls: Vec<CallKey> = self.outbound.children.range(all).map(|(_, call)| *call).collect();
         for call in calls {
-            self.end_cancelled_call(call, Some("the request that sent it has ended"), |sent| CallEnd::Cancelled {
-                sent,
-            });
+            self.end_cancelled_call(call, Some("the parent request has ended"), |sent| CallEnd::Cancelled { sent });
         }
         self.close_if_done();
     }
 
-    /// Ends every call, because the connection closes.
+    /// Ends every call of this side to the peer, because the connection closes.
     pub(in crate::connection) fn fail_all_calls(&mut self) {
         let mut calls: Vec<CallKey> = self.outbound.calls.keys().copied().collect();
         if crate::mutant!(LoseWaiterOnClose) && !calls.is_empty() {
@@ -84,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// Removes a call from the table: the only place where a call ends.
+    /// Removes a call from the table of calls: this is the only place where a call ends.
     pub(super) fn end_call(&mut self, key: CallKey) -> Option<OutboundCallEntry> {
         let waiting = self.outbound.calls.remove(&key)?;
         self.outbound.exempt = self.outbound.exempt.saturating_sub(usize::from(waiting.exempt_from_limit));
@@ -109,7 +107,7 @@ impl Connection {
         Some(waiting)
     }
 
-    /// Ends a call that this side made, by cancellation. Returns the call if its late result is needed.
+    /// Ends a call of this side because it was cancelled or timed out. Returns the call if its late result is needed.
     fn end_cancelled_call(
         &mut self,
         call: CallKey,
@@ -122,7 +120,7 @@ impl Connection {
         Some(waiting).filter(|waiting| sent && waiting.expects_late_response)
     }
 
-    /// Withdraws the frame of a call if it is still queued. Returns whether the call was sent.
+    /// Removes the message of a call from the output queue if it is still there. Returns whether the call was already sent.
     fn withdraw(&mut self, waiting: &OutboundCallEntry) -> bool {
         match waiting.state {
             CallSendState::Held(_) => false,
@@ -132,7 +130,8 @@ impl Connection {
         }
     }
 
-    /// Withdraws a call, or sends a cancellation to the peer. Returns whether it was sent.
+    /// Removes a cancelled call from the output queue or, if the call was sent, notifies the peer of the cancellation. Returns
+    /// whether the call was sent.
     fn withdraw_or_cancel(&mut self, call: CallKey, waiting: &OutboundCallEntry, reason: Option<&str>) -> bool {
         let sent = self.withdraw(waiting);
         if (sent || crate::mutant!(CancelTheUnsent)) && waiting.cancellable && !self.stage.is_closed() {
@@ -146,7 +145,7 @@ impl Connection {
     }
 }
 
-/// What the peer sends about a call.
+/// Handles what the peer sends about a call of this side.
 impl Connection {
     pub(in crate::connection) fn receive_response(&mut self, id: Option<RequestId>, body: ResultOrError<'_>) {
         let key = id.as_ref().and_then(|id| self.answerable_call(id));
@@ -171,10 +170,10 @@ impl Connection {
             }
             ResultOrError::Error(error) => match serde_json::from_str::<ErrorObject>(error) {
                 Ok(error) => CallEnd::Refused(error),
-                Err(error) => CallEnd::Unreadable(format!("malformed error object: {error}")),
+                Err(error) => CallEnd::Unreadable(format!("the response has a malformed error object: {error}")),
             },
             ResultOrError::Malformed => {
-                CallEnd::Unreadable("response without exactly one of result and error".to_owned())
+                CallEnd::Unreadable("the response does not have exactly one of result and error".to_owned())
             }
         };
         if let Some(call) = key {
@@ -182,7 +181,8 @@ impl Connection {
         }
     }
 
-    /// The call with this id, if it has left the outbox: a response to a call that was not sent is a guess.
+    /// The call of this side with this request id, if it has left the output queue: a peer cannot answer a call that was not
+    /// sent.
     pub(in crate::connection) fn answerable_call(&self, id: &RequestId) -> Option<CallKey> {
         let key = *self.outbound.ids.get(id)?;
         let left = match self.outbound.calls.get(&key)?.state {
@@ -199,7 +199,7 @@ impl Connection {
         waiting.is_some_and(|waiting| matches!(waiting.method, Method::Initialize | Method::Discover))
     }
 
-    /// A response arrived that cannot be read.
+    /// Ends the call whose response cannot be read.
     pub(in crate::connection) fn end_unreadable(&mut self, id: Option<RequestId>, error: &ErrorObject) {
         let key = id.as_ref().and_then(|id| self.answerable_call(id));
         let Some(call) = key.filter(|key| self.end_call(*key).is_some()) else {

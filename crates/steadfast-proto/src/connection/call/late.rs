@@ -1,7 +1,8 @@
-//! Cancelled calls whose late results are still needed.
+//! Cancelled calls of this side whose results are still needed if they arrive late.
 //!
-//! The peer may have answered a call before its cancellation arrives. Most late results are ignored. A result that is a task is
-//! not: only this side knows of that task and can cancel it.
+//! The peer may have answered a call before the cancellation of the call arrives. Most results that arrive after
+//! their call was cancelled are ignored. A late result that is an MCP task is not ignored: only this side knows of
+//! the task and can cancel it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,12 +15,13 @@ use crate::connection::timer::TimerPurpose;
 use crate::connection::{CallKey, Connection, ConnectionEvent};
 use crate::envelope::ResultOrError;
 
-/// How many late results are expected at once; the oldest are dropped for new ones.
+/// The maximum number of cancelled calls whose late results are awaited at once; for a new call, the oldest is dropped.
 const MAX_CALLS: usize = 1_024;
 
-/// How long a late result is expected.
+/// How long the late result of a cancelled call is awaited.
 const EXPIRY: Duration = Duration::from_secs(60);
 
+/// Cancelled calls whose late result is awaited, because it may be an MCP task that has to be cancelled.
 #[derive(Debug, Clone, Default)]
 pub(in crate::connection) struct CallsAwaitingLateResult {
     calls: BTreeMap<CallKey, CancelledCall>,
@@ -31,12 +33,12 @@ pub(in crate::connection) struct CallsAwaitingLateResult {
 struct CancelledCall {
     id: RequestId,
     until: Moment,
-    /// The peer was sent a cancellation.
+    /// The peer was notified that the call is cancelled.
     peer_notified: bool,
 }
 
 impl CallsAwaitingLateResult {
-    /// The call that was cancelled first.
+    /// The cancelled call that has waited longest for its late result.
     fn oldest(&self) -> Option<CallKey> {
         self.calls.iter().min_by_key(|(key, cancelled)| (cancelled.until, **key)).map(|(key, _)| *key)
     }
@@ -47,8 +49,8 @@ impl CallsAwaitingLateResult {
 }
 
 impl Connection {
-    /// Whether the late result of a cancelled call is expected and the peer was not notified of the cancellation. A transport with
-    /// one exchange per call continues to read the response.
+    /// Whether the late result of a cancelled call is expected and the peer was not notified of the cancellation. If so, a
+    /// transport with one HTTP exchange per call continues to read the response of the cancelled call.
     pub fn expects_late_response(&self, key: CallKey) -> bool {
         self.late.calls.get(&key).is_some_and(|cancelled| !cancelled.peer_notified)
     }
@@ -79,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// Handles a response to a cancelled call. Returns whether it is one.
+    /// Handles the response to a cancelled call. Returns whether the response belongs to a cancelled call.
     pub(in crate::connection) fn receive_late_answer(&mut self, id: &RequestId, body: &ResultOrError<'_>) -> bool {
         let Some(key) = self.late.ids.get(id).copied() else { return false };
         self.forget_late(key);

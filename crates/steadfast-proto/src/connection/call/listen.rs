@@ -1,4 +1,4 @@
-//! Subscriptions of ours (`subscriptions/listen`): the notifications that belong to them, and their end by the server.
+//! Subscriptions that this client has opened (`subscriptions/listen`): their notifications, and their end by the server.
 
 use steadfast_model::{Meta, Method, RequestId};
 
@@ -6,13 +6,14 @@ use crate::connection::{CallEnd, CallKey, Connection, ConnectionEvent, ProtocolW
 use crate::envelope::Params;
 
 impl Connection {
-    /// The call of this side that subscribed to a notification, by the subscription id that the notification names.
+    /// The `subscriptions/listen` call of this client that a notification belongs to, found by the subscription id in the
+    /// notification.
     pub(in crate::connection) fn listen_call_of(&self, params: &Params<'_>) -> Option<CallKey> {
         let meta: Meta = serde_json::from_str(params.get("_meta")?).ok()?;
         self.answerable_call(&meta.subscription_id()?)
     }
 
-    /// The server has ended a subscription of ours.
+    /// Ends a subscription of this client because the server has ended it.
     pub(in crate::connection) fn end_listen_call(&mut self, id: &RequestId) {
         let key = self.answerable_call(id);
         let listens =

@@ -1,4 +1,4 @@
-//! Calls of ours to the peer.
+//! Calls: the requests that this side sends to the peer.
 //!
 //! ```text
 //!   Held --> Queued --> Sent --+--> Answered, Refused, Unreadable   by the peer
@@ -6,8 +6,9 @@
 //!     +---------+--------------+--> Closed                          with the connection
 //! ```
 //!
-//! Held: the peer is not ready for requests. Queued: in the outbox; a call that is cancelled here was never sent, and its frame
-//! is withdrawn. Sent: its first byte was written. Every end says whether the call was sent (L10).
+//! A call is held while the peer is not ready for requests. A queued call is in the outbox; if it is cancelled there, its
+//! message is removed and was never sent. A call is sent as soon as its first byte was written. The end of every call says
+//! whether the call was sent (law L10).
 
 mod end;
 mod late;
@@ -29,7 +30,7 @@ use crate::Moment;
 use crate::coverage::{self, Input};
 use crate::encode;
 
-/// A call to send.
+/// A call to send: a request of this side to the peer.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Call {
@@ -39,24 +40,26 @@ pub struct Call {
     pub params: Option<Box<str>>,
     /// The request whose handler sends the call; when that request is cancelled, so is the call.
     pub parent: Option<InboundRequestKey>,
-    /// How long to wait for the response or for progress.
+    /// How long this side waits for the response to the call, or for progress of the call.
     pub timeout: Option<Duration>,
-    /// How long to wait for the response, whatever progress is reported.
+    /// How long this side waits for the response to the call in total, whatever progress the peer reports.
     pub total_timeout: Option<Duration>,
-    /// The token under which `params._meta` asks for progress.
+    /// The progress token in `params._meta` of the call, if it asks for progress.
     pub progress_token: Option<ProgressToken>,
-    /// Whether the peer is notified when the call is cancelled. False for `initialize` and for the first `server/discover`.
+    /// Whether the peer is sent `notifications/cancelled` when this call is cancelled. The notification is not sent for
+    /// requests that open or probe a connection (`initialize`, `server/discover`, `ping`), nor for a request that may become a
+    /// task in 2025-11-25, which is cancelled with `tasks/cancel`.
     pub cancellable: bool,
-    /// Whether its result is needed even if the call is cancelled: the result may be a task, which only this side can cancel.
-    /// It is reported as [`ConnectionEvent::LateResult`](super::ConnectionEvent::LateResult).
+    /// Whether the result of the call is needed even if the call is cancelled: the result may be a task, which only this side
+    /// can cancel. A late result is reported as [`ConnectionEvent::LateResult`](super::ConnectionEvent::LateResult).
     pub expects_late_response: bool,
-    /// Whether [`Limits::calls`](super::Limits::calls) does not apply to it, and does not count it. For the few that a side sends by
-    /// itself: its handshake, pings and probes.
+    /// Whether the limit [`Limits::calls`](super::Limits::calls) neither applies to this call nor counts it. Only calls that
+    /// the library makes by itself are exempt from the limit: the handshake, pings and probes.
     pub exempt_from_limit: bool,
 }
 
 impl Call {
-    /// A call with no timeout.
+    /// A call to the peer with this method and these parameters, without a timeout.
     pub fn new(method: Method, params: Option<Box<str>>) -> Self {
         Self {
             method,
@@ -72,17 +75,17 @@ impl Call {
     }
 }
 
-/// Why a call was refused.
+/// Why this side refused to send a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotSentReason {
     /// The connection is closed, or closing.
     Closed,
-    /// The connection is not open, or the revision of the peer has no such request.
+    /// The connection is not open, or the revision of the peer does not have the request of the call.
     NotInRevision,
     /// The peer has not declared the capability that the method needs.
     MissingCapability(Capability),
-    /// The limit of calls is reached.
+    /// The maximum number of calls that wait for a response is reached.
     TooMany,
 }
 
@@ -92,11 +95,11 @@ pub(in crate::connection) struct OutboundCalls {
     /// By request id.
     ids: BTreeMap<RequestId, CallKey>,
     tokens: BTreeMap<RequestId, CallKey>,
-    /// The calls of each handler.
+    /// The open calls that each handler has made, by the key of the handler's request.
     children: BTreeSet<(InboundRequestKey, CallKey)>,
-    /// How many of `calls` are of each method that ends a task or subscription: each of these methods has its own limit.
+    /// The current number of `calls` of each method that ends a task or subscription: each of these methods has its own limit.
     teardowns: BTreeMap<Method, usize>,
-    /// How many of `calls` are exempt from the limit.
+    /// The current number of `calls` that are exempt from the limit of calls.
     exempt: usize,
     next_id: i64,
 }
@@ -106,7 +109,7 @@ impl OutboundCalls {
         self.calls.len()
     }
 
-    /// The last id that was used.
+    /// The request id of the last call.
     pub(in crate::connection) fn next_id(&self) -> i64 {
         self.next_id
     }
@@ -116,7 +119,7 @@ impl OutboundCalls {
     }
 }
 
-/// A call that waits for its response.
+/// A call of this side that waits for its response.
 #[derive(Debug, Clone)]
 pub(in crate::connection) struct OutboundCallEntry {
     pub(in crate::connection) id: RequestId,
@@ -147,7 +150,8 @@ pub(in crate::connection) enum CallSendState {
 
 /// Commands.
 impl Connection {
-    /// Sends a call to the peer. Its end is a [`ConnectionEvent::CallEnded`](super::ConnectionEvent::CallEnded).
+    /// Sends a call to the peer. The end of the call is reported as
+    /// [`ConnectionEvent::CallEnded`](super::ConnectionEvent::CallEnded).
     pub fn call(&mut self, now: Moment, key: CallKey, call: Call) -> Result<(), NotSentReason> {
         self.count_input(Input::Call);
         let called = self.check_call(&call).and_then(|()| self.open_call(now, key, call));
@@ -263,7 +267,7 @@ impl Connection {
         }
     }
 
-    /// Queues the calls that were held until the peer was ready.
+    /// Queues the calls that this side has held back until the peer was ready for requests.
     pub(in crate::connection) fn send_held_calls(&mut self) {
         for (key, waiting) in &mut self.outbound.calls {
             if let CallSendState::Held(body) = &mut waiting.state {

@@ -1,37 +1,38 @@
-//! What this side declares in the handshake, and which messages each side may therefore send and receive.
+//! What a client or server declares about itself in the handshake, and which messages each side may therefore send
+//! and receive.
 
 use steadfast_model::wire::PerMessageMembers;
 use steadfast_model::{
     ClientCapabilities, Implementation, InitializeResult, Method, Revision, ServerCapabilities, VendorMethod,
 };
 
-/// How this side describes itself to the peer.
+/// How this side of a connection, a client or a server, describes itself to the peer.
 #[derive(Debug, Clone)]
 pub enum ClientOrServerDescription {
-    /// This side is a server.
+    /// This side of the connection is a server.
     Server(ServerDescription),
-    /// This side is a client.
+    /// This side of the connection is a client.
     Client(ClientDescription),
 }
 
-/// How a server describes itself.
+/// How a server describes itself to clients.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerDescription {
-    /// Its name and version.
+    /// The name and version of the server.
     pub info: Implementation,
-    /// Its capabilities.
+    /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// Instructions for a model that uses it.
+    /// Instructions for a model that uses the server.
     pub instructions: Option<String>,
-    /// The vendor methods (those not in the specification) that this side handles.
+    /// The vendor methods (those not in the specification) that the server handles.
     pub vendor_methods: Vec<VendorMethod>,
     /// The `_meta` entries and cache hints that the server adds to its results in stateless revisions.
     common_members: PerMessageMembers,
 }
 
 impl ServerDescription {
-    /// A server with that name and these capabilities.
+    /// The description of a server with this name and these capabilities.
     pub fn new(info: Implementation, capabilities: ServerCapabilities) -> Self {
         let common_members = PerMessageMembers::of_server(&info);
         Self { info, capabilities, instructions: None, vendor_methods: Vec::new(), common_members }
@@ -43,22 +44,23 @@ impl ServerDescription {
     }
 }
 
-/// How a client describes itself.
+/// How a client describes itself to servers.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClientDescription {
-    /// Its name and version.
+    /// The name and version of the client.
     pub info: Implementation,
-    /// Its capabilities.
+    /// The capabilities of the client.
     pub capabilities: ClientCapabilities,
-    /// The vendor methods (those not in the specification) that this side handles.
+    /// The vendor methods (those not in the specification) that the client handles.
     pub vendor_methods: Vec<VendorMethod>,
-    /// Decodes the result of `initialize`. Called through the hello of a client, so that the linker leaves it out of a server.
+    /// Decodes the result of `initialize`. The decoder is a function pointer that only a client's description has, so that the
+    /// linker leaves it out of a server.
     pub(super) decode_result: fn(&str) -> serde_json::Result<InitializeResult>,
 }
 
 impl ClientDescription {
-    /// A client with that name and these capabilities.
+    /// The description of a client with this name and these capabilities.
     pub fn new(info: Implementation, capabilities: ClientCapabilities) -> Self {
         Self { info, capabilities, vendor_methods: Vec::new(), decode_result: |text| serde_json::from_str(text) }
     }
@@ -77,7 +79,7 @@ impl From<ClientDescription> for ClientOrServerDescription {
 }
 
 impl ClientOrServerDescription {
-    /// The method of that name: of the specification, or one that this side has a handler for.
+    /// The method with this name: one of the specification, or a vendor method that this side has a handler for.
     pub(in crate::connection) fn find_method(&self, name: &str) -> Option<Method> {
         let vendor_methods = match self {
             Self::Server(hello) => &hello.vendor_methods,
@@ -87,7 +89,7 @@ impl ClientOrServerDescription {
             .or_else(|| vendor_methods.iter().find(|method| method.name() == name).copied().map(Method::Vendor))
     }
 
-    /// Whether this side may send this message in that revision.
+    /// Whether this side may send messages of this method in this revision.
     pub(in crate::connection) fn may_send(&self, method: Method, revision: Revision) -> bool {
         match self {
             Self::Server(_) => method.from_server_in(revision),
@@ -95,7 +97,7 @@ impl ClientOrServerDescription {
         }
     }
 
-    /// Whether the peer may send this message in that revision.
+    /// Whether the peer may send messages of this method in this revision.
     pub(in crate::connection) fn may_receive(&self, method: Method, revision: Revision) -> bool {
         match self {
             Self::Server(_) => method.from_client_in(revision),

@@ -1,4 +1,4 @@
-//! The metadata of a request: which revision it is written in, and who sends it.
+//! The metadata of a request of the peer: the revision that it is written in, and the client that sends it.
 //!
 //! A request of a stateless revision names the revision and describes its client in `_meta`. Any other request belongs to the
 //! revision of the handshake.
@@ -12,18 +12,19 @@ use crate::connection::{Connection, PeerInfo};
 use crate::envelope::Params;
 use crate::json;
 
-/// The maximum length of the description of a client in `_meta`: decoded, it takes many times the memory of its text.
+/// The maximum length of the description of a client in `_meta`, in bytes. The decoded description of a client takes many times
+/// the memory of its text.
 const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
 
-/// The metadata of one request.
+/// The metadata of one request of the peer: the peer that sent it, its progress token and its log level.
 pub(in crate::connection) struct RequestMetadata {
     pub(in crate::connection) peer: Arc<PeerInfo>,
     pub(in crate::connection) progress_token: Option<ProgressToken>,
     pub(in crate::connection) log_level: Option<LoggingLevel>,
 }
 
-/// A client as a stateless request described it, with the text of the description: if the next request has the same text, it
-/// is not decoded again.
+/// A client as a stateless request described it, with the text of the description: if the next request has the same text, the
+/// text is not decoded again.
 #[derive(Debug, Clone)]
 pub(in crate::connection) struct StatelessClientDescription {
     info: Option<Box<str>>,

@@ -1,8 +1,9 @@
-//! Negotiation of the revision: the `initialize` handshake of stateful revisions, and discovery of stateless ones.
+//! Negotiation of the revision: the `initialize` handshake of stateful revisions, and the discovery of stateless revisions.
 //!
-//! One connection may carry both. A request belongs to a stateless revision if its `_meta` names a protocol version; any other
-//! request belongs to the revision of the handshake. The method table decides whether a method exists for a revision and side,
-//! the declared capabilities whether it is offered; nothing here compares revisions.
+//! One connection may carry requests of stateful and of stateless revisions. A request belongs to a stateless revision if its
+//! `_meta` names a protocol version; any other request belongs to the revision of the handshake. The method table decides
+//! whether a method exists for a revision and side, and the declared capabilities decide whether the method is offered; nothing
+//! in this module compares revisions.
 
 mod hello;
 mod metadata;
@@ -24,10 +25,10 @@ use crate::connection::outbox::TransmitKind;
 use crate::encode::{self, EncodedResponse};
 use crate::envelope::Params;
 
-/// Commands of a client.
+/// Commands with which a client opens its connection.
 impl Connection {
-    /// Sends `initialize`. When the response arrives, the connection sends `notifications/initialized`, and [`ConnectionEvent::Opened`] names
-    /// the revision.
+    /// Sends `initialize`. When the response to `initialize` arrives, the connection sends `notifications/initialized`, and
+    /// [`ConnectionEvent::Opened`] names the revision.
     pub fn initialize(
         &mut self,
         now: Moment,
@@ -46,7 +47,8 @@ impl Connection {
         self.open_call(now, call, request)
     }
 
-    /// Opens the connection in the stateless revision of this peer: there is no handshake, and our requests carry their metadata.
+    /// Opens a client's connection in the stateless revision of this server: there is no handshake, and each request of the
+    /// client carries its metadata.
     pub fn open_stateless(&mut self, peer: PeerInfo) {
         if self.stage.is_closed() {
             return;
@@ -67,25 +69,25 @@ impl Connection {
         self.peer.as_ref().map_or(self.stateless_client.is_some(), |peer| peer.revision.is_stateless())
     }
 
-    /// The revision of messages that do not name theirs; the newest while nothing is known of the peer.
+    /// The revision of messages that do not name their revision; the newest revision while nothing is known of the peer.
     pub(in crate::connection) fn revision(&self) -> Revision {
         self.last_peer().map_or(Revision::LATEST, |peer| peer.revision)
     }
 
-    /// Whether this side never sends responses: in stateless revisions servers send no requests, and clients no responses.
+    /// Whether this side never sends responses: it is a client of a stateless revision, in which servers send no requests.
     pub(in crate::connection) fn never_responds(&self) -> bool {
         matches!(*self.hello, ClientOrServerDescription::Client(_))
             && self.peer.as_ref().is_some_and(|peer| peer.revision.is_stateless())
     }
 
-    /// Whether requests of the peer are not answered: also those that a server sends after its response to `server/discover`,
-    /// before the client has opened the revision.
+    /// Whether this side does not answer requests of the peer: a client of a stateless revision does not, nor a client that has
+    /// the response to `server/discover` but has not opened a revision yet.
     pub(in crate::connection) fn ignores_requests(&self) -> bool {
         let discovered = self.discovered && self.peer.is_none() && !crate::mutant!(AnswerBehindDiscover);
         self.never_responds() || discovered
     }
 
-    /// Whether an error without an id has `"id": null`.
+    /// Whether this side writes `"id": null` into an error response without an id.
     pub(in crate::connection) fn writes_null_id(&self) -> bool {
         match &self.peer {
             Some(peer) => peer.revision.requires_null_id(),
@@ -93,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// The method of that name, if the peer may send it and we offer it.
+    /// The method with this name, if the peer may send it and this side offers it.
     pub(in crate::connection) fn find_method(
         &self,
         name: &str,
@@ -135,7 +137,7 @@ impl Connection {
         if self.peer.is_some() {
             return EncodedResponse::error(
                 id,
-                &ErrorObject::invalid_request("initialize may be sent only once on a connection"),
+                &ErrorObject::invalid_request("initialize may be sent only once per connection"),
             );
         }
         let request: InitializeParams = match serde_json::from_str(params.text()) {
@@ -193,7 +195,7 @@ impl Connection {
     /// Opens the connection with the result of `initialize`.
     pub(in crate::connection) fn accept_initialize_result(&mut self, result: &str) -> Result<(), String> {
         let ClientOrServerDescription::Client(client) = &*self.hello else {
-            return Err("a server does not send initialize".to_owned());
+            return Err("a server cannot accept a result of initialize, which only clients send".to_owned());
         };
         let result =
             (client.decode_result)(result).map_err(|error| format!("the result of initialize is invalid: {error}"))?;

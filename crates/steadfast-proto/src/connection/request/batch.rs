@@ -1,4 +1,4 @@
-//! Batches (2025-03-26): their responses are sent as one array when all requests have ended.
+//! JSON-RPC batches (2025-03-26): the responses to a batch are sent as one array when all its requests have ended.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(in crate::connection) struct OpenBatchTable {
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::connection) struct OpenBatch {
-    /// How many requests of the batch have not ended, plus one while the batch is being read.
+    /// The current number of requests of the batch that have not ended, plus one while the batch is being read.
     pub(in crate::connection) waiting: usize,
     pub(in crate::connection) answers: Vec<Vec<u8>>,
 }
@@ -41,14 +41,15 @@ impl OpenBatchTable {
         }
     }
 
-    /// One more request has to end.
+    /// Records that the batch waits for one more request to end.
     pub(in crate::connection) fn enter(&mut self, key: JsonRpcBatchKey) {
         if let Some(open) = self.open.get_mut(&key) {
             open.waiting += 1;
         }
     }
 
-    /// Records that a request of the batch has ended. After the last one, returns the array of responses, if there are any.
+    /// Records that a request of the batch has ended. After the last request of the batch, returns the array of responses, if
+    /// there are any.
     pub(in crate::connection) fn leave(&mut self, key: JsonRpcBatchKey) -> Option<Vec<u8>> {
         let open = self.open.get_mut(&key)?;
         open.waiting = open.waiting.saturating_sub(1);
@@ -89,7 +90,7 @@ impl Connection {
         self.leave_batch(Some(key), None);
     }
 
-    /// A request of a batch has ended, or the batch has been read.
+    /// Records that a request of a batch has ended, or that the whole batch has been read.
     pub(in crate::connection) fn leave_batch(
         &mut self,
         batch: Option<JsonRpcBatchKey>,

@@ -1,4 +1,5 @@
-//! Cancellation by the peer: after it, nothing more is sent about the request (L3); a late cancellation has no effect (L4).
+//! Cancellation of a request by the peer: nothing more is sent about a cancelled request (law L3), and a late cancellation has
+//! no effect (law L4).
 
 use steadfast_model::error::excerpt;
 use steadfast_model::{CancelledParams, Method, RequestId};

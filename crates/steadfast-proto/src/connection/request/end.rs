@@ -1,5 +1,5 @@
-//! The end of a request: by its handler, by a deadline, or by the end of its connection. Cancellation by the peer is in
-//! `cancel.rs`.
+//! The end of a request of the peer: by its handler, by a deadline, or by the end of its connection. The cancellation of a
+//! request by the peer is in `cancel.rs`.
 
 use steadfast_model::{ErrorObject, RequestId};
 
@@ -13,12 +13,13 @@ use crate::encode::EncodedResponse;
 
 /// Commands.
 impl Connection {
-    /// Sends the response to a request. If the request has ended, the response is dropped and counted; this is not an error (L4).
+    /// Sends the response to a request of the peer. If the request has ended already, the response is dropped and counted; this
+    /// is not an error (law L4).
     pub fn respond(&mut self, now: Moment, key: InboundRequestKey, answer: EncodedResponse) {
         self.count_input(Input::Respond);
         if !self.is_open(key) {
             #[cfg(mutants)]
-            assert!(!crate::mutant!(PanicOnLateAnswer), "an answer to a request that is not open");
+            assert!(!crate::mutant!(PanicOnLateAnswer), "a handler answered a request that is not open");
             self.statistics.late_answers += 1;
             self.warn(ProtocolWarning::LateAnswer(key));
             return;
@@ -34,7 +35,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// Removes a request from the table: the only place where a request ends.
+    /// Removes a request of the peer from the table of open requests: this is the only place where a request ends.
     pub(super) fn take_out(&mut self, key: InboundRequestKey) -> Option<(RequestId, Box<InboundRequest>)> {
         let id = self.executions.get(&key)?.id.clone();
         let inbound = self.inbound.remove(&id)?;
@@ -52,7 +53,7 @@ impl Connection {
         Some((id, inbound))
     }
 
-    /// Ends a request with a response.
+    /// Ends a request of the peer with a response.
     pub(in crate::connection) fn end_answered(&mut self, key: InboundRequestKey, answer: EncodedResponse) {
         let Some((id, inbound)) = self.take_out(key) else { return };
         coverage::effect(Effect::RequestAnswered);
@@ -73,7 +74,7 @@ impl Connection {
         self.leave_batch(inbound.batch, Some(key));
     }
 
-    /// The handler's deadline has passed.
+    /// Ends a request because the deadline of its handler has passed.
     pub(in crate::connection) fn end_timed_out(&mut self, key: InboundRequestKey) {
         if crate::mutant!(ForgetDeadlines) {
             return;
@@ -82,10 +83,10 @@ impl Connection {
         self.end_with_error(key, &error, Some(CancelReason::Deadline));
     }
 
-    /// Ends an execution; if its request is still open, it is answered with an error (L2).
+    /// Ends the execution of a handler; if its request is still open, the request is answered with an error (law L2).
     pub(in crate::connection) fn end_execution(&mut self, _now: Moment, key: InboundRequestKey) {
         if !crate::mutant!(ForgetTheUnanswered) {
-            let error = ErrorObject::internal("the handler ended without a result");
+            let error = ErrorObject::internal("the handler of the request ended without a result");
             self.end_with_error(key, &error, None);
         }
         if crate::mutant!(ForgetToReap) {
@@ -110,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// Stops an execution, and cancels its calls to the peer.
+    /// Stops the execution of a handler, and cancels the handler's calls to the peer.
     pub(in crate::connection) fn stop(&mut self, key: InboundRequestKey, reason: CancelReason) {
         if let Some(execution) = self.executions.get_mut(&key) {
             execution.stop_requested = true;
@@ -119,13 +120,13 @@ impl Connection {
         self.cancel_calls_of(key);
     }
 
-    /// Answers every open request with an error, and stops every execution that was not stopped before, including those that
+    /// Answers every open request with an error, and stops every handler that was not stopped before, including handlers that
     /// have answered and still run.
     pub(in crate::connection) fn fail_open_requests(&mut self, reason: CancelReason) {
         let keys: Vec<InboundRequestKey> = self.executions.keys().copied().collect();
         for key in keys {
             let error = ErrorObject::internal(match reason {
-                CancelReason::Shutdown => "shut down before the handler finished",
+                CancelReason::Shutdown => "the connection was shut down before the handler finished",
                 _ => "the connection closed before the handler finished",
             });
             self.end_with_error(key, &error, None);

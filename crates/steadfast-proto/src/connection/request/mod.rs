@@ -1,4 +1,4 @@
-//! Requests of the peer.
+//! Requests that the peer sends to this side, from their start to their end.
 //!
 //! ```text
 //!   accepted --> Running --+--> Answered          respond, deadline, end of the drain window, an execution that ends
@@ -7,9 +7,10 @@
 //!                          +--> Closed            the connection ended first
 //! ```
 //!
-//! An entry of `inbound` is a request that is Running; whatever ends it removes the entry. Its execution is separate: it begins
-//! with the request and ends when the handler, its shields and its cleanups have ended, which may be later. Limits count
-//! executions, so that the work of cancelled requests is counted until it ends.
+//! An entry of `inbound` is a request of the peer that is running; whatever ends the request removes the entry. The execution
+//! of a handler begins with its request, and ends when the handler, its shielded sections and its cleanups have ended, which
+//! may be later than the end of the request. Limits count executions of handlers, so that the work of cancelled requests is
+//! counted until it ends.
 
 mod batch;
 mod cancel;
@@ -38,7 +39,7 @@ use crate::encode::EncodedResponse;
 use crate::envelope::Params;
 use progress::OutboundProgressState;
 
-/// A request that is running.
+/// A request of the peer that is running.
 #[derive(Debug, Clone)]
 pub(in crate::connection) struct InboundRequest {
     pub(in crate::connection) key: InboundRequestKey,
@@ -52,9 +53,9 @@ pub(in crate::connection) struct InboundRequest {
     pub(in crate::connection) log_level: Option<steadfast_model::LoggingLevel>,
     /// The log messages and vendor notifications of this request that may still be in the outbox.
     pub(in crate::connection) logs: Vec<OutboxFrameKey>,
-    /// Other notifications of the request that may still be in the outbox: each is queued only once.
+    /// The notifications of a subscription that may still be in the outbox, recorded so that none is queued twice.
     pub(in crate::connection) queued_notifications: BTreeMap<(Method, Box<str>), OutboxFrameKey>,
-    /// It is a subscription whose acknowledgement was queued.
+    /// The request is a subscription whose acknowledgement was queued.
     pub(in crate::connection) acknowledged: bool,
 }
 
@@ -72,7 +73,7 @@ impl Connection {
         self.inbound.get(id).map(|inbound| inbound.key)
     }
 
-    /// Whether a request is still open.
+    /// Whether a request of the peer is still open.
     pub fn is_open(&self, key: InboundRequestKey) -> bool {
         self.running(key).is_some()
     }
@@ -123,8 +124,8 @@ impl Connection {
         self.queue_response(answer.into_bytes(), batch, None);
     }
 
-    /// Refuses a message with an error without an id, and names the id in the data of the error: with that id, the peer could read
-    /// the error as the response to another request, in flight or just sent.
+    /// Refuses a message with an error response without an id, and names the id of the message in the error data: the peer
+    /// could read an error response with that id as the response to another request.
     pub(in crate::connection) fn refuse_without_id(
         &mut self,
         id: RequestId,
@@ -136,20 +137,21 @@ impl Connection {
         self.queue_response(crate::encode::error_without_id(&error, self.writes_null_id()), batch, None);
     }
 
-    /// Whether the limits allow another execution.
+    /// Whether the limits of the connection allow that another handler runs.
     fn admit(&self, method: Method, params: &Params<'_>) -> Result<(), ErrorObject> {
         if crate::mutant!(IgnoreLimit) {
             return Ok(());
         }
         if matches!(self.stage, ConnectionStage::Draining(_)) && !self.drains_for_peer() {
-            return Err(ErrorObject::internal("shutting down: new requests are refused"));
+            return Err(ErrorObject::internal("the connection is shutting down: new requests are refused"));
         }
         if method == Method::Listen {
             self.admit_subscription()?;
         }
         let limit = self.limits.in_flight;
         if self.executions.len() >= limit {
-            let message = format!("request limit reached: {limit} requests are in flight; retry when one has ended");
+            let message =
+                format!("request limit reached: {limit} requests are in flight; retry when a request has ended");
             return Err(
                 ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true }))
             );
@@ -157,7 +159,7 @@ impl Connection {
         if self.held_bytes + params.text().len() > self.limits.in_flight_bytes {
             let limit = self.limits.in_flight_bytes;
             let message =
-                format!("request limit reached: requests in flight hold {limit} bytes; retry when one has ended");
+                format!("request limit reached: requests in flight hold {limit} bytes; retry when a request has ended");
             return Err(
                 ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true }))
             );
@@ -165,7 +167,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the peer has closed its end and the requests that it sent before are still served.
+    /// Whether the peer has closed its end of the connection and the requests that it sent before are still served.
     fn drains_for_peer(&self) -> bool {
         self.stage.drain().is_some_and(|drain| drain.cause == CloseCause::PeerClosed && drain.window.is_some())
     }
@@ -222,7 +224,7 @@ impl Connection {
         }));
     }
 
-    /// The entry of an open request.
+    /// The entry of an open request in the table of requests.
     pub(in crate::connection) fn running(&self, key: InboundRequestKey) -> Option<&InboundRequest> {
         let execution = self.executions.get(&key)?;
         self.inbound.get(&execution.id).map(Box::as_ref).filter(|inbound| inbound.key == key)

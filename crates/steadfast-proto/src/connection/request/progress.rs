@@ -1,8 +1,8 @@
-//! Progress and log messages of running requests: in order, never after the end, and limited in rate.
+//! Sends progress and log messages of running requests: in order, never after the end of the request, and limited in rate.
 //!
-//! At most one progress notification of a request is in the outbox: a newer one replaces it. Two are at least
-//! `progress_interval` apart: a report that comes sooner is held back, replaced by newer ones, and sent when the interval has
-//! passed or before the response.
+//! At most one progress notification of a request is in the outbox: a newer progress notification replaces it. Two progress
+//! notifications are at least `progress_interval` apart: a report that comes sooner is held back, replaced by newer reports,
+//! and sent when the interval has passed or before the response.
 
 use serde_json::Value;
 use steadfast_model::{LoggingLevel, LoggingMessageParams, Method, ProgressParams};
@@ -14,32 +14,33 @@ use crate::connection::timer::TimerPurpose;
 use crate::coverage::Input;
 use crate::{Moment, encode};
 
-/// A progress report: how far a request has come.
+/// A progress report of a handler: how far its request has come.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct ProgressReport {
-    /// The progress so far. It has to increase from one report to the next; other reports are dropped.
+    /// The progress of the request so far. The progress has to increase from one report to the next; other reports
+    /// are dropped.
     pub progress: f64,
-    /// The total, if it is known.
+    /// The total that `progress` is a part of, if it is known.
     pub total: Option<f64>,
-    /// A message for users.
+    /// A message for users about the progress of the request.
     pub message: Option<String>,
 }
 
 impl ProgressReport {
-    /// A report without a total and without a message.
+    /// A progress report without a total and without a message.
     pub const fn new(progress: f64) -> Self {
         Self { progress, total: None, message: None }
     }
 
-    /// This report with a total.
+    /// Adds the total to this progress report.
     #[must_use]
     pub const fn with_total(mut self, total: f64) -> Self {
         self.total = Some(total);
         self
     }
 
-    /// This report with a message for users.
+    /// Adds a message for users to this progress report.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
@@ -47,16 +48,16 @@ impl ProgressReport {
     }
 }
 
-/// The progress of one request.
+/// The progress of one running request, with the progress notification that is queued or held back.
 #[derive(Debug, Clone, Default)]
 pub(in crate::connection) struct OutboundProgressState {
-    /// The largest value so far.
+    /// The largest progress that was reported so far.
     pub(in crate::connection) value: Option<f64>,
-    /// When the last notification was queued.
+    /// When the last progress notification was queued.
     last: Option<Moment>,
-    /// Its ticket in the outbox.
+    /// The ticket of the last progress notification in the outbox.
     ticket: Option<OutboxFrameKey>,
-    /// A newer report, and until when it is held back.
+    /// A newer progress report that is held back, and until when.
     held: Option<(Moment, Box<ProgressReport>)>,
 }
 
@@ -76,7 +77,7 @@ impl OutboundProgressState {
 
 /// Commands.
 impl Connection {
-    /// Reports progress on an open request that asked for it. Otherwise nothing happens.
+    /// Reports progress on an open request of the peer that asked for progress. Otherwise nothing happens.
     pub fn progress(&mut self, now: Moment, key: InboundRequestKey, progress: ProgressReport) {
         self.count_input(Input::Progress);
         let interval = self.limits.progress_interval;
@@ -105,7 +106,7 @@ impl Connection {
         self.queue_progress(now, key, progress);
     }
 
-    /// Sends a log message of an open request, if the peer wants messages of this level.
+    /// Sends a log message about an open request of the peer, if the peer wants log messages of this level.
     pub fn log(&mut self, key: InboundRequestKey, level: LoggingLevel, logger: Option<String>, data: Value) {
         self.count_input(Input::Log);
         let connection_level = self.log_level;
@@ -137,7 +138,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// Sends progress that was held back.
+    /// Sends the progress report of a request that was held back, as its time has come.
     pub(in crate::connection) fn release_progress(&mut self, now: Moment, key: InboundRequestKey) {
         let Some(inbound) = self.running_mut(key) else { return };
         if let Some((_, progress)) = inbound.progress.held.take() {
@@ -145,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Sends progress that was held back, before the response.
+    /// Sends progress that was held back before the response to the request is sent.
     pub(in crate::connection) fn flush_progress(&mut self, now: Moment, key: InboundRequestKey) {
         let Some(inbound) = self.running_mut(key) else { return };
         let Some((when, progress)) = inbound.progress.held.take() else { return };

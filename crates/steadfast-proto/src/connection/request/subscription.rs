@@ -1,9 +1,9 @@
-//! Subscriptions of the peer (`subscriptions/listen`, since 2026-07-28): their notifications and their end.
+//! Subscriptions of clients to this server (`subscriptions/listen`, since 2026-07-28): their notifications and their end.
 //!
-//! A subscription is a request that is answered when it ends. While it is open, notifications belong to it: they are sent in
-//! order, each queued at most once, and none after the end (L3, L9). When the connection begins to shut down, subscriptions end
-//! first, with their result. One that was not acknowledged by then is answered with an error: a peer never gets the result of a
-//! subscription before its acknowledgement.
+//! A subscription is a request that is answered when the subscription ends. The notifications of a subscription are sent in
+//! order, each queued at most once, and none after its end (laws L3 and L9). When the connection begins to shut down,
+//! subscriptions end first, with their result. A subscription that was not acknowledged by then is answered with an error: a
+//! client never gets the result of a subscription before its acknowledgement.
 
 use steadfast_model::wire::{self, PerMessageMembers};
 use steadfast_model::{CancelledParams, ErrorObject, ListenResult, Method, meta};
@@ -19,14 +19,15 @@ use crate::encode::{self, EncodedResponse};
 /// Commands.
 impl Connection {
     /// Sends a notification that belongs to an open request of the peer; `params` is the text of a JSON object. If the same
-    /// notification is already queued, it is not queued again. Returns whether it will be sent: not if the request has ended,
-    /// its revision has no such notification, or the limit of queued notifications is reached.
+    /// notification is already queued, it is not queued again. Returns whether the notification will be sent: not if the
+    /// request has ended, its revision has no such notification, or the limit of queued notifications is reached.
     pub fn notify_about(&mut self, key: InboundRequestKey, method: Method, params: &str) -> bool {
         self.notify_newest(key, method, params, params)
     }
 
-    /// Sends a notification that replaces a queued one about the same subject, so that the newest is sent and the queue stays
-    /// bounded. Returns the same as [`Connection::notify_about`].
+    /// Sends a notification that replaces a queued notification about the same subject, so that only the newest is
+    /// sent and the queue stays bounded. Returns whether the notification will be sent, like
+    /// [`Connection::notify_about`].
     pub fn notify_newest(&mut self, key: InboundRequestKey, method: Method, subject: &str, params: &str) -> bool {
         self.count_input(Input::NotifyAbout);
         let most = self.limits.subscribed;
@@ -80,7 +81,8 @@ impl Connection {
 }
 
 impl Connection {
-    /// Whether another subscription may be opened.
+    /// Checks that the client may open another subscription: not while the connection shuts down, and not beyond the
+    /// limit of open subscriptions.
     pub(in crate::connection) fn admit_subscription(&self) -> Result<(), ErrorObject> {
         if self.stage.drain().is_some() {
             return Err(ending());
@@ -88,7 +90,8 @@ impl Connection {
         let limit = self.limits.subscriptions;
         let open = self.inbound.values().filter(|inbound| inbound.method == Method::Listen).count();
         if open >= limit && !crate::mutant!(IgnoreSubscriptionLimit) {
-            let message = format!("subscription limit reached: {limit} subscriptions are open; end one first");
+            let message =
+                format!("subscription limit reached: {limit} subscriptions are open; end a subscription first");
             return Err(
                 ErrorObject::internal(message).with_data(serde_json::json!({ "limit": limit, "retryable": true }))
             );
@@ -96,7 +99,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends every subscription with its result; if the connection serves other requests too, also with a notification.
+    /// Ends every subscription of the client with its result; if the connection serves other requests too, also with
+    /// `notifications/cancelled`.
     pub(in crate::connection) fn end_subscriptions(&mut self, cause: CloseCause) {
         let reason = match cause {
             CloseCause::Shutdown => CancelReason::Shutdown,

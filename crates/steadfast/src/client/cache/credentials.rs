@@ -1,5 +1,5 @@
-//! The credentials that private responses belong to: a client finds a private response only while its requests carry
-//! the same credentials as when it was cached.
+//! The credentials that private responses belong to: a client finds a private response in its cache only while its
+//! requests carry the same credentials as when the response was cached.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,16 @@ pub(crate) struct CacheCredentialTracker(Mutex<CacheCredentialTrackerState>);
 
 struct CacheCredentialTrackerState {
     id: u64,
-    /// The credentials of the last request.
+    /// The fingerprint of the credentials of the client's last request.
     credentials: CacheCredentialFingerprint,
 }
 
 #[derive(PartialEq)]
 enum CacheCredentialFingerprint {
-    /// No request was sent yet.
+    /// The client has sent no request yet, so its credentials are not known.
     Unknown,
     Absent,
-    /// A digest, so that the cache holds no secrets.
+    /// A digest of the credentials, so that the cache holds no secrets.
     Digest([u8; 32]),
 }
 
@@ -36,8 +36,8 @@ impl CacheCredentialTracker {
         self.lock().id
     }
 
-    /// A request is sent with these credentials. If they are others than those of the request before, the id changes,
-    /// and this returns the old id.
+    /// Called when the client sends a request with these credentials. If the credentials differ from those of the
+    /// request before, the id changes, and the old id is returned.
     pub(crate) fn update<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) -> Option<u64> {
         let mut parts = credentials.peekable();
         let credentials = if parts.peek().is_none() {

@@ -1,4 +1,5 @@
-//! What HTTP requests take from the cache (the headers of a tool), and report to it (their credentials).
+//! What the HTTP requests of a client read from the client's cache (the headers of a tool), and report to the cache
+//! (their credentials).
 
 use super::ClientCache;
 use crate::transport::http::client::ClientToolHeaders;

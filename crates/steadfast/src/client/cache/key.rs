@@ -9,18 +9,18 @@ use steadfast_proto::envelope::OwnedParams;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ResponseCacheKey {
     pub(crate) method: Method,
-    /// The parameters of the caller, without the metadata that the client adds to every request. An empty cursor and no
-    /// cursor are different requests.
+    /// The parameters of the caller, without the metadata that the client adds to every request. A request with an
+    /// empty cursor and a request without a cursor are different.
     params: Box<str>,
-    /// The resource of a `resources/read`.
+    /// The URI of the resource, if the request is `resources/read`.
     uri: Option<Box<str>>,
-    /// The request has a cursor: it is for a later page of a list.
+    /// Whether the request has a cursor, and so is for a later page of a list.
     has_cursor: bool,
 }
 
 impl ResponseCacheKey {
-    /// `None` if the response must not be cached: the method is not cacheable in this revision, or the request answers
-    /// the server's input requests.
+    /// Returns the cache key of a request, or `None` if its response must not be cached: the method is not cacheable in
+    /// this revision, or the request answers the server's input requests.
     pub(crate) fn of<R: Request>(revision: Revision, params: &R::Params) -> Option<Self> {
         if !R::METHOD.is_cacheable_in(revision) {
             return None;
@@ -50,17 +50,18 @@ pub(crate) enum CacheInvalidation {
     Tools,
     Prompts,
     Resources,
-    /// The resource at this URI, and every resource whose URI is a prefix of it.
+    /// The resource at this URI has changed, and every resource whose URI is a prefix of this URI.
     Resource(String),
-    /// Every resource: the server's notification names no URI.
+    /// Every resource may have changed, because the server's notification names no URI.
     EveryResource,
-    /// The server sends notifications that match this filter from now on. Changes before that were not notified: a
-    /// subscriber reads the current state once after it has subscribed, and must not get it from the cache.
+    /// The server has accepted a subscription, and sends notifications that match this filter from now on. Changes
+    /// before the subscription were not notified: a subscriber reads the current state once after it has subscribed,
+    /// and must not get that state from the cache.
     SubscriptionStarted(SubscriptionFilter),
 }
 
 impl CacheInvalidation {
-    /// What a notification makes stale; `None` if nothing.
+    /// Returns what a notification of the server makes stale in the cache; `None` if nothing.
     pub(crate) fn from_notification(method: Method, params: &OwnedParams) -> Option<Self> {
         match method {
             Method::ToolListChanged => Some(Self::Tools),
@@ -78,7 +79,7 @@ impl CacheInvalidation {
         }
     }
 
-    /// Whether the listed tools are stale.
+    /// Whether this change at the server makes the client's cached tools stale.
     pub(crate) fn affects_tools(&self) -> bool {
         match self {
             Self::Tools => true,
@@ -87,7 +88,8 @@ impl CacheInvalidation {
         }
     }
 
-    /// Whether the response to this request is stale. A changed resource may be a part of the one that was read.
+    /// Whether this change at the server makes the client's cached response to `request` stale. A changed resource
+    /// may be a part of the resource that was read.
     pub(crate) fn affects(&self, request: &ResponseCacheKey) -> bool {
         match (self, request.method) {
             (Self::Tools, Method::ListTools)

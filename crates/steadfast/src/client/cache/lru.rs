@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// An LRU map (see the [module](self)). The caller says how many bytes each entry counts towards the byte limit.
 pub(crate) struct LruMap<K, V> {
     entries: BTreeMap<K, LruEntry<V>>,
-    /// The keys by the number of their last use.
+    /// The keys by the sequence number of their last use.
     by_last_use: BTreeMap<u64, K>,
     uses: u64,
     bytes: usize,
@@ -28,18 +28,18 @@ impl<K: Ord + Clone, V> LruMap<K, V> {
         self.entries.len()
     }
 
-    /// Changes the limits, and evicts what exceeds them.
+    /// Changes the limits of the map, and evicts entries that exceed them.
     pub(crate) fn set_limits(&mut self, max_entries: usize, max_bytes: usize) {
         (self.max_entries, self.max_bytes) = (max_entries, max_bytes);
         self.evict();
     }
 
-    /// The limits: entries and bytes.
+    /// The maximum numbers of entries and of bytes in the LRU map.
     pub(crate) fn limits(&self) -> (usize, usize) {
         (self.max_entries, self.max_bytes)
     }
 
-    /// The value of a key. Counts as a use.
+    /// The value of a key in the LRU map. A lookup counts as a use, so that the entry becomes the most recently used.
     pub(crate) fn get(&mut self, key: &K) -> Option<&V> {
         let entry = self.entries.get_mut(key)?;
         self.by_last_use.remove(&entry.last_use);
@@ -49,8 +49,8 @@ impl<K: Ord + Clone, V> LruMap<K, V> {
         Some(&entry.value)
     }
 
-    /// Inserts a value in place of the previous one. A value larger than the limit is not inserted, and the previous
-    /// one is removed.
+    /// Inserts a value in place of the previous value of the key. A value larger than the byte limit is not inserted,
+    /// and the previous value of its key is removed.
     pub(crate) fn insert(&mut self, key: K, value: V, bytes: usize) {
         self.remove(&key);
         if bytes > self.max_bytes {
@@ -70,7 +70,7 @@ impl<K: Ord + Clone, V> LruMap<K, V> {
         }
     }
 
-    /// Removes all entries whose key does not satisfy `keep`. Returns how many it removed.
+    /// Removes all entries whose key does not satisfy `keep`. Returns the number of removed entries.
     pub(crate) fn retain(&mut self, keep: impl Fn(&K) -> bool) -> usize {
         let removed: Vec<K> = self.entries.keys().filter(|key| !keep(key)).cloned().collect();
         for key in &removed {

@@ -1,10 +1,11 @@
 //! What a client remembers across requests: cached responses, the listed tools, and the listeners to the server's log.
 //!
-//! Each of the three is a type of its own with limits of its own. [`ClientCache`] passes on to them what concerns all:
-//! the notifications of the server, and the loss, the replacement and the close of the connection. Nothing stale is
-//! found: the driver reports a change when it arrives, before any listener sees it
-//! ([`ClientCache::handle_notification`]). After a reconnect ([`ClientCache::reset`]) nothing is found, whatever its
-//! time to live: changes in between were not notified, and it may be another server.
+//! The cached responses, the listed tools and the log listeners each have a type of their own with limits of its own.
+//! [`ClientCache`] passes the notifications of the server on to these types, and tells them when the connection is
+//! lost, replaced or closed. The cache returns nothing stale: the driver reports a change to the cache when the
+//! server's notification arrives, before any listener sees it ([`ClientCache::handle_notification`]). A reconnect
+//! clears the cache ([`ClientCache::reset`]), whatever the time to live of its entries: changes during the disconnect
+//! were not notified, and the client may have reached another server.
 
 mod credentials;
 #[cfg(feature = "http-client")]
@@ -56,12 +57,12 @@ impl ClientCache {
         })
     }
 
-    /// A tool as the server listed it, if it was listed and the list has not changed since.
+    /// Returns a tool as the server listed it, if it was listed and the tool list has not changed since.
     pub(crate) fn tool(&self, name: &str) -> Option<Arc<CachedTool>> {
         self.tools.get(name)
     }
 
-    /// Handles a notification of the server. Called on the driver's thread when it arrives.
+    /// Handles a notification of the server. Called on the driver's thread when the notification arrives.
     pub(super) fn handle_notification(&self, method: Method, params: &OwnedParams) {
         if method == Method::LoggingMessage {
             return self.logs.deliver(params);
@@ -75,7 +76,7 @@ impl ClientCache {
         }
     }
 
-    /// Removes everything: the client has reconnected, perhaps to another server.
+    /// Removes all cached responses and tools, because the client has reconnected, perhaps to another server.
     pub(super) fn reset(&self) {
         self.tools.clear();
         if let Some(responses) = &self.responses {
@@ -83,7 +84,8 @@ impl ClientCache {
         }
     }
 
-    /// A request is sent with these credentials: from now on, private responses are found and stored for these.
+    /// Called when a request is sent with these credentials: from now on, private responses are found and stored for
+    /// these credentials.
     #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP has credentials"))]
     pub(crate) fn set_credentials<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) {
         if let Some(responses) = &self.responses {
@@ -91,18 +93,19 @@ impl ClientCache {
         }
     }
 
-    /// Removes the cached pages of a list, because the server refuses the cursor of one. Returns whether there were any.
+    /// Removes the cached pages of a list, because the server refuses the cursor of one of its pages. Returns whether
+    /// the cache had pages of the list.
     pub(super) fn remove_pages(&self, method: Method) -> bool {
         self.responses.as_ref().is_some_and(|responses| responses.remove_pages(method))
     }
 
-    /// Whether this is a call of a tool that was listed with the read-only or the idempotent hint.
+    /// Whether a request with these parameters calls a tool that was listed with the read-only or the idempotent hint.
     pub(super) fn is_idempotent_call<R: Request>(&self, params: &R::Params) -> bool {
         let RequestSubject::Tool { name, .. } = RequestSubject::of::<R>(params) else { return false };
         self.tool(name).is_some_and(|tool| tool.is_idempotent())
     }
 
-    /// A connection was closed.
+    /// Called when a connection of the client is closed; ends the log streams, unless the client reconnects.
     pub(super) fn handle_disconnect(&self) {
         self.logs.handle_disconnect();
     }

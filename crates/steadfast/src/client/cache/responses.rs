@@ -1,11 +1,12 @@
 //! Responses that a server allows its clients to cache (2026-07-28).
 //!
-//! The key of a response is its request. It is fresh for the `ttlMs` in its result, or until a notification says that
-//! it has changed. A private response belongs to one scope: a client with its current credentials. A public response is
-//! for every client that shares the cache.
+//! The cache key of a response is its request. A cached response is fresh for the `ttlMs` in its result, or until a
+//! notification of the server says that it has changed. A private response belongs to one scope: a client with its
+//! current credentials. A public response is for every client that shares the cache.
 //!
-//! Every request is registered as a [`PendingCacheFill`] before it is sent. A change that is notified while the request is
-//! in flight cancels the fetch: the response may be older than the change, so it goes to the caller and is not stored.
+//! Every request is registered as a [`PendingCacheFill`] before it is sent. If the server notifies a change while a
+//! request is in flight, the response goes to the caller, but is not stored in the cache: it may be older than the
+//! change.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,10 +22,11 @@ use super::lru::LruMap;
 const DEFAULT_ENTRIES: usize = 1_024;
 const DEFAULT_BYTES: usize = 16 << 20;
 
-/// A cache of the responses that a server allows its clients to cache. Cheap to clone; all clones are the same cache.
+/// A cache of the responses that a server allows its clients to cache. A cache is cheap to clone; all clones are the
+/// same cache.
 ///
 /// By default every client has a cache of its own, with at most 1,024 responses and 16 MiB. Clients of one server can
-/// share one:
+/// share a cache:
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -38,12 +40,13 @@ const DEFAULT_BYTES: usize = 16 << 20;
 /// # Ok::<_, steadfast::Error>(()) }).unwrap();
 /// ```
 ///
-/// They share public responses. Private responses are found only by the client that stored them, and are removed when
-/// its credentials change. If one client is notified of a change, the stale responses are removed for all. If one
-/// client reconnects, the cache is cleared for all: changes in between were not notified, and it may be another server.
+/// Clients that share a cache share its public responses. Private responses in the cache are found only by the client
+/// that stored them, and are removed when its credentials change. If the server notifies one client of a change, the
+/// stale responses are removed for all clients. If one client reconnects, the cache is cleared for all clients: changes
+/// during the disconnect were not notified, and the client may have reached another server.
 ///
-/// Only clients of the same server may share a cache: its keys do not name the server.
-/// Clients with a [runtime](crate::client::ConnectBuilder::runtime) of their own have to share that too, for its clock.
+/// Only clients of the same server may share a cache: its keys do not name the server. Clients with a
+/// [runtime](crate::client::ConnectBuilder::runtime) of their own have to share that runtime too, for its clock.
 #[derive(Clone)]
 #[must_use = "a cache does nothing until a client uses it"]
 pub struct ResponseCache {
@@ -52,7 +55,7 @@ pub struct ResponseCache {
 
 struct ResponseCacheState {
     entries: LruMap<ScopedCacheKey, CachedResponse>,
-    /// The requests in flight whose responses may be stored.
+    /// The requests in flight whose responses may be stored in the cache.
     fetches: BTreeMap<u64, Arc<ResponseCacheKey>>,
     last_fetch: u64,
 }
@@ -67,7 +70,7 @@ struct ScopedCacheKey {
 struct CachedResponse {
     text: Arc<str>,
     expires_at: Moment,
-    /// The number of the request whose response this is.
+    /// The sequence number of the request whose response is stored here.
     fetch: u64,
 }
 
@@ -78,7 +81,8 @@ impl ResponseCache {
         Self { state: Arc::new(Mutex::new(ResponseCacheState { entries, fetches: BTreeMap::new(), last_fetch: 0 })) }
     }
 
-    /// The most responses; 1,024 by default. A clone is the same cache, so this applies to all clients that share it.
+    /// The maximum number of stored responses; 1,024 by default. The limit applies to all clients that share the cache:
+    /// a clone is the same cache.
     pub fn max_entries(self, max_entries: usize) -> Self {
         {
             let mut state = self.lock();
@@ -88,8 +92,8 @@ impl ResponseCache {
         self
     }
 
-    /// The most bytes of responses and their keys; 16 MiB by default. This, too, applies to all clients that share the
-    /// cache.
+    /// The maximum size of all stored responses and their keys, in bytes; 16 MiB by default. The byte limit applies to
+    /// all clients that share the cache.
     pub fn max_bytes(self, max_bytes: usize) -> Self {
         {
             let mut state = self.lock();
@@ -99,17 +103,17 @@ impl ResponseCache {
         self
     }
 
-    /// The number of responses, including expired ones that were not requested since.
+    /// The number of responses in the cache, including expired responses that were not requested since they expired.
     pub fn len(&self) -> usize {
         self.lock().entries.len()
     }
 
-    /// Whether the cache has no responses.
+    /// Whether the response cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Removes all responses, and does not store those of requests that are in flight.
+    /// Removes all responses from the cache, and does not store the responses to requests that are in flight.
     pub fn clear(&self) {
         self.invalidate(|_| true);
     }
@@ -120,7 +124,7 @@ impl ResponseCache {
 }
 
 impl ResponseCache {
-    /// The private response of this scope, or the public one, if it is fresh.
+    /// Returns the cached private response of this credential scope, or the cached public response, if it is fresh.
     pub(crate) fn find(&self, request: &Arc<ResponseCacheKey>, scope_id: u64, now: Moment) -> Option<Arc<str>> {
         let mut state = self.lock();
         for scope_id in [Some(scope_id), None] {
@@ -143,26 +147,26 @@ impl ResponseCache {
         PendingCacheFill { cache: self.clone(), number, request, scope_id, sent_at: now }
     }
 
-    /// Removes stale responses, and does not store those of stale requests in flight. Returns how many responses it
-    /// removed.
+    /// Removes the responses to stale requests from the cache, and does not store the responses to stale requests in
+    /// flight. Returns the number of removed responses.
     pub(crate) fn invalidate(&self, is_stale: impl Fn(&ResponseCacheKey) -> bool) -> usize {
         let mut state = self.lock();
         state.fetches.retain(|_, request| !is_stale(request));
         state.entries.retain(|key| !is_stale(&key.request))
     }
 
-    /// Removes the private responses of a scope.
+    /// Removes the private responses of a credential scope from the cache.
     pub(crate) fn remove_private(&self, scope_id: u64) {
         self.lock().entries.retain(|key| key.scope_id != Some(scope_id));
     }
 
-    /// Removes the public pages of a list, because a later page turned out to be private.
+    /// Removes the cached public pages of a list, because a later page turned out to be private.
     pub(crate) fn remove_public(&self, method: Method) {
         self.lock().entries.retain(|key| key.scope_id.is_some() || key.request.method != method);
     }
 }
 
-/// A request in flight whose response may be stored.
+/// A request in flight whose response may be stored in the cache.
 pub(crate) struct PendingCacheFill {
     cache: ResponseCache,
     number: u64,
@@ -181,8 +185,9 @@ impl PendingCacheFill {
         self.scope_id
     }
 
-    /// Stores the response, unless it was invalidated in flight. Its time to live counts from when the request was
-    /// sent: the server may have built the response at any time since, and the caller may have polled the call late.
+    /// Stores the response in the cache, unless it was invalidated in flight. The time to live of a response counts
+    /// from when its request was sent: the server may have built the response at any time since, and the caller may
+    /// have polled the call late.
     pub(crate) fn store(&self, text: &str, policy: CacheHints) {
         if policy.ttl_ms == 0 {
             self.cache.lock().fetches.remove(&self.number);
@@ -217,7 +222,7 @@ impl Default for ResponseCache {
     }
 }
 
-/// Shows no response: they may be private.
+/// The debug output shows no cached response, because responses may be private.
 impl std::fmt::Debug for ResponseCache {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("ResponseCache").field("len", &self.len()).finish_non_exhaustive()

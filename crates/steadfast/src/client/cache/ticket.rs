@@ -1,4 +1,4 @@
-//! What one call needs from the cache, and adds to it.
+//! What one call of a client needs from the client's cache, and adds to the cache.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ pub(crate) struct CacheTicket {
     cache: Arc<ClientCache>,
     /// Set if the response may be stored in the client's cache.
     fetch: Option<PendingCacheFill>,
-    /// How often the tool list had changed when the request was sent.
+    /// The number of changes of the server's tool list before the request was sent.
     generation: u64,
-    /// Set if the result of the called tool is to be checked.
+    /// Set if the result of the called tool is to be checked against the tool's output schema.
     output_check: Option<OutputCheck>,
 }
 
 impl CacheTicket {
-    /// The cached response to a request, which then is not sent, and the ticket for it.
+    /// Returns the cached response to a request, if there is one, and a ticket for the request, which then is not sent.
     pub(crate) fn find<R: Request>(
         cache: &Arc<ClientCache>,
         revision: Revision,
@@ -39,8 +39,8 @@ impl CacheTicket {
         Some((Self { cache: Arc::clone(cache), fetch: None, generation, output_check: None }, text))
     }
 
-    /// The ticket for a request that is about to be sent. An error if it must not be sent: it calls a tool whose
-    /// schemas the client cannot use.
+    /// Creates the cache ticket for a request that is about to be sent. Returns an error if the request must not be
+    /// sent, because it calls a tool whose schemas the client cannot use.
     pub(crate) fn new<R: Request>(
         cache: &Arc<ClientCache>,
         wire: RevisionAndTransport,
@@ -59,13 +59,14 @@ impl CacheTicket {
         Ok(Self { cache: Arc::clone(cache), fetch, generation, output_check })
     }
 
-    /// The response is not to be stored: the server has asked for input, so the response depends on more than the request.
+    /// Prevents that the response is stored in the cache: the server has asked for input, so the response depends on
+    /// more than the request.
     pub(crate) fn forbid_storing(&mut self) {
         self.fetch = None;
     }
 
-    /// Checks the result of the call and stores its response. An error if the result does not match the output schema
-    /// of the tool.
+    /// Checks the result of the call and stores its response in the cache. Returns an error if the result does not
+    /// match the output schema of the tool.
     pub(crate) fn check_and_store<R: Request>(&mut self, text: &str, result: &R::Result) -> Result<(), Error> {
         self.check::<R>(result)?;
         if let (Some(responses), Some(fetch), Some(Some(policy))) =
@@ -79,7 +80,7 @@ impl CacheTicket {
         Ok(())
     }
 
-    /// Checks a result without storing anything: for the result of a task.
+    /// Checks the result of an MCP task, without storing it in the cache.
     pub(crate) fn check<R: Request>(&self, result: &R::Result) -> Result<(), Error> {
         match (&self.output_check, ToolsInResult::of::<R>(result)) {
             // If the tool list has changed since, the output schema may have as well.

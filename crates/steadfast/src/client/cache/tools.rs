@@ -1,7 +1,7 @@
-//! The tools that the server has listed: of each, what the client needs to call it.
+//! The client's cache of the tools that the server has listed, with what the client needs to know to call each tool.
 //!
-//! A listed tool is valid until the server notifies that its list has changed. The result of a `tools/list` that was
-//! sent before that notification is not stored: it may be older than the change.
+//! A cached tool is valid until the server notifies the client that the tool list has changed. The result of a
+//! `tools/list` request that was sent before such a notification is not stored: it may be older than the change.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,31 +14,33 @@ use super::lru::LruMap;
 use super::output_schema::CachedOutputSchema;
 use crate::error::Error;
 
-/// The limits of the cache. Tools that are not in it can be called, without their headers and unchecked.
+/// The limits of the client's tool cache. Tools that are not in the cache can be called too, but without mirrored HTTP
+/// headers, and their results are not checked.
 const MAX_TOOLS: usize = 4_096;
 const MAX_BYTES: usize = 16 << 20;
 
 /// See the [module](self).
 pub(crate) struct ClientToolCache {
-    /// Whether results are checked against output schemas.
+    /// Whether the client checks the results of tools against their output schemas.
     checks_output: bool,
     state: Mutex<ClientToolCacheState>,
 }
 
 struct ClientToolCacheState {
     tools: LruMap<Box<str>, Arc<CachedTool>>,
-    /// How often the tool list has changed.
+    /// The number of changes of the server's tool list so far.
     generation: u64,
 }
 
 /// What the client needs to know of a tool to call it.
 #[derive(PartialEq)]
 pub(crate) struct CachedTool {
-    /// The arguments that are mirrored into HTTP headers, or why the annotations of the input schema are invalid.
+    /// The arguments that are mirrored into HTTP headers, or why the `x-mcp-header` annotations of the input schema are
+    /// invalid.
     mirrored: Result<MirroredParams, Box<str>>,
     /// The tool has the read-only or the idempotent hint.
     idempotent: bool,
-    /// Whether the tool runs as an experimental task (2025-11-25).
+    /// Whether a call of the tool runs as an experimental MCP task (2025-11-25).
     task_support: TaskSupport,
     output_schema: Option<CachedOutputSchema>,
 }
@@ -51,7 +53,7 @@ pub(crate) struct RevisionAndTransport {
 }
 
 impl RevisionAndTransport {
-    /// Whether arguments are mirrored into HTTP headers.
+    /// Whether the client mirrors arguments of tools into HTTP headers, as it does over HTTP in stateless revisions.
     pub(crate) fn mirrors_arguments(self) -> bool {
         self.over_http && self.revision.is_stateless()
     }
@@ -76,12 +78,13 @@ impl ClientToolCache {
         }
     }
 
-    /// The generation of the tool list. Read it before sending `tools/list`, and pass it to [`store`](Self::store).
+    /// The generation of the tool list. Read the generation before sending `tools/list`, and pass it to
+    /// [`store`](Self::store).
     pub(crate) fn generation(&self) -> u64 {
         self.lock().generation
     }
 
-    /// Stores listed tools, if the list has not changed since `generation`.
+    /// Stores the tools that the server has listed, if the tool list has not changed since `generation`.
     pub(crate) fn store(&self, generation: u64, listed: &[Tool]) {
         // Schemas are encoded before the lock is taken: drivers wait for it.
         let listed: Vec<(Box<str>, CachedTool)> =
@@ -101,22 +104,25 @@ impl ClientToolCache {
         }
     }
 
-    /// Removes all tools: the list has changed, or may have.
+    /// Removes all tools from the cache, because the server's tool list has changed or may have changed.
     pub(crate) fn clear(&self) {
         let mut state = self.lock();
         state.generation += 1;
         state.tools.retain(|_| false);
     }
 
-    /// The check for the result of a tool that is about to be called; `None` if its result is not checked. An error if
-    /// the tool must not be called: its output schema cannot be used, or its headers cannot be derived from its input
-    /// schema.
+    /// Returns the check for the result of a tool that is about to be called; `None` if its result is not checked.
+    /// Returns an error if the tool must not be called, because its output schema cannot be used, or its HTTP headers
+    /// cannot be derived from its input schema.
     pub(crate) fn prepare_call(&self, wire: RevisionAndTransport, name: &str) -> Result<Option<OutputCheck>, Error> {
         let Some(tool) = self.get(name) else { return Ok(None) };
         if wire.mirrors_arguments()
             && let Err(why) = &tool.mirrored
         {
-            return Err(Error::uncallable(name, format_args!("its `x-mcp-header` annotations are invalid: {why}")));
+            return Err(Error::uncallable(
+                name,
+                format_args!("the tool's `x-mcp-header` annotations are invalid: {why}"),
+            ));
         }
         match &tool.output_schema {
             Some(schema) if self.checks_output && wire.has_structured_content() => schema.ensure_usable(name)?,
@@ -125,7 +131,7 @@ impl ClientToolCache {
         Ok(Some(OutputCheck { name: name.into(), tool }))
     }
 
-    /// A tool by its name.
+    /// The cached tool of this name; `None` if the tool cache of the client does not have it.
     pub(crate) fn get(&self, name: &str) -> Option<Arc<CachedTool>> {
         self.lock().tools.get(&Box::from(name)).cloned()
     }
@@ -155,12 +161,12 @@ impl CachedTool {
         self.idempotent
     }
 
-    /// Whether the tool runs as an experimental task (2025-11-25).
+    /// Whether a call of the tool runs as an experimental MCP task (2025-11-25).
     pub(crate) fn task_support(&self) -> TaskSupport {
         self.task_support
     }
 
-    /// Calls `header` with each header that mirrors one of the arguments in this JSON text.
+    /// Calls `header` with each HTTP header that mirrors one of the arguments in the JSON text `arguments`.
     #[cfg_attr(not(feature = "http-client"), allow(dead_code, reason = "only HTTP has headers"))]
     pub(crate) fn each_header(&self, arguments: &str, header: impl FnMut(&str, Cow<'_, str>)) {
         if let Ok(mirrored) = &self.mirrored {
@@ -170,7 +176,7 @@ impl CachedTool {
 }
 
 impl OutputCheck {
-    /// An error if the result does not match the output schema of the tool.
+    /// Returns an error if the result does not match the output schema of the tool.
     pub(crate) fn check(&self, result: &CallToolResult) -> Result<(), Error> {
         self.tool.output_schema.as_ref().map_or(Ok(()), |schema| schema.check(&self.name, result))
     }

@@ -1,4 +1,4 @@
-//! One client's view of a [`ResponseCache`], which it may share with other clients.
+//! One client's view of a [`ResponseCache`]. Several clients may share one cache.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,8 @@ impl ResponseCacheView {
         }
     }
 
-    /// The cached response, if it is fresh. A closed client finds nothing; other clients that share the cache still do.
+    /// Returns the cached response, if it is fresh. A closed client finds no cached responses; other clients that share
+    /// the cache still find them.
     pub(crate) fn find(&self, request: ResponseCacheKey, now: Moment) -> Option<Arc<str>> {
         if self.closed.load(Ordering::SeqCst) {
             return None;
@@ -43,7 +44,7 @@ impl ResponseCacheView {
         self.cache.begin_fetch(Arc::new(request), self.scope.id(), now)
     }
 
-    /// Stores a response with the time to live and the scope that the server gave it.
+    /// Stores a response in the cache, with the time to live and the cache scope that the server gave it.
     pub(crate) fn store(&self, fetch: &PendingCacheFill, text: &str, policy: CacheHints) {
         let policy = CacheHints::new(policy.ttl_ms, self.effective_scope(fetch.request(), policy.scope));
         let same_credentials = fetch.scope_id() == self.scope.id();
@@ -53,12 +54,13 @@ impl ResponseCacheView {
         }
     }
 
-    /// Removes the responses that a change has made stale.
+    /// Removes the cached responses that a change at the server has made stale.
     pub(crate) fn invalidate(&self, change: &CacheInvalidation) {
         self.cache.invalidate(|request| change.affects(request));
     }
 
-    /// Removes all pages of a list: they do not belong together any more. Returns whether there were any.
+    /// Removes all cached pages of a list, because they do not belong together any more. Returns whether the cache
+    /// had pages of the list.
     pub(crate) fn remove_pages(&self, method: Method) -> bool {
         self.cache.invalidate(|request| request.method == method) > 0
     }
@@ -68,19 +70,21 @@ impl ResponseCacheView {
         self.cache.clear();
     }
 
-    /// A request is sent with these credentials. If they have changed, the private responses of the old ones are removed.
+    /// Called when a request is sent with these credentials. If the credentials have changed, the cached private
+    /// responses of the old credentials are removed.
     pub(crate) fn set_credentials<'a>(&self, credentials: impl Iterator<Item = &'a [u8]>) {
         if let Some(old_id) = self.scope.update(credentials) {
             self.cache.remove_private(old_id);
         }
     }
 
-    /// Closes the cache for this client: from now on it finds no cached response.
+    /// Closes the cache for this client: from now on the client finds no cached response.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    /// All pages of a list have one scope. If a server sends both, the list is private.
+    /// All pages of a list have one cache scope. If the server sends public and private pages, the whole list is
+    /// private.
     fn effective_scope(&self, request: &ResponseCacheKey, scope: CacheScope) -> CacheScope {
         let mut private = self.private_lists.lock().unwrap_or_else(PoisonError::into_inner);
         match (scope, request.has_cursor()) {
@@ -101,7 +105,7 @@ impl ResponseCacheView {
     }
 }
 
-/// Removes the private responses of the client.
+/// Removes the private responses of the dropped client from the cache.
 impl Drop for ResponseCacheView {
     fn drop(&mut self) {
         self.cache.remove_private(self.scope.id());

@@ -9,9 +9,9 @@ use crate::runtime::{DriverCommand, DriverMailbox, PendingCall};
 
 /// Cancels a call from any task or thread. Cheap to clone.
 ///
-/// The call then ends with an error of [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), whose outcome says
-/// whether the server may have acted on it; or with its response, if that arrives first. A call that waits for a
-/// connection, for input or for a task ends at once.
+/// A cancelled call ends with an error of [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), whose outcome says
+/// whether the server may have acted on the call; or with its response, if that arrives first. A cancelled call that
+/// waits for a connection, for input or for an MCP task ends at once.
 ///
 /// ```
 /// # async fn example(client: steadfast::Client) {
@@ -29,7 +29,7 @@ pub struct Canceller(Arc<Mutex<CancelState>>);
 #[derive(Default)]
 struct CancelState {
     cancelled: bool,
-    /// The current or last request of the call: where to post its cancellation, and its key.
+    /// The current or last request of the call: its key, and the mailbox of the driver that cancels it.
     request: Option<(Arc<DriverMailbox>, CallKey)>,
     waker: Option<Waker>,
 }
@@ -49,7 +49,7 @@ impl Canceller {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether [`cancel`](Self::cancel) was called.
+    /// Whether [`Canceller::cancel`] was called for the call.
     pub fn is_cancelled(&self) -> bool {
         self.lock().cancelled
     }

@@ -1,9 +1,9 @@
-//! What a call does after each of its requests.
+//! What a client's call does after each of its requests.
 //!
-//! Most calls are one request and its response. Others take more: the server asks for input, or makes a task of the
-//! call, or misses headers that the client does not know, or the connection is lost. Whatever the call waits for, its
-//! total timeout, its [`Canceller`] and the close of the client end the wait at once, with an error that says what is
-//! known of the call by then (law L10).
+//! Most calls are one request and its response. Some calls of a client take several requests, because the server asks
+//! for input, makes an MCP task of the call or misses HTTP headers that the client does not know, or because the
+//! connection is lost. Whatever the call waits for, its total timeout, its [`Canceller`] and the close of the client
+//! end the wait at once, with an error that says what is known of the call by then (law L10).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ use crate::runtime::{OutboundCallOptions, Runtime};
 pub(crate) struct CallFlow<R: Request> {
     /// A clone of the client, held so that its connection is not closed while the call waits.
     client: Client,
-    /// The connection of the last request.
+    /// The connection on which the last request of the call was sent.
     live: Arc<ClientConnection>,
-    /// When the last request was sent.
+    /// When the last request of the call was sent.
     sent_at: Moment,
     params: R::Params,
     settings: CallSettings,
@@ -47,19 +47,19 @@ pub(crate) struct CallFlow<R: Request> {
     rounds: CallRounds,
     header_lookup: HeaderMismatchRetry,
     attempts: CallRetries,
-    /// The kind of task that the last request of the call may become, if any.
+    /// The kind of MCP task that the last request of the call may become, if any.
     task_kind: Option<TaskProtocol>,
-    /// Where the response to the last request is cached and checked.
+    /// The cache ticket of the last request, with which its response is checked and cached.
     cache_ticket: Option<CacheTicket>,
-    /// The length of the last response.
+    /// The length of the last response to this call, in bytes.
     response_bytes: usize,
 }
 
 /// What the end of a request means for the call.
 pub(crate) enum CallControlFlow<R: Request> {
-    /// The call has ended.
+    /// The call of the client has ended with this result.
     End(Result<R::Result, Error>),
-    /// The call needs another step.
+    /// The call needs another step, such as a reconnect or the answers to input requests of the server.
     Continue(CallStep),
 }
 
@@ -67,17 +67,19 @@ pub(crate) enum CallControlFlow<R: Request> {
 pub(crate) enum CallStep {
     /// The request was lost and may be sent again: wait for another connection.
     Reconnect(CallLossReport),
-    /// The server asks for input: answer, then send the next round.
+    /// The server asks for input: let the client's handlers answer, then send the request again with the answers.
     AnswerInput(InputRequiredResult),
-    /// The server misses a header: list its tools to learn which headers they want, then send the request again.
+    /// The server misses an HTTP header: list the server's tools to learn which headers they need, then send the
+    /// request again.
     ListTools,
-    /// The server made a task of the call: poll the task until it ends.
+    /// The server made an MCP task of the call: poll the task until it ends.
     FollowTask(Pin<Box<dyn Future<Output = Result<JsonObject, Error>> + Send>>),
-    /// The call is lost with its server: wait a moment for the exit reason, which goes into the error.
+    /// The call was lost together with its connection: wait a moment for the reason why the server exited, and add it
+    /// to the error.
     AwaitExitReason(Error),
 }
 
-/// What a [`CallStep`] ends with, unless with an error.
+/// What a [`CallStep`] returns if it does not fail.
 pub(crate) enum CallStepResult<R: Request> {
     RequestSent(SentCallRequest<R>),
     TaskResult(JsonObject),
@@ -119,7 +121,7 @@ impl<R: Request> CallFlow<R> {
         self.limits.canceller.clone()
     }
 
-    /// The response from the cache, if it is fresh and the caller does not insist on a new one.
+    /// Returns the cached response to the call, if it is fresh and the caller has not asked for a new response.
     pub(crate) fn cached_response(&mut self) -> Option<Arc<str>> {
         if self.settings.fresh {
             return None;
@@ -158,7 +160,8 @@ impl<R: Request> CallFlow<R> {
         Ok(SentCallRequest::new(self.client.clone(), request, self.task_kind))
     }
 
-    /// Adds to the parameters of the next request the answers of a round, and that the call may become a task.
+    /// Adds to the parameters of the next request the answers to the server's input requests, and that the call may
+    /// become an MCP task.
     fn add_members(&self, params: Box<str>) -> Result<Box<str>, Error> {
         let params = self.rounds.add_input_responses(params, self.live.peer.revision)?;
         match self.task_kind {
@@ -167,12 +170,13 @@ impl<R: Request> CallFlow<R> {
         }
     }
 
-    /// The length of the last response.
+    /// The length of the last response to this call, in bytes.
     pub(crate) fn response_bytes(&self) -> usize {
         self.response_bytes
     }
 
-    /// Takes the progress callback out of a request that has ended: the next request needs it.
+    /// Takes the progress callback out of a request that has ended, because the next request of the call needs the
+    /// callback.
     pub(crate) fn restore_progress_callback(&mut self, request: &mut SentCallRequest<R>) {
         self.settings.on_progress = request.take_on_progress();
     }
@@ -203,7 +207,7 @@ impl<R: Request> CallFlow<R> {
         }
     }
 
-    /// Decides what follows from the text of a response.
+    /// Decides how the call goes on after the response with this text.
     pub(crate) fn handle_response(&mut self, text: &str) -> CallControlFlow<R> {
         self.response_bytes = text.len();
         if let Some(kind) = self.task_kind.filter(|kind| *kind == TaskProtocol::Experimental)
@@ -226,32 +230,32 @@ impl<R: Request> CallFlow<R> {
         }
     }
 
-    /// The task is registered here, whether or not the returned step is ever polled: if it is dropped, the task is
-    /// cancelled.
+    /// Follows the MCP task that the server made of the call. The MCP task is registered here, whether or not the
+    /// returned step is ever polled: if the step is dropped, the task is cancelled.
     fn follow_task(&self, kind: TaskProtocol, task: Task) -> CallControlFlow<R> {
         let follower = tasks::follow(self.client.clone(), kind, R::METHOD, task, self.settings.timeout);
         CallControlFlow::Continue(CallStep::FollowTask(Box::pin(follower)))
     }
 
-    /// Checks a result, and stores its response in the cache.
+    /// Checks the result of the call, and stores the response in the cache.
     fn check_and_store(&mut self, text: &str, result: R::Result) -> Result<R::Result, Error> {
         let ticket = self.cache_ticket.take();
         ticket.map_or(Ok(()), |mut ticket| ticket.check_and_store::<R>(text, &result)).map(|()| result)
     }
 
-    /// Decodes and checks the result of a task, which is never cached.
+    /// Decodes and checks the result of an MCP task, which is never cached.
     pub(crate) fn decode_task_result(&self, result: JsonObject) -> Result<R::Result, Error> {
         let result = serde_json::from_value(Value::Object(result)).map_err(|error| Error::decode(R::METHOD, error))?;
         self.cache_ticket.as_ref().map_or(Ok(()), |ticket| ticket.check::<R>(&result)).map(|()| result)
     }
 
-    /// Corrects the outcome of an error: it is unknown if an earlier request of the same call was sent.
+    /// Corrects the outcome of an error: the outcome is unknown if an earlier request of the same call was sent.
     fn with_known_outcome(&self, error: Error) -> Error {
         let sent_before = self.rounds.is_later_round() || self.attempts.outcome() == Outcome::Unknown;
         if error.outcome() == Outcome::NotSent && sent_before { error.with_outcome_unknown() } else { error }
     }
 
-    /// Runs one step, and sends the request that comes after it, if any.
+    /// Runs one step of the call, and sends the request that follows the step, if any.
     pub(crate) async fn run_step(&mut self, step: CallStep) -> Result<CallStepResult<R>, Error> {
         match step {
             CallStep::Reconnect(lost) => {
@@ -282,7 +286,7 @@ impl<R: Request> CallFlow<R> {
         Ok(CallStepResult::RequestSent(request))
     }
 
-    /// Turns this back into the call, so that it can be started again.
+    /// Turns the flow back into its call, so that the call can be started again.
     pub(crate) fn into_call(self) -> Call<R> {
         let Self { client, params, settings, .. } = self;
         Call { client, params: Ok(params), settings }
@@ -299,8 +303,8 @@ struct CallWaitInterrupts {
 }
 
 impl CallWaitInterrupts {
-    /// The output of `work`. If the call is cancelled, times out or its client is closed first: an error with
-    /// `outcome`, which is what is known of the call meanwhile.
+    /// Waits for `work`, one step of a call, and returns its output. If the call is cancelled, times out or its
+    /// client is closed first, returns an error with `outcome`: what is known of the call while `work` runs.
     async fn wait_for<T>(&self, work: impl Future<Output = T>, outcome: Outcome) -> Result<T, Error> {
         let timed_out = || Error::timed_out(outcome).with_message("the call exceeded its total timeout");
         // Work that is ready at once would not be timed out below.

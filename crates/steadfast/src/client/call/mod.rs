@@ -1,7 +1,8 @@
 //! One call of a client: its settings before it starts, and its states until it ends.
 //!
-//! [`Call`] is a builder. [`Call::start`] returns a [`CallResultFuture`], which holds the state of the call from then on
-//! in one enum, `pending::StartedCallState`. Polling the `CallResultFuture` is the only thing that changes the state:
+//! [`Call`] is the builder for one call of a client. [`Call::start`] returns a [`CallResultFuture`], which holds the
+//! state of the call from then on in one enum, `pending::StartedCallState`. Polling the `CallResultFuture` is the
+//! only thing that changes the state of the call:
 //!
 //! ```text
 //!                       the request cannot be sent
@@ -27,21 +28,23 @@
 //! | `Continuing` | the future of one `flow::CallStep` | that step is done |
 //! | `Ended` | nothing | never |
 //!
-//! `Continuing` does one of these: wait for another connection and send the request again (`Reconnect`, as `retries`
-//! allows); answer the server's input requests and send the next round (`AnswerInput`, see `rounds`); list the tools
-//! because the server misses a header (`ListTools`, see `retries`); follow the task that the server made of the
-//! call (`FollowTask`, see `client::tasks`); wait for the exit reason of a server that has died (`AwaitExitReason`).
+//! A call in the state `Continuing` does one of these: wait for another connection and send the request again
+//! (`Reconnect`, as `retries` allows); answer the server's input requests and send the next round (`AnswerInput`, see
+//! `rounds`); list the tools because the server misses an HTTP header (`ListTools`, see `retries`); follow the MCP task
+//! that the server made of the call (`FollowTask`, see `client::tasks`); wait for the exit reason of a server that has
+//! died (`AwaitExitReason`).
 //!
-//! The state goes together with a `flow::CallFlow`, which has the data that outlive a request (parameters, settings,
-//! the connection, attempts, rounds) and decides on the next step. These know parts of a call, and none of them decides
-//! anything:
+//! The state of a call goes together with a `flow::CallFlow`, which has the data that outlive a request (parameters,
+//! settings, the connection, attempts, rounds) and decides on the next step. Three other types hold parts of the
+//! state of a call, but only `CallFlow` decides how the call goes on:
 //!
-//! - `CallSlot` of the runtime: the end of one request, from when the driver has put it there until it is taken.
-//! - `tasks::registry::FollowedTaskRegistration`: an entry for a call that may become a task, and for a task that is followed, so that the
-//!   client can cancel all tasks when it is closed.
+//! - `CallSlot` of the runtime: the end of one request, from when the driver has stored it until the call takes it.
+//! - `tasks::registry::FollowedTaskRegistration`: an entry for a call that may become an MCP task, and for an MCP task
+//!   that is followed, so that the client can cancel all tasks when it is closed.
 //! - [`Canceller`](canceller::Canceller): whether the call was cancelled, and which request to cancel.
 //!
-//! Dropping a `CallResultFuture` cancels the call in every state: the request that is in flight, or the task that is followed.
+//! Dropping a `CallResultFuture` cancels the call in every state: the request that is in flight, or the MCP task that
+//! is followed.
 
 pub(crate) mod canceller;
 pub(crate) mod flow;
@@ -63,18 +66,17 @@ use flow::CallFlow;
 use outcome::CallOutcome;
 use pending::CallResultFuture;
 
-/// The default of [`Call::timeout`]: tools run for minutes.
+/// The default of [`Call::timeout`], which allows for tools that run for minutes.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// The default of [`Call::total_timeout`].
+/// The default of [`Call::total_timeout`], which is one day.
 const DEFAULT_TOTAL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A call that has not started: await it, or [`start`](Call::start) it.
 ///
-/// On a client that reconnects (see [`ReconnectPolicy`](super::ReconnectPolicy)), a call that was lost before it was sent is sent
-/// again. So is a call that was lost after it was sent, if its method only reads or the call is
-/// [idempotent](Call::idempotent). Every other call that is lost ends with
-/// [`Outcome::Unknown`](crate::Outcome::Unknown).
+/// On a client that reconnects (see [`ReconnectPolicy`](super::ReconnectPolicy)), a call that was lost before it was
+/// sent is sent again. A call that was lost after it was sent is sent again too, if its method only reads or the call
+/// is [idempotent](Call::idempotent). Every other lost call ends with [`Outcome::Unknown`](crate::Outcome::Unknown).
 #[must_use = "a call does nothing until it is awaited or started"]
 pub struct Call<R: Request> {
     pub(super) client: Client,
@@ -82,13 +84,13 @@ pub struct Call<R: Request> {
     pub(super) settings: CallSettings,
 }
 
-/// The settings of one call.
+/// The settings of one call of a client, such as its timeouts.
 pub(super) struct CallSettings {
     pub(super) timeout: Option<Duration>,
     pub(super) total_timeout: Option<Duration>,
     pub(super) on_progress: Option<OnProgress>,
     pub(super) idempotent: bool,
-    /// The response must not come from the cache.
+    /// Whether the response to the call must not come from the cache.
     pub(super) fresh: bool,
 }
 
@@ -104,27 +106,29 @@ impl<R: Request> Call<R> {
         Self { client, params: Ok(params), settings: CallSettings::default() }
     }
 
-    /// A call that ends with this error when it is started.
+    /// Creates a call that ends with this error when it is started.
     pub(super) fn failed(client: Client, error: Error) -> Self {
         Self { client, params: Err(error), settings: CallSettings::default() }
     }
 
-    /// How long to wait for a response or for progress; each report of progress starts the wait anew. The default is five
-    /// minutes. With `None`, only the [total timeout](Call::total_timeout) ends the call.
+    /// How long to wait for a response or for progress; each report of progress starts the wait anew. By default a
+    /// call times out after five minutes without a response or progress. If the timeout of a call is `None`, only its
+    /// [total timeout](Call::total_timeout) limits the wait for a response.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.settings.timeout = timeout.into();
         self
     }
 
-    /// How long the whole call may take, including progress, reconnecting, input requests and tasks. The default is one
-    /// day; with `None` there is no limit.
+    /// The maximum time for the whole call, including progress, reconnecting, input requests and MCP tasks. The total
+    /// timeout is one day by default; with `None` there is no limit.
     pub fn total_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.settings.total_timeout = timeout.into();
         self
     }
 
-    /// Requests progress, and calls `callback` with each report, on the thread that polls the call. If the server makes
-    /// a task of the call, progress ends there: a task reports its status instead.
+    /// Requests progress notifications for the call, and calls `callback` with each report, on the thread that polls
+    /// the call. If the server makes an MCP task of the call, no more progress is reported: a task reports its status
+    /// instead.
     pub fn on_progress(mut self, callback: impl FnMut(ProgressParams) + Send + 'static) -> Self {
         self.settings.on_progress = Some(Box::new(callback));
         self

@@ -5,8 +5,8 @@ use steadfast_model::request::Request;
 use super::Call;
 use crate::error::{Error, ErrorKind, Outcome};
 
-/// How a call ended, and whether the server may have acted on it (law L10). It has to be matched: there is no `?` that
-/// would hide the difference.
+/// How a call ended, and whether the server may have acted on it (law L10). A call outcome has to be matched: there is
+/// no `?` that would hide whether the server may have acted on the call.
 ///
 /// ```
 /// use serde_json::json;
@@ -30,12 +30,12 @@ pub enum CallOutcome<R: Request> {
     Unusable(Error),
     /// The server responded with an error: see [`Outcome::Refused`].
     Refused(Error),
-    /// The call was not sent.
+    /// The call was not sent, so the server did not act on it.
     NotSent(Error),
-    /// The call was cancelled. [`Error::outcome`] says whether the server may have acted on it.
+    /// The call was cancelled. [`Error::outcome`] says whether the server may have acted on the cancelled call.
     Cancelled(Error),
-    /// The call was sent, and whether the server acted on it is not known. So it is if the server asked for input and
-    /// got no answer: it may have acted on the call before it asked.
+    /// The call was sent, and whether the server acted on it is not known. The outcome is also unknown if the server
+    /// asked for input and got no answer: the server may have acted on the call before it asked.
     Unknown(UnknownOutcome<R>),
 }
 
@@ -62,7 +62,8 @@ impl<R: Request> CallOutcome<R> {
         }
     }
 
-    /// The result, or the error, whose [`outcome`](Error::outcome) says what is known.
+    /// Returns the result of the call, or its error, whose [`outcome`](Error::outcome) says whether the server may have
+    /// acted on the call.
     pub fn into_result(self) -> Result<R::Result, Error> {
         match self {
             Self::Completed(result) => Ok(result),
@@ -73,12 +74,12 @@ impl<R: Request> CallOutcome<R> {
 }
 
 impl<R: Request> UnknownOutcome<R> {
-    /// Why the outcome is not known.
+    /// The error that says why the outcome of the call is not known.
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// The same call, to be started again. The server may then act on it a second time.
+    /// Returns the same call, to be started again. The server may act on the repeated call a second time.
     pub fn call_again(self) -> Call<R> {
         self.call
     }

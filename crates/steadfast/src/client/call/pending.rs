@@ -1,4 +1,4 @@
-//! A started call, as a future. The states and their transitions are drawn in the docs of [`call`](super).
+//! A started call, as a future. The states of a call and their transitions are drawn in the docs of [`call`](super).
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -19,7 +19,8 @@ use crate::error::Error;
 use crate::runtime::connection::call_result::text_of;
 use crate::runtime::{OnProgress, PendingCall};
 
-/// A started call that waits for its result. What it needs beyond the first request is done while it is polled.
+/// A started call that waits for its result. Everything that the call does after its first request is done while this
+/// future is polled.
 #[must_use = "dropping this cancels the call"]
 pub struct CallResultFuture<R: Request> {
     state: StartedCallState<R>,
@@ -27,26 +28,27 @@ pub struct CallResultFuture<R: Request> {
 }
 
 enum StartedCallState<R: Request> {
-    /// No request could be sent. Without a [`CallFlow`] if the caller's parameters were wrong: that call cannot be
-    /// repeated.
+    /// No request could be sent for the call. A call whose parameters were wrong has no [`CallFlow`], because it
+    /// cannot be repeated.
     Failed(Error, Option<Box<CallFlow<R>>>),
-    /// The response was found in the cache.
+    /// The response to the call was found in the cache.
     Cached(Arc<str>, Box<CallFlow<R>>),
     /// A request was sent and waits for its response: for most calls the only state before the end.
     InFlight(SentCallRequest<R>, Box<CallFlow<R>>),
-    /// No request is in flight: the call reconnects, answers input requests or polls a task before it goes on.
+    /// No request is in flight: the call reconnects, answers input requests or polls an MCP task before it goes on.
     Continuing(CallStepFuture<R>),
     Ended,
 }
 
-/// A step of a call between two of its requests. Boxed, since few calls need one and it would enlarge all others.
+/// A step of a call between two of its requests. The step of a call is boxed, since few calls need one and it would
+/// enlarge all other calls.
 type CallStepFuture<R> = Pin<Box<dyn Future<Output = (Result<CallStepResult<R>, Error>, Box<CallFlow<R>>)> + Send>>;
 
-/// How a call ended, and what is needed to repeat it; `None` if it cannot be repeated.
+/// How a call ended, and the flow that is needed to repeat the call; `None` if the call cannot be repeated.
 pub(crate) type ClientCallResultAndFlow<R> = (Result<<R as Request>::Result, Error>, Option<Box<CallFlow<R>>>);
 
 impl<R: Request> CallResultFuture<R> {
-    /// Takes the response from the cache, or sends the first request.
+    /// Takes the response to the call from the cache, or sends the first request of the call.
     pub(crate) fn start(mut flow: Box<CallFlow<R>>) -> Self {
         let canceller = flow.canceller();
         if let Some(response) = flow.cached_response() {
@@ -122,7 +124,7 @@ impl<R: Request> CallResultFuture<R> {
         }
     }
 
-    /// The end of the call, or `None` if it is `Continuing` now.
+    /// Returns the end of the call, or `None` if the call is in the state `Continuing` now.
     fn apply(&mut self, decision: CallControlFlow<R>, flow: Box<CallFlow<R>>) -> Option<ClientCallResultAndFlow<R>> {
         match decision {
             CallControlFlow::End(result) => Some((result, Some(flow))),
@@ -133,7 +135,7 @@ impl<R: Request> CallResultFuture<R> {
         }
     }
 
-    /// Takes the state, and leaves `Ended`.
+    /// Takes the state of the call, and leaves `Ended` in its place.
     fn take_state(&mut self) -> StartedCallState<R> {
         std::mem::replace(&mut self.state, StartedCallState::Ended)
     }
@@ -169,24 +171,27 @@ impl<R: Request> std::fmt::Debug for CallResultFuture<R> {
     }
 }
 
-/// One request of a call: a future of how it ends. Keep it until that end was handled.
+/// One request of a call, as a future that completes when the request has ended. Keep the future until the end of the
+/// request was handled.
 ///
-/// A caller may drop a call after its response has arrived and before it was read. If the response is a task, the
-/// server works on that task, and cancelling the request would not stop it: the task is cancelled instead. If the
-/// response arrives after the drop, the driver passes it to [`cancel_late`](cancel::cancel_late).
+/// A caller may drop a call after its response has arrived and before the response was read. If the response is an MCP
+/// task, the server works on that task, and cancelling the request would not stop the work: the client cancels the task
+/// instead. If the response arrives after the caller has dropped the call, the driver passes it to
+/// [`cancel_late`](cancel::cancel_late).
 pub(crate) struct SentCallRequest<R: Request> {
     client: Client,
     request: PendingCall,
-    /// The kind of task that the request may become, and its entry in the registry.
+    /// The kind of MCP task that the request may become, and the entry of the request in the task registry.
     task: Option<(TaskProtocol, FollowedTaskRegistration)>,
-    /// Held from when the response was taken until this is dropped. In between, a task in the response is in no
-    /// registry, and a client that is being closed waits for this.
+    /// A guard that is held from when the response was taken until this request is dropped. While the guard is held,
+    /// an MCP task in the response is not in the client's task registry, and the close of the client waits for the
+    /// guard.
     unread_task: Option<TaskCancellationCountGuard>,
     request_type: PhantomData<fn() -> R>,
 }
 
 impl<R: Request> SentCallRequest<R> {
-    /// `kind`: the kind of task that the request may become.
+    /// `kind`: the kind of MCP task that the request may become.
     pub(crate) fn new(client: Client, request: PendingCall, kind: Option<TaskProtocol>) -> Self {
         let registry = &client.inner.connection.opener.task_registry;
         let task = kind.map(|kind| (kind, registry.register_call(Arc::clone(request.slot()), kind)));
@@ -209,7 +214,7 @@ impl<R: Request> Future for SentCallRequest<R> {
     }
 }
 
-/// Cancels the task that an unread response started.
+/// Cancels the MCP task that an unread response has created.
 impl<R: Request> Drop for SentCallRequest<R> {
     fn drop(&mut self) {
         if self.request.has_ended() {

@@ -16,16 +16,17 @@ use super::pending::{ClientCallResultAndFlow, outcome_of};
 use crate::error::{Error, Outcome};
 use crate::runtime::{LossyChannel, progress_bytes};
 
-/// If more reports than this are unread, or more bytes of them, the oldest are dropped.
+/// The maximum number of unread progress reports of a call, and their maximum size. If the unread progress reports of
+/// a call exceed a limit, the oldest reports are dropped.
 const MAX_UNREAD: usize = 64;
 const MAX_UNREAD_BYTES: usize = 1 << 20;
 
 impl<R: Request> Call<R> {
     /// Starts the call with progress: returns a stream of progress reports and a future of the result.
     ///
-    /// The call runs in a task of its own, so the stream and the result can be awaited in any order, or only one of
-    /// them. The stream ends when the call ends. Dropping the stream has no effect on the call; dropping the
-    /// [`CallHandle`] cancels it.
+    /// The call runs in a spawned task, so the progress stream and the result can be awaited in any order, or only one
+    /// of them. The progress stream ends when the call ends. Dropping the progress stream has no effect on the call;
+    /// dropping the [`CallHandle`] cancels the call.
     ///
     /// ```
     /// # async fn example(client: steadfast::Client) -> Result<(), steadfast::Error> {
@@ -74,13 +75,13 @@ impl Drop for ProgressStreamCloseGuard {
     }
 }
 
-/// A stream of the progress reports of a call: see [`Call::start_with_progress`]. It holds at most 64 unread reports, and
-/// drops the oldest beyond that.
+/// A stream of the progress reports of a call: see [`Call::start_with_progress`]. The stream holds at most 64 unread
+/// reports; if there are more, the oldest are dropped.
 #[must_use = "streams do nothing unless polled"]
 pub struct ProgressStream(Arc<LossyChannel<ProgressParams>>);
 
 impl ProgressStream {
-    /// The next report; `None` when the call has ended.
+    /// Returns the next progress report, or `None` when the call has ended.
     pub async fn next(&mut self) -> Option<ProgressParams> {
         std::future::poll_fn(|cx| self.0.poll(cx)).await
     }
@@ -94,10 +95,11 @@ impl Stream for ProgressStream {
     }
 }
 
-/// A call that runs in a task of its own: await it for the result. Dropping it cancels the call.
+/// A call that runs in a spawned task: await the handle for the result of the call. Dropping the handle cancels the
+/// call.
 #[must_use = "dropping this cancels the call"]
 pub struct CallHandle<R: Request> {
-    /// `None` once the end was returned.
+    /// `None` once the result of the call was returned.
     result: Option<oneshot::Receiver<ClientCallResultAndFlow<R>>>,
     canceller: Canceller,
 }

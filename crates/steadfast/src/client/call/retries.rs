@@ -1,8 +1,9 @@
-//! Which calls are sent again.
+//! Which lost or refused calls a client sends again.
 //!
-//! Lost calls that were not sent, and those that may run twice without harm (law L10). And, since 2026-07-28, those that the server
-//! refused because it misses a header: it has changed its tool since that was listed. The client lists the tools and sends the
-//! call again: once, and only before the server has asked for input.
+//! A client sends a lost call again if the call was not sent, or may run twice without harm (law L10). Since
+//! 2026-07-28, a client also sends a tool call again that the server refused because it misses an HTTP header: the
+//! server has changed the tool since the client listed it. After such a refusal the client lists the tools and sends
+//! the call again: once, and only before the server has asked for input.
 
 use steadfast_model::{Method, code};
 use steadfast_proto::mutant;
@@ -11,15 +12,15 @@ use crate::client::Client;
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, CallLossScope};
 
-/// The retries of one call.
+/// The retries of one call of a client, and what decides whether the call may be sent again.
 pub(crate) struct CallRetries {
     max_retries: u32,
     retries_left: u32,
-    /// The server may execute the call twice without harm.
+    /// Whether the server may execute the call twice without harm.
     idempotent: bool,
     /// The server may have received the call in an earlier attempt.
     maybe_sent: bool,
-    /// An attempt has failed because the server had forgotten the session.
+    /// An attempt has failed because the server had forgotten the MCP session.
     session_lost: bool,
 }
 
@@ -28,7 +29,8 @@ impl CallRetries {
         Self { max_retries, retries_left: max_retries, idempotent, maybe_sent: false, session_lost: false }
     }
 
-    /// Whether the client sends a call again that was lost in this way. If so, one of the call's retries is used up.
+    /// Whether the client sends a call again that was lost in this way. If the client sends the call again, one of the
+    /// call's retries is used up.
     pub(crate) fn allow_retry(&mut self, loss: CallLoss) -> bool {
         self.maybe_sent |= loss.sent;
         let second_session = loss.kind == CallLossScope::Session && std::mem::replace(&mut self.session_lost, true);
@@ -40,7 +42,7 @@ impl CallRetries {
         allowed
     }
 
-    /// Whether the retry that was allowed last is the first one of the call, and not the last.
+    /// Whether the retry that was allowed last is the first retry of the call, and more retries are left.
     pub(crate) fn is_first_retry(&self) -> bool {
         self.retries_left > 0 && self.retries_left + 1 == self.max_retries
     }
@@ -58,7 +60,8 @@ pub(crate) struct HeaderMismatchRetry {
 }
 
 impl HeaderMismatchRetry {
-    /// Whether to list the tools and send the call again, because its headers did not match. True at most once.
+    /// Whether to list the tools and send the call again, because its HTTP headers did not match. A call is sent
+    /// again at most once for a mismatch of its HTTP headers.
     pub(crate) fn should_retry(&mut self, client: &Client, method: Method, error: &Error) -> bool {
         let mismatch = error.refusal().is_some_and(|refusal| refusal.code == code::HEADER_MISMATCH);
         let retry = mismatch && !self.done && client.inner.over_http && method == Method::CallTool;

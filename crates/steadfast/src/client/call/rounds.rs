@@ -1,8 +1,9 @@
 //! A call in several rounds (2026-07-28): the server asks for input, the client's handlers answer, and the request is
 //! sent again with the answers.
 //!
-//! Each round is a request with an id of its own. The caller sees one call. The input requests go to the same handlers that
-//! answer the requests of servers of older revisions.
+//! Each round of a call is a request with an id of its own. The caller sees one call, however many rounds the call
+//! takes. The input requests of the server go to the same handlers of the client that answer the requests of servers
+//! of older revisions.
 
 use std::time::Duration;
 
@@ -14,21 +15,22 @@ use crate::client::handlers::input::InputHandlersFuture;
 use crate::error::Error;
 use crate::runtime::timeout::{exponential_backoff, sleep};
 
-/// The most rounds of one call, against servers that ask without end.
+/// The maximum number of rounds of one call, as a protection against servers that ask for input without end.
 const MAX_ROUNDS: u32 = 100;
 
-/// The pause before the next round if the server returned a request state but no input request. It doubles each time.
+/// The pause before the next round if the server returned a request state but no input request. The pause doubles
+/// with each round without an input request, up to five seconds.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The rounds of a call.
+/// The rounds of a call, in which the server asks for input and the client answers.
 #[derive(Default)]
 pub(crate) struct CallRounds {
-    /// How often the server has asked for input.
+    /// The number of times that the server has asked for input in this call.
     count: u32,
-    /// How often the server has returned a request state without an input request.
+    /// The number of times that the server has returned a request state without an input request.
     pauses: u32,
-    /// The members that the next round adds to the parameters of the first.
+    /// The JSON members that the request of the next round adds to the parameters of the first request.
     added_members: Option<JsonObject>,
 }
 
@@ -38,7 +40,7 @@ impl CallRounds {
         self.count > 0
     }
 
-    /// Answers the input requests of the server. Completes when the next round can be sent.
+    /// Answers the input requests of the server. Completes when the request of the next round can be sent.
     pub(crate) async fn answer(&mut self, client: &Client, input: InputRequiredResult) -> Result<(), Error> {
         self.count += 1;
         if self.count > MAX_ROUNDS {
@@ -72,7 +74,7 @@ impl CallRounds {
         self.added_members = Some(members);
     }
 
-    /// The parameters of the next round, from those of the first.
+    /// Returns the parameters for the request of the next round, made from the parameters of the first request.
     pub(crate) fn add_input_responses(&self, params: Box<str>, revision: Revision) -> Result<Box<str>, Error> {
         let Some(members) = &self.added_members else { return Ok(params) };
         if !revision.is_stateless() {
@@ -85,7 +87,7 @@ impl CallRounds {
     }
 }
 
-/// Adds members to the JSON text of parameters.
+/// Adds members to the parameters of a request, which are JSON text.
 pub(crate) fn add_members(params: &str, members: JsonObject) -> Result<Box<str>, Error> {
     let mut params: JsonObject = serde_json::from_str(params).map_err(Error::encode)?;
     params.extend(members);

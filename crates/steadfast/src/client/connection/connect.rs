@@ -32,7 +32,7 @@ use crate::runtime::connection::notification_handlers::VendorNotificationContext
 use crate::runtime::handler::async_handler::AsyncHandlerFn;
 use crate::runtime::{Runtime, TokioRuntime};
 
-/// The default of [`ConnectBuilder::opening_timeout`].
+/// The default of [`ConnectBuilder::opening_timeout`], the time that a client has to open a connection.
 const DEFAULT_OPENING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A client that is not connected yet: await it to connect.
@@ -41,14 +41,14 @@ pub struct ConnectBuilder {
     connector: TransportConnector,
     info: Implementation,
     capabilities: ClientCapabilities,
-    /// The capabilities that the handlers imply, where `capabilities` has none.
+    /// The client capabilities that the handlers imply, which are declared where `capabilities` does not set them.
     implied: ClientCapabilities,
     handlers: ClientHandlers,
     negotiation: NegotiationMode,
     limits: Limits,
     opening_timeout: Duration,
     ping_interval: Option<Duration>,
-    /// `None` for the default of the target.
+    /// The reconnect policy; `None` for the default of the transport.
     reconnect: Option<ReconnectPolicy>,
     trust_annotations: bool,
     tasks: bool,
@@ -78,7 +78,7 @@ impl ConnectBuilder {
         }
     }
 
-    /// The name and version of the client. The default is that of this library.
+    /// The name and version of the client. By default, a client has the name and version of this library.
     pub fn info(mut self, info: Implementation) -> Self {
         self.info = info;
         self
@@ -91,12 +91,12 @@ impl ConnectBuilder {
         self
     }
 
-    /// Adds a handler that returns the roots.
+    /// Adds a handler that returns the roots of the client.
     ///
-    /// Up to 2025-11-25 the server sends a request for them; since 2026-07-28 it asks in place of a result, and the call continues
-    /// with what the handler returned. The client declares the capability: as its
-    /// [`capabilities`](ConnectBuilder::capabilities) have it, or with default options if they do not. The same holds for
-    /// sampling and elicitation.
+    /// Up to 2025-11-25 the server sends a request for the roots; since 2026-07-28 the server asks for the roots in
+    /// place of the result of a call, and the call continues with the roots that the handler returned. The client
+    /// declares the capability for roots: as its [`capabilities`](ConnectBuilder::capabilities) have it, or with
+    /// default options if they do not. Handlers for sampling and elicitation work in the same way.
     ///
     /// ```
     /// # use steadfast::{prelude::*, ListRootsResult, model::Root};
@@ -113,7 +113,7 @@ impl ConnectBuilder {
         self.on::<request::ListRoots>(move |_, ctx| handler(ctx))
     }
 
-    /// Adds a handler for sampling, and declares the capability.
+    /// Adds a handler for the server's sampling requests, and declares the capability for sampling.
     pub fn on_sample(
         self,
         handler: impl AsyncHandlerFn<CreateMessageParams, ClientContext, Result<CreateMessageResult, Error>>,
@@ -121,8 +121,8 @@ impl ConnectBuilder {
         self.on::<request::CreateMessage>(handler)
     }
 
-    /// Adds a handler for elicitation, and declares the capability for forms and URLs. The client adds the defaults of
-    /// a form for fields that the handler leaves out.
+    /// Adds a handler for the server's elicitation requests, and declares the capability for forms and URLs. The client
+    /// adds the defaults of a form for fields that the handler leaves out.
     ///
     /// ```
     /// # use steadfast::{prelude::*, ElicitParams, ElicitResult};
@@ -154,8 +154,9 @@ impl ConnectBuilder {
         self
     }
 
-    /// Adds a handler for a request that is not in the specification: see [`request`](crate::model::request). Servers send
-    /// such requests up to 2025-11-25. A request whose method has no handler gets an error.
+    /// Adds a handler for a vendor request of the server, which is not in the specification: see
+    /// [`request`](crate::model::request). Servers send requests to clients in revisions up to 2025-11-25. If the
+    /// method of a server's request has no handler, the client responds with an error.
     ///
     /// ```
     /// # use serde::{Deserialize, Serialize};
@@ -193,8 +194,9 @@ impl ConnectBuilder {
         self
     }
 
-    /// Adds a handler for a notification that is not in the specification. The handlers of a client run one at a time, in the
-    /// order of the notifications; if too many wait, the oldest are dropped.
+    /// Adds a handler for a vendor notification of the server, which is not in the specification. The notification
+    /// handlers of a client run one at a time, in the order of the notifications; if too many notifications wait, the
+    /// oldest are dropped.
     pub fn on_notification<N: Notification>(
         mut self,
         handler: impl AsyncHandlerFn<N::Params, VendorNotificationContext, ()>,
@@ -209,7 +211,8 @@ impl ConnectBuilder {
         self
     }
 
-    /// The revisions to try. The default is [`NegotiationMode::Auto`].
+    /// The protocol revisions that the client tries when it connects. By default a client negotiates the revision
+    /// with [`NegotiationMode::Auto`].
     pub fn negotiation(mut self, negotiation: NegotiationMode) -> Self {
         self.negotiation = negotiation;
         self
@@ -221,21 +224,22 @@ impl ConnectBuilder {
         self
     }
 
-    /// The timeout for opening a connection: reaching the server and negotiating the revision. The default is 20
-    /// seconds. With [`NegotiationMode::Auto`], `server/discover` has half of the time that is left once the server is reached,
-    /// because some older servers do not respond to it; the rest is for their handshake.
+    /// The timeout for opening a connection: reaching the server and negotiating the revision. By default a client
+    /// has 20 seconds to open a connection. With [`NegotiationMode::Auto`], `server/discover` has half of the time
+    /// that is left once the server is reached, because some older servers do not respond to it; the rest is for
+    /// their handshake.
     ///
-    /// If this fails, the connection is closed before the error is returned. A process that was started is stopped as
-    /// by [`Client::close`], which may take longer by the time that [`Command`](crate::transport::child::Command)
-    /// allows for it.
+    /// If a connection cannot be opened, it is closed before the error is returned. A server process that was started
+    /// is stopped as by [`Client::close`], which may take more time: as much as its
+    /// [`Command`](crate::transport::child::Command) allows.
     pub fn opening_timeout(mut self, timeout: Duration) -> Self {
         self.opening_timeout = timeout;
         self
     }
 
     /// Pings the server at this interval, in revisions that have `ping` (up to 2025-11-25), and closes the connection
-    /// when it does not respond before the next ping is due. Off by default: a server that exits is noticed without
-    /// pings, and one that hangs is noticed by the timeouts of calls.
+    /// when the server does not respond before the next ping is due. By default a client sends no pings: a server that
+    /// exits is noticed without pings, and a server that hangs is noticed by the timeouts of calls.
     pub fn ping_interval(mut self, interval: Duration) -> Self {
         self.ping_interval = Some(interval);
         self
@@ -248,26 +252,28 @@ impl ConnectBuilder {
     }
 
     /// Trusts the read-only and idempotent hints of the server's tools: a lost call of such a tool is sent again, if
-    /// the tool was listed before. Use this only with servers that you trust.
+    /// the tool was listed before. Use `trust_annotations` only with servers that you trust.
     pub fn trust_annotations(mut self) -> Self {
         self.trust_annotations = true;
         self
     }
 
-    /// Declares the tasks extension (2026-07-28): a server may create a task for a call. The client polls the task, and
-    /// the call returns its result as if there had been no task.
+    /// Declares the tasks extension (2026-07-28): a server may create an MCP task for a call. The client polls the MCP
+    /// task, and the call returns the result of the task as if there had been no task.
     pub fn tasks(mut self) -> Self {
         self.tasks = true;
         self
     }
 
-    /// Uses another runtime than the tokio runtime in which this is awaited, such as a simulator.
+    /// Runs the client on this runtime, such as a simulator, instead of the tokio runtime in which the builder is
+    /// awaited.
     pub fn runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
         self.runtime = Some(runtime);
         self
     }
 
-    /// Uses this cache, which other clients of the same server may share. By default every client has a cache of its own.
+    /// Sets the response cache of the client, which other clients of the same server may share. By default every
+    /// client has a cache of its own.
     pub fn cache(mut self, cache: ResponseCache) -> Self {
         self.cache = Some(cache);
         self
@@ -280,10 +286,10 @@ impl ConnectBuilder {
     }
 
     /// Does not check the results of tools against their output schemas, for servers whose results or schemas are
-    /// wrong. Without this, a tool whose output schema has an unknown dialect, refers to another document or exceeds
-    /// the limits of a schema is not called, and the error says why.
+    /// wrong. A client that checks results does not call a tool whose output schema has an unknown dialect, refers to
+    /// another document or exceeds the limits of a schema; the error says why.
     ///
-    /// Without the feature `schema-validation` no result is checked, as if this were called.
+    /// Without the crate feature `schema-validation`, no client checks the results of tools.
     pub fn unchecked_output(mut self) -> Self {
         self.checks_output = false;
         self
@@ -295,7 +301,7 @@ impl ConnectBuilder {
         if self.tasks {
             capabilities = capabilities.with_extension(TASKS_EXTENSION, JsonObject::new());
         }
-        let use_io_thread = self.runtime.is_none();
+        let use_io_loop = self.runtime.is_none();
         let runtime: Arc<dyn Runtime> = match self.runtime {
             Some(runtime) => runtime,
             None => Arc::new(TokioRuntime::current().map_err(|error| Error::transport(Outcome::NotSent, error))?),
@@ -327,7 +333,7 @@ impl ConnectBuilder {
             timeout: self.opening_timeout,
             ping_interval: self.ping_interval,
             runtime,
-            use_io_thread,
+            use_io_loop,
         };
         let live = opener.open(None, opener.deadline(), drop).await?;
         let (connection, trusts_annotations) =

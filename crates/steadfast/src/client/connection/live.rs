@@ -1,5 +1,5 @@
-//! One connection, from when it is opened until it is closed. [`reconnecting`](super::reconnecting) replaces it when it
-//! is lost.
+//! One connection of a client, from when it is opened until it is closed. [`reconnecting`](super::reconnecting)
+//! replaces a connection that is lost.
 
 use std::io;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::transport::http::client::HttpClientDriver;
 /// How long to wait for the exit reason of a server after the connection is lost. A process that exits is reaped at once.
 const EXIT_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A connection whose revision is negotiated. Dropping it closes it.
+/// A connection of a client whose revision is negotiated. Dropping a [`ClientConnection`] closes the connection.
 pub(crate) struct ClientConnection {
     driven: ClientDriverHandle,
-    /// Sends requests over it.
+    /// Sends the requests of the client over the connection.
     pub(crate) sender: ClientOutboundRequestSender,
     pub(crate) peer: Arc<PeerInfo>,
     pub(crate) instructions: Option<String>,
@@ -57,10 +57,10 @@ impl std::ops::Deref for ClientConnection {
     }
 }
 
-/// A connection whose driver runs. Dropping it closes it.
+/// A connection of a client whose driver runs. Dropping a [`ClientDriverHandle`] closes the connection.
 pub(crate) struct ClientDriverHandle {
     pub(crate) mailbox: Arc<DriverMailbox>,
-    /// The listeners to notifications that the server sends to every client.
+    /// The client's listeners for change notifications that the server sends to every client, without a subscription.
     pub(crate) change_listeners: ClientChangeListeners,
     closed: watch::Receiver<bool>,
     refuses_calls: watch::Receiver<bool>,
@@ -69,8 +69,11 @@ pub(crate) struct ClientDriverHandle {
 }
 
 impl ClientDriverHandle {
-    /// Spawns the driver: on `io_handle`, or on the workers if there is none.
-    #[cfg_attr(not(feature = "http-client"), allow(clippy::unnecessary_wraps, reason = "only HTTP can fail here"))]
+    /// Spawns the driver of the connection on `io_handle` or, without such a handle, on the client's runtime.
+    #[cfg_attr(
+        not(feature = "http-client"),
+        allow(clippy::unnecessary_wraps, reason = "only the driver of an HTTP connection can fail to start")
+    )]
     pub(crate) fn spawn(
         opener: &ClientConnectionOpener,
         transport: OpenTransport,
@@ -103,10 +106,10 @@ impl ClientDriverHandle {
                     let mailbox = Arc::clone(driver.mailbox());
                     let task: RuntimeTask = match opener.runtime.as_tokio().filter(|_| io_handle.is_some()) {
                         Some(workers) => {
-                            let (io_thread_task, worker_task) =
+                            let (io_loop_task, worker_task) =
                                 driver_migration::tasks(driver, &mailbox, &opener.runtime, workers.handle());
                             opener.runtime.spawn(Box::pin(worker_task));
-                            Box::pin(drive(io_thread_task, signal))
+                            Box::pin(drive(io_loop_task, signal))
                         }
                         None => Box::pin(drive(driver, signal)),
                     };
@@ -132,22 +135,24 @@ impl ClientDriverHandle {
         Ok(driven)
     }
 
-    /// True when the connection is closed and its resources are released.
+    /// Returns a receiver whose value is true when the connection is closed and its resources are released.
     pub(crate) fn closed(&self) -> watch::Receiver<bool> {
         self.closed.clone()
     }
 
-    /// True when the connection takes no more calls. It may take a while until it is closed.
+    /// Returns a receiver whose value is true when the connection takes no more calls. A connection that takes no more
+    /// calls may be closed only a while later.
     pub(crate) fn refuses_calls(&self) -> watch::Receiver<bool> {
         self.refuses_calls.clone()
     }
 
-    /// True when the client receives notifications at any time: over HTTP, when the stream for them is open.
+    /// Returns a receiver whose value is true when the client receives notifications at any time: over HTTP, when the
+    /// stream for them is open.
     pub(crate) fn receives_notifications(&self) -> watch::Receiver<bool> {
         self.receives_notifications.clone()
     }
 
-    /// Why the server exited, if that is known within a second.
+    /// Returns why the server exited, if the reason is known within a second.
     pub(crate) async fn exit_reason(&self, runtime: &dyn Runtime) -> Option<Arc<str>> {
         let mut exit_reason = self.exit_reason.clone();
         let written = exit_reason.wait_for(|exit_reason| matches!(exit_reason, PeerExitReason::Known(_)));
@@ -158,7 +163,7 @@ impl ClientDriverHandle {
         }
     }
 
-    /// Begins to close the connection.
+    /// Begins to close the client's connection, and does not wait until the connection is closed.
     pub(crate) fn shut_down(&self) {
         // An error means that it is closed already.
         let _ = self.mailbox.post(DriverCommand::ShutDown { at_once: true });
@@ -195,7 +200,8 @@ async fn drive(driver: impl Future, signal: ConnectionCloseNotifier) {
     drop(signal);
 }
 
-/// Dropped when the connection is closed or its driver is dropped: notifies everything that has to know.
+/// A guard that is dropped when the connection is closed or its driver is dropped: tells the cache, the change
+/// listeners and everything that waits for the close.
 struct ConnectionCloseNotifier {
     closed: watch::Sender<bool>,
     change_listeners: ClientChangeListeners,

@@ -1,8 +1,9 @@
 //! Opening a connection and negotiating its revision.
 //!
-//! The client first sends `server/discover` (2026-07-28), which older servers refuse or do not respond to; then it
-//! sends their `initialize`. Some older servers close the connection on `server/discover`: the client opens another and
-//! sends `initialize` at once. When it reconnects, it first tries the revision that the server spoke before.
+//! The client first sends `server/discover` (2026-07-28), which older servers refuse or do not respond to; then the
+//! client sends `initialize`, the handshake of older revisions. Some older servers close the connection on
+//! `server/discover`: the client opens another connection and sends `initialize` at once. When a client reconnects, it
+//! first tries the revision that the server spoke before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,12 +32,12 @@ use crate::runtime::{DriverCommand, DriverMailbox, OutboundCallOptions, PendingC
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum NegotiationMode {
-    /// 2026-07-28 first, then the `initialize` handshake of older revisions.
+    /// The client tries 2026-07-28 first, then the `initialize` handshake of older revisions.
     #[default]
     Auto,
-    /// 2026-07-28 only.
+    /// The client tries only the protocol revision 2026-07-28, without the `initialize` handshake.
     Stateless,
-    /// Only the `initialize` handshake, offering this revision.
+    /// The client tries only the `initialize` handshake, and offers this revision.
     Handshake(Revision),
 }
 
@@ -56,19 +57,20 @@ pub(crate) struct ClientConnectionOpener {
     /// The interval of pings, in revisions that have them.
     pub(crate) ping_interval: Option<Duration>,
     pub(crate) runtime: Arc<dyn Runtime>,
-    /// Drivers run on the I/O thread of the library, not on the workers.
-    pub(crate) use_io_thread: bool,
+    /// Whether the drivers of connections run on the I/O loop of this library, and not on the worker threads.
+    pub(crate) use_io_loop: bool,
 }
 
 impl ClientConnectionOpener {
-    /// The deadline of a connection that is opened now.
+    /// The deadline for opening a connection, if the client begins to open it now.
     pub(crate) fn deadline(&self) -> Moment {
         self.runtime.now() + self.timeout
     }
 
-    /// Opens a connection before the deadline. `last_revision` is what the server spoke before, if it is known.
-    /// `on_opened` is called for each transport that is opened, with the signal of its close. If this fails, all of
-    /// them are closed when it returns. Dropping this future begins to close them.
+    /// Opens a connection before the deadline. `last_revision` is the revision that the server spoke before, if it is
+    /// known. `on_opened` is called for each transport that is opened, with a receiver for the signal of its close. If
+    /// no connection can be opened, all opened transports are closed when this function returns. Dropping the returned
+    /// future begins to close the opened transports.
     pub(crate) async fn open(
         &self,
         last_revision: Option<Revision>,
@@ -77,12 +79,12 @@ impl ClientConnectionOpener {
     ) -> Result<ClientConnection, Error> {
         let not_sent = |error| Error::transport(Outcome::NotSent, error);
         // Before the transport is opened: if this fails, there is nothing to close.
-        let io_handle = self.use_io_thread.then(io_handle).transpose().map_err(not_sent)?;
+        let io_handle = self.use_io_loop.then(io_handle).transpose().map_err(not_sent)?;
         let mut last_revision = last_revision;
         loop {
             let transport = timeout_at(&*self.runtime, Some(deadline), self.connector.open()).await;
             let transport = transport.ok_or_else(|| Error::open_timed_out(self.timeout))?.map_err(not_sent)?;
-            let driven = ClientDriverHandle::spawn(self, transport, io_handle).map_err(not_sent)?;
+            let driven = ClientDriverHandle::spawn(self, transport, io_handle.as_ref()).map_err(not_sent)?;
             on_opened(driven.closed());
             let error = match self.negotiate(&driven.mailbox, last_revision, deadline).await {
                 Ok(negotiation) => return Ok(self.finish(driven, negotiation)),
@@ -97,8 +99,8 @@ impl ClientConnectionOpener {
         }
     }
 
-    /// Whether this may be an older server that closes the connection if the first request is not `initialize`.
-    /// An older server over HTTP does not close the connection, but responds with an error.
+    /// Whether the error may be due to an older server that closes the connection if the first request is not
+    /// `initialize`. An older server over HTTP does not close the connection, but responds with an error.
     fn may_have_closed_on_discover(&self, error: &Error) -> bool {
         let closed = error.kind() == ErrorKind::Closed && error.outcome() == Outcome::Unknown;
         closed && self.negotiation == NegotiationMode::Auto && self.connector.can_reopen() && !self.connector.is_http()
@@ -122,14 +124,15 @@ impl ClientConnectionOpener {
         error.into_open_error().with_exit_reason(driven.exit_reason(&*self.runtime).await)
     }
 
-    /// The identity of the client, for the handshake.
+    /// The name, version and capabilities of the client, for the handshake.
     pub(crate) fn hello(&self) -> ClientOrServerDescription {
         let mut hello = ClientDescription::new(self.info.clone(), self.capabilities.clone());
         hello.vendor_methods = self.handlers.vendor_methods().collect();
         ClientOrServerDescription::Client(hello)
     }
 
-    /// Tries the last revision of the server, then what the client's [`NegotiationMode`] says.
+    /// Negotiates the revision: tries the last revision of the server, then the revisions of the client's
+    /// [`NegotiationMode`].
     async fn negotiate(
         &self,
         mailbox: &Arc<DriverMailbox>,
@@ -230,8 +233,9 @@ impl ClientConnectionOpener {
         Ok(NegotiationResult { peer, instructions: result.instructions })
     }
 
-    /// Sends a request over an open connection to see whether the server still responds: any response will do. Half of
-    /// the time is left to open another connection, if the server has forgotten this one.
+    /// Sends a request over an open connection to see whether the server still responds: any response will do. The
+    /// probe uses at most half of the time, so that the rest is left to open another connection if the server has
+    /// forgotten this one.
     pub(crate) async fn probe(&self, live: &ClientConnection, deadline: Moment) -> CallEnd {
         let deadline = self.halfway_to(deadline);
         let (params, options) = (EmptyParams::default(), self.options(deadline));
@@ -264,7 +268,7 @@ impl ClientConnectionOpener {
     }
 }
 
-/// The result of `server/discover`.
+/// The result of `server/discover`, which tells whether the server needs the `initialize` handshake.
 enum DiscoveryOutcome {
     /// The server speaks 2026-07-28 or newer: the negotiation is complete.
     Stateless(Box<NegotiationResult>),
@@ -272,13 +276,13 @@ enum DiscoveryOutcome {
     Stateful(Revision),
 }
 
-/// The result of a negotiation.
+/// The result of the negotiation with a server, which has the revision and the description of the server.
 pub(crate) struct NegotiationResult {
     pub(crate) peer: PeerInfo,
     pub(crate) instructions: Option<String>,
 }
 
-/// Whether another attempt to connect would fail in the same way.
+/// Whether another attempt to connect would fail in the same way as the one with this error.
 pub(crate) fn is_permanent(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Incompatible | ErrorKind::Unsendable | ErrorKind::Encode => true,
@@ -287,7 +291,7 @@ pub(crate) fn is_permanent(error: &Error) -> bool {
     }
 }
 
-/// Whether the server responded, and does not accept the handshake.
+/// Whether this error means that the server responded to `initialize`, and does not accept the handshake.
 fn rejects_handshake(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Refused => !error.refusal().is_some_and(is_auth_or_rate_limit),
@@ -295,7 +299,7 @@ fn rejects_handshake(error: &Error) -> bool {
     }
 }
 
-/// Pings the server, and closes the connection when it does not respond.
+/// Pings the server, and closes the connection when the server does not respond.
 async fn ping_interval(
     mailbox: Arc<DriverMailbox>,
     runtime: Arc<dyn Runtime>,
@@ -309,14 +313,15 @@ async fn ping_interval(
     }
 }
 
-/// The revisions that a server lists when it refuses that of the client.
+/// The revisions that a server lists when it refuses the revision of the client.
 fn supported_revisions(error: &Error) -> Vec<Revision> {
     let refusal = error.refusal().filter(|refusal| refusal.code == code::UNSUPPORTED_VERSION);
     let listed = refusal.and_then(|refusal| refusal.data.as_ref()?.get("supported")?.as_array());
     listed.into_iter().flatten().filter_map(|name| Revision::parse(name.as_str()?)).collect()
 }
 
-/// Whether the HTTP status says nothing about the revision: unauthorized, forbidden, or too many requests.
+/// Whether the HTTP status of a refusal says nothing about the revision of the server: unauthorized, forbidden, or too
+/// many requests.
 fn is_auth_or_rate_limit(refusal: &ErrorObject) -> bool {
     matches!(http_status(refusal), Some(401 | 403 | 429))
 }
@@ -326,8 +331,8 @@ fn http_status(refusal: &ErrorObject) -> Option<u64> {
     refusal.data.as_ref()?.get(HTTP_STATUS)?.as_u64()
 }
 
-/// Whether an older server may respond to `server/discover` like this: with any error but those that only newer servers
-/// know, or not in time.
+/// Whether an older server may have caused this error in reply to `server/discover`: any error except those that only
+/// newer servers know, or a timeout.
 fn may_be_stateful_server(error: &Error) -> bool {
     let modern_codes = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION];
     match error.kind() {

@@ -13,7 +13,7 @@ const MAX_ATTEMPTS: u32 = 100;
 /// The upper limit of [`ReconnectPolicy::longest_pause`].
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// The uptime after which the backoff resets.
+/// The uptime of a connection after which the backoff of reconnects resets.
 pub(crate) const STABLE_UPTIME: Duration = Duration::from_secs(10);
 
 /// Minimum time between two attempts to reconnect, once all attempts of the policy have failed.
@@ -21,11 +21,12 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_secs(10);
 
 /// How a client reconnects when its connection is lost.
 ///
-/// It reconnects on demand: when a call is sent, or while a program listens to changes. The pause between attempts
-/// doubles, with jitter. When all attempts have failed, each later call makes one more, ten seconds after the last at
-/// the earliest. A connection that is lost within ten seconds counts as a failed attempt.
+/// A client reconnects on demand: when a call is sent, or while a program listens to changes. The pause between two
+/// attempts to reconnect doubles, with jitter. When all attempts have failed, each later call makes one more attempt,
+/// ten seconds after the last attempt at the earliest. A connection that is lost within ten seconds counts as a failed
+/// attempt to reconnect.
 ///
-/// HTTP clients reconnect by default. Other clients do not.
+/// HTTP clients reconnect by default; other clients do not.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,7 +47,8 @@ pub struct ReconnectPolicy {
 }
 
 impl Default for ReconnectPolicy {
-    /// Five attempts, the first without a pause, with pauses from 200 milliseconds to 10 seconds in between.
+    /// Five attempts to reconnect, the first without a pause, with pauses from 200 milliseconds to 10 seconds in
+    /// between.
     fn default() -> Self {
         Self { attempts: 5, first_pause: Duration::from_millis(200), longest_pause: Duration::from_secs(10) }
     }
@@ -58,31 +60,31 @@ impl ReconnectPolicy {
         Self { attempts: 0, ..Self::default() }
     }
 
-    /// The number of attempts in a row, at most 100.
+    /// The maximum number of attempts to reconnect in a row; numbers above 100 count as 100.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts.min(MAX_ATTEMPTS);
         self
     }
 
-    /// The pause before the second attempt. It doubles with each further attempt.
+    /// The pause before the second attempt to reconnect. The pause doubles with each further attempt.
     pub fn first_pause(mut self, pause: Duration) -> Self {
         self.first_pause = pause;
         self
     }
 
-    /// The longest pause between two attempts, at most five minutes.
+    /// The longest pause between two attempts to reconnect; at most five minutes are possible.
     pub fn longest_pause(mut self, pause: Duration) -> Self {
         self.longest_pause = pause.min(LONGEST_PAUSE);
         self
     }
 
-    /// The number of attempts in a row; zero if the client does not reconnect.
+    /// The maximum number of attempts to reconnect in a row; zero if the client does not reconnect.
     pub(crate) fn max_attempts(&self) -> u32 {
         self.attempts
     }
 }
 
-/// The failed attempts in a row.
+/// The failed attempts of a client to reconnect, in a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReconnectFailureStreak {
     failures: u32,
@@ -90,7 +92,8 @@ pub(crate) struct ReconnectFailureStreak {
 }
 
 impl ReconnectFailureStreak {
-    /// Records the loss of a connection: a failure if its uptime was short, the end of the streak otherwise.
+    /// Records the loss of a connection: it counts as a failed attempt if the uptime of the connection was short, and
+    /// otherwise ends the streak of failures.
     pub(crate) fn record_loss(&mut self, now: Moment, uptime: Duration) {
         if uptime >= STABLE_UPTIME {
             *self = Self::default();
@@ -99,24 +102,24 @@ impl ReconnectFailureStreak {
         }
     }
 
-    /// Records a failed attempt.
+    /// Records a failed attempt to reconnect.
     pub(crate) fn record_failure(&mut self, now: Moment) {
         self.failures = self.failures.saturating_add(1);
         self.last_failure = Some(now);
     }
 
-    /// How many attempts may be made now: at least one, if the policy allows any.
+    /// The number of attempts to reconnect that may be made now: at least one, if the policy allows any.
     pub(crate) fn remaining_attempts(&self, policy: &ReconnectPolicy) -> u32 {
         let left = policy.attempts.saturating_sub(self.failures);
         if policy.attempts > 0 { left.max(1) } else { 0 }
     }
 
-    /// Whether all attempts have failed.
+    /// Whether all attempts to reconnect have failed.
     pub(crate) fn is_exhausted(&self, policy: &ReconnectPolicy) -> bool {
         self.failures >= policy.attempts
     }
 
-    /// When the next attempt may be made.
+    /// Returns when the next attempt to reconnect may be made.
     pub(crate) fn next_attempt_at(&self, policy: &ReconnectPolicy, runtime: &dyn Runtime) -> Moment {
         let now = runtime.now();
         match (self.failures.checked_sub(1), self.last_failure) {

@@ -7,8 +7,9 @@
 //!                                        +--(closed, or no call waits any more)--> nothing is opened
 //! ```
 //!
-//! However many calls need another connection, one task reconnects for all of them. It runs as long as a call waits for
-//! it. Closing takes precedence: a connection that is being opened then is closed, and none is opened afterwards.
+//! However many calls need another connection, one spawned task reconnects for all of them. The reconnect task runs as
+//! long as a call waits for it. Closing the client takes precedence: a connection that is being opened at that time is
+//! closed, and none is opened afterwards.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +25,7 @@ use crate::error::{Error, ErrorKind, Outcome};
 use crate::runtime::connection::call_result::{CallLoss, CallLossScope, text_of};
 use crate::runtime::timeout::sleep_until;
 
-/// A request that fails later than this is not sent again at once.
+/// A request that fails later than this after it was sent is not sent again at once.
 const QUICK_FAILURE: Duration = Duration::from_secs(1);
 
 /// See the [module](self).
@@ -32,20 +33,21 @@ pub(crate) struct ReconnectingConnection {
     pub(crate) opener: ClientConnectionOpener,
     policy: ReconnectPolicy,
     state: Mutex<ReconnectingConnectionState>,
-    /// True from when the close begins.
+    /// True as soon as the client begins to close.
     closing: watch::Sender<bool>,
 }
 
 struct ReconnectingConnectionState {
-    /// The newest connection, which may be lost.
+    /// The newest connection of the client, which may be lost.
     live: Arc<ClientConnection>,
-    /// When the connection was last known to work; `None` from its loss to its replacement.
+    /// When the connection was opened or last found to work; `None` from the loss of the connection to its replacement.
     working_since: Option<Moment>,
-    /// Set while a [`ReconnectTask`] runs.
+    /// The sender for the result of the [`ReconnectTask`], which is set while such a task runs.
     reconnecting: Option<Arc<ReconnectResultSender>>,
     streak: ReconnectFailureStreak,
     closed: bool,
-    /// The connections that were not closed when this was last looked through.
+    /// The close signals of all connections that were opened, without those that were known to be closed when the last
+    /// one was added.
     open_connections: Vec<watch::Receiver<bool>>,
 }
 
@@ -83,7 +85,7 @@ impl ReconnectingConnection {
         Arc::new(Self { opener, policy, state: Mutex::new(state), closing })
     }
 
-    /// The newest connection, which may be lost.
+    /// The newest connection of the client, which may be lost.
     pub(crate) fn live(&self) -> Arc<ClientConnection> {
         Arc::clone(&self.lock().live)
     }
@@ -92,8 +94,8 @@ impl ReconnectingConnection {
         &self.policy
     }
 
-    /// Waits for a connection in place of a lost one. It may be the same, if only the call was lost: for the
-    /// first time, or the server still responds.
+    /// Waits for a connection in place of the one on which a call was lost. The result may be the same connection, if
+    /// only the call was lost: for the first time, or while the server still responds.
     pub(crate) async fn replace(self: &Arc<Self>, lost: CallLossReport) -> Result<Arc<ClientConnection>, Error> {
         let mut result = match self.start_reconnecting(lost) {
             Ok(live) => return live,
@@ -105,8 +107,9 @@ impl ReconnectingConnection {
         result.unwrap_or_else(|| Err(Arc::new(Error::closed(Outcome::NotSent)))).map_err(Error::reconnect_failed)
     }
 
-    /// The connection, if the lost one was replaced already or must not be. Otherwise the receiver of the task that
-    /// reconnects, which is started here unless it runs.
+    /// Returns the current connection, if the lost connection was replaced already, and an error if it must not be
+    /// replaced. If the connection has to be replaced, returns a receiver for the result of the reconnect task, which
+    /// is started here unless it runs.
     fn start_reconnecting(
         self: &Arc<Self>,
         lost: CallLossReport,
@@ -152,8 +155,8 @@ impl ReconnectingConnection {
         drop(self.begin_close());
     }
 
-    /// Begins to close: no connection is opened and no call is sent any more. The current connection is shut down when
-    /// the returned value is dropped.
+    /// Begins to close the client: no connection is opened and no call is sent any more. The current connection is shut
+    /// down when the returned guard is dropped.
     pub(crate) fn begin_close(&self) -> ConnectionShutdownGuard {
         let mut state = self.lock();
         state.closed = true;
@@ -164,12 +167,12 @@ impl ReconnectingConnection {
         ConnectionShutdownGuard(live)
     }
 
-    /// Whether the close has begun.
+    /// Whether the close of the client has begun.
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
     }
 
-    /// Waits until the close begins.
+    /// Waits until the close of the client begins.
     pub(crate) async fn wait_until_closing(&self) {
         if mutant!(WaitPastClose) {
             return std::future::pending().await;
@@ -178,7 +181,7 @@ impl ReconnectingConnection {
         let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
     }
 
-    /// Waits until the close is complete: no task reconnects, and every connection is closed.
+    /// Waits until the client is closed: no task reconnects, and every connection is closed.
     pub(crate) async fn wait_until_closed(&self) {
         let reconnecting = self.lock().reconnecting.as_ref().map(|sender| sender.subscribe());
         if let Some(mut result) = reconnecting {
@@ -188,7 +191,8 @@ impl ReconnectingConnection {
         self.wait_for_open_connections().await;
     }
 
-    /// Waits until every connection that was opened is closed. All of them have to be shutting down.
+    /// Waits until every connection that was opened is closed. The caller has to shut down all of the connections
+    /// before.
     async fn wait_for_open_connections(&self) {
         let open_connections = self.lock().open_connections.clone();
         for closed in open_connections {
@@ -196,7 +200,8 @@ impl ReconnectingConnection {
         }
     }
 
-    /// Why the server of a connection exited. `None` if the client closed the connection: then the reason is known.
+    /// Returns why the server of a connection exited. Returns `None` if the client was closed, because the reason is
+    /// known then.
     pub(crate) async fn exit_reason(&self, live: &ClientConnection) -> Option<Arc<str>> {
         if self.lock().closed { None } else { live.exit_reason(&*self.opener.runtime).await }
     }
@@ -212,8 +217,8 @@ impl ReconnectingConnection {
     }
 }
 
-/// The last connection of a client that is being closed. Dropping this shuts it down, even if calls still hold the
-/// connection.
+/// The last connection of a client that is being closed. Dropping the [`ConnectionShutdownGuard`] shuts the
+/// connection down, even if calls still hold the connection.
 pub(crate) struct ConnectionShutdownGuard(Arc<ClientConnection>);
 
 impl Drop for ConnectionShutdownGuard {
@@ -222,13 +227,15 @@ impl Drop for ConnectionShutdownGuard {
     }
 }
 
-/// The task that reconnects. All calls that wait for it get a result, even if it is dropped.
+/// The task that reconnects a client. All calls that wait for the reconnect task get a result, even if the task is
+/// dropped.
 struct ReconnectTask {
     connection: Arc<ReconnectingConnection>,
     sender: Arc<ReconnectResultSender>,
     lost: CallLossReport,
     attempts_left: u32,
-    /// Whether the pause before the current attempt is over: from then on, a dropped attempt counts as a failure.
+    /// Whether the pause before the current attempt to reconnect is over: from then on, a dropped attempt counts as a
+    /// failure.
     attempting: AtomicBool,
 }
 
@@ -267,7 +274,7 @@ impl ReconnectTask {
         }
     }
 
-    /// One attempt, after its pause.
+    /// Makes one attempt to reconnect, after its pause.
     async fn attempt(&self) -> Result<Arc<ClientConnection>, Error> {
         let opener = &self.connection.opener;
         let when = self.connection.lock().streak.next_attempt_at(&self.connection.policy, &*opener.runtime);
@@ -304,7 +311,8 @@ impl ReconnectTask {
         self.sender.closed().await;
     }
 
-    /// Unregisters the task if no call waits for it. Under the lock, so that none can begin to wait meanwhile.
+    /// Unregisters the reconnect task if no call waits for it. The lock is held, so that no call can begin to wait
+    /// meanwhile.
     fn stop_if_no_call_waits(&self) -> bool {
         let mut state = self.connection.lock();
         let stop = self.sender.receiver_count() == 0;
@@ -327,7 +335,8 @@ impl ReconnectTask {
         self.finish(Ok(live));
     }
 
-    /// Unregisters the task and sends its result. Only the first result is sent.
+    /// Unregisters the reconnect task, and sends its result to the waiting calls. If the task finishes twice, only the
+    /// first result is sent.
     fn finish(&self, result: ReconnectResult) {
         let mut state = self.connection.lock();
         if state.reconnecting.as_ref().is_some_and(|sender| Arc::ptr_eq(sender, &self.sender)) {

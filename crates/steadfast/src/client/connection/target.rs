@@ -1,4 +1,4 @@
-//! What a client can connect to, and how it is opened: once, or any number of times.
+//! What a client can connect to, and how a transport to this target is opened: once, or any number of times.
 
 use std::io;
 use std::pin::Pin;
@@ -21,8 +21,9 @@ const MEMORY_BUFFER: usize = 256 * 1024;
 
 /// What a client can connect to.
 ///
-/// Servers in this process, commands, URLs and functions that open a transport can be opened again when the connection is
-/// lost (see [`ReconnectPolicy`](crate::client::ReconnectPolicy)). A transport can be used only once.
+/// A client can reconnect to a server in this process, a command, a URL or a function that opens a transport when its
+/// connection is lost (see [`ReconnectPolicy`](crate::client::ReconnectPolicy)). A transport that is open already can
+/// be used for only one connection.
 ///
 /// ```
 /// # async fn example() -> Result<(), steadfast::Error> {
@@ -42,15 +43,15 @@ const MEMORY_BUFFER: usize = 256 * 1024;
     note = "connect to a server (a type with `#[server]`, a `Server`), a `transport::child::Command`, a `Transport`, a function that opens one, or the URL of a server (feature `http-client`)"
 )]
 pub trait ConnectTarget<Via> {
-    /// Converts the target into a connector. Opens nothing yet.
+    /// Converts the target into a connector, without opening a transport.
     fn into_connector(self) -> TransportConnector;
 }
 
-/// Opens transports to one server.
+/// Opens the transports over which a client connects to one server.
 pub struct TransportConnector(TransportConnectorKind);
 
 enum TransportConnectorKind {
-    /// A transport, until it is taken.
+    /// A transport that is open already, until a connection takes it.
     Once(Mutex<Option<Box<dyn Transport>>>),
     /// A function that opens a transport.
     Function(Box<dyn Fn() -> OpenTransportFuture + Send + Sync>),
@@ -68,7 +69,7 @@ pub(crate) enum OpenTransport {
 }
 
 impl TransportConnector {
-    /// A connector that calls `open` for each connection.
+    /// Creates a connector that calls `open` for each connection.
     pub fn from_fn<F, A, T>(open: F) -> Self
     where
         F: Fn() -> A + Send + Sync + 'static,
@@ -91,12 +92,12 @@ impl TransportConnector {
         !matches!(self.0, TransportConnectorKind::Once(_) | TransportConnectorKind::Function(_))
     }
 
-    /// Whether [`open`](Self::open) can succeed more than once.
+    /// Whether the connector can open more than one transport, so that the client can reconnect.
     pub(crate) fn can_reopen(&self) -> bool {
         !matches!(self.0, TransportConnectorKind::Once(_))
     }
 
-    /// Opens a transport. A panic of the user's function is an error.
+    /// Opens a transport. A panic of the user's function that opens the transport becomes an error.
     pub(crate) async fn open(&self) -> io::Result<OpenTransport> {
         match &self.0 {
             TransportConnectorKind::Once(transport) => {
@@ -155,7 +156,7 @@ pub enum ChildConnectTargetMarker {}
 #[derive(Debug)]
 pub enum UrlConnectTargetMarker {}
 
-/// Needs the feature `server` beside `client`.
+/// A client can connect to a server in the same process if the crate features `client` and `server` are enabled.
 #[cfg(feature = "server")]
 impl<T: IntoServer> ConnectTarget<MemoryConnectTargetMarker> for T {
     fn into_connector(self) -> TransportConnector {
@@ -201,7 +202,7 @@ impl ConnectTarget<ChildConnectTargetMarker> for Command {
     }
 }
 
-/// All connections share one HTTP connection pool.
+/// All connections of the client to this HTTP target share one HTTP connection pool.
 #[cfg(feature = "http-client")]
 impl ConnectTarget<UrlConnectTargetMarker> for HttpTarget {
     fn into_connector(self) -> TransportConnector {

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::validation::conversation::check_tool_uses;
 use crate::validation::form::check as check_form;
 
-/// The capabilities to declare: those that the program has set, completed by those that its handlers imply, without
-/// those that have no handler.
+/// Returns the capabilities that the client declares: those that the program has set, completed by those that its
+/// handlers imply, without those that have no handler.
 pub(crate) fn capabilities_to_declare(
     explicit: ClientCapabilities,
     implied: ClientCapabilities,
@@ -25,9 +25,9 @@ pub(crate) fn capabilities_to_declare(
     declared
 }
 
-/// How to check the result of a handler before it is sent.
+/// How the client checks the result of a handler before the result is sent to the server.
 pub(crate) enum ClientHandlerResultCheck {
-    /// The content has to fit the form that the server requested.
+    /// The content of the elicitation result has to fit the form that the server requested.
     Form(FormSchema),
     /// Every root has to be a `file://` URI.
     Roots,
@@ -36,8 +36,9 @@ pub(crate) enum ClientHandlerResultCheck {
 }
 
 impl ClientHandlerResultCheck {
-    /// The check for a request. An error if the request needs a capability that was not declared, or its messages do
-    /// not pair each tool use with a tool result.
+    /// Returns the check for the result of a request of the server. Returns an error if the request needs a capability
+    /// that the client did not declare, or if the messages of a sampling request do not pair each tool use with a tool
+    /// result.
     pub(crate) fn for_request(declared: &ClientCapabilities, method: Method, params: &str) -> Result<Self, Error> {
         let malformed = |error| Error::invalid_params(format!("{method}: {error}"));
         let undeclared =
@@ -67,7 +68,7 @@ impl ClientHandlerResultCheck {
         }
     }
 
-    /// Checks the encoded result of a handler.
+    /// Checks the encoded result of a client's handler.
     pub(crate) fn check(&self, encoded: &[u8]) -> Result<(), Error> {
         match self {
             Self::Form(form) => {
@@ -100,12 +101,13 @@ fn invalid_messages(why: Error) -> Error {
     Error::invalid_params(format!("{}: {why}", Method::CreateMessage))
 }
 
-/// Checks the content of an elicitation result against the form, as servers do, and removes optional fields that are `null`. For
-/// programs that want to tell the user before they send it; a client checks what its handlers return in any case.
+/// Checks the content of an elicitation result against the form, as servers do, and removes optional fields that are
+/// `null`. `complete_form` is for programs that want to tell the user about errors before they return the result; a
+/// client checks the results of its handlers in any case.
 ///
 /// # Errors
 ///
-/// If the content does not match. The message names the field.
+/// Returns an error if the content does not match the form. The error message names the field.
 pub fn complete_form(form: &FormSchema, mut content: JsonObject) -> Result<JsonObject, Error> {
     check_form(form, &mut content).map_err(Error::usage)?;
     Ok(content)

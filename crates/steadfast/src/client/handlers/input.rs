@@ -1,5 +1,5 @@
-//! The input requests of a server, answered by the client's handlers. Since 2026-07-28 a server sends them in place of
-//! a result.
+//! The input requests of a server, answered by the client's handlers. Since 2026-07-28 a server sends input requests in
+//! place of the result of a call.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,11 +11,12 @@ use super::{ClientContext, ClientHandlerFuture, ClientHandlers, EncodedResult};
 use crate::error::Error;
 use crate::runtime::poll_catching_panics;
 
-/// The most input requests of one result: a handler runs for each, and each may show a dialog to the user.
+/// The maximum number of input requests in one result of the server: a handler of the client runs for each of them, and
+/// may show a dialog to the user.
 const MAX_REQUESTS: usize = 64;
 
-/// Input requests whose handlers run, all at the same time: a future of their responses. If one handler fails, this
-/// ends with that error and the others are dropped.
+/// A future that runs the client's handlers for several input requests at the same time, and completes with their
+/// responses. If one handler fails, the future completes with that error, and the other handlers are dropped.
 pub(crate) struct InputHandlersFuture(Vec<InputHandlerRun>);
 
 struct InputHandlerRun {
@@ -30,7 +31,8 @@ enum InputHandlerState {
 }
 
 impl InputHandlersFuture {
-    /// Starts the handlers, whose results are encoded for the revision. If there are too many requests, no handler is started.
+    /// Starts the handlers for the input requests; their results are encoded for this revision. If the server sent
+    /// more than `MAX_REQUESTS` input requests at once, no handler is started.
     pub(crate) fn start(handlers: &ClientHandlers, requests: InputRequests, revision: Revision) -> Result<Self, Error> {
         let count = requests.len();
         if count > MAX_REQUESTS {

@@ -1,5 +1,6 @@
-//! The client's handlers for what a server asks of it: roots, sampling, elicitation. Up to 2025-11-25 a server sends
-//! requests for these; since 2026-07-28 it sends input requests in the response to a call (see `call::rounds`).
+//! The client's handlers for what a server asks of the client: roots, sampling, elicitation. Up to 2025-11-25 a server
+//! sends requests for roots, sampling and elicitation; since 2026-07-28 it sends input requests in the response to a
+//! call (see `call::rounds`).
 
 pub(crate) mod capabilities;
 pub(crate) mod input;
@@ -53,12 +54,13 @@ impl ClientContext {
         Self { revision, request_id: None }
     }
 
-    /// The revision of the connection.
+    /// The protocol revision of the connection to the server.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// The id of the request. `None` since 2026-07-28: servers then send no requests, but ask in the response to a call.
+    /// The id of the server's request. `None` since 2026-07-28, where servers send no requests, but ask for input in
+    /// the response to a call.
     pub fn request_id(&self) -> Option<&RequestId> {
         self.request_id.as_ref()
     }
@@ -77,16 +79,16 @@ pub(crate) struct ClientInboundDispatcher {
     pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) change_listeners: ClientChangeListeners,
     pub(crate) cache: Arc<ClientCache>,
-    /// For the requests that this service sends: `tasks/cancel`.
+    /// Encodes the requests that this dispatcher sends, which are only `tasks/cancel`.
     pub(crate) dispatch: Arc<ClientRequestPipeline>,
     pub(crate) task_registry: Arc<FollowedTaskRegistry>,
-    /// The notifications of a vendor that wait for their handlers.
+    /// The vendor notifications of the server that wait for their handlers.
     pub(crate) notification_queue: VendorNotificationQueue,
 }
 
 impl ClientHandlers {
-    /// Adds the handler of a request of the specification. Its result is written without a `resultType`: since 2026-07-28 it
-    /// is not a result but a member of a request.
+    /// Adds the client's handler for a request that is in the specification. The handler's result is written without a
+    /// `resultType`: since 2026-07-28 it is sent not as a result but as a member of a request.
     pub(crate) fn add<R: Request<Result: Encode>>(
         &mut self,
         handler: impl AsyncHandlerFn<R::Params, ClientContext, Result<R::Result, Error>>,
@@ -94,7 +96,7 @@ impl ClientHandlers {
         self.add_encoded::<R>(handler, wire::write);
     }
 
-    /// Adds the client's handler of a vendor's request (a method that is not in the specification).
+    /// Adds the client's handler for a vendor request (whose method is not in the specification).
     pub(crate) fn add_vendor<R: Request>(
         &mut self,
         handler: impl AsyncHandlerFn<R::Params, ClientContext, Result<R::Result, Error>>,
@@ -125,13 +127,13 @@ impl ClientHandlers {
         self.by_method.insert(R::METHOD, boxed);
     }
 
-    /// Sets the declared capabilities: requests that need others are refused.
+    /// Sets the declared capabilities of the client: requests of the server that need other capabilities are refused.
     pub(crate) fn with_declared(mut self, declared: ClientCapabilities) -> Arc<Self> {
         self.declared = declared;
         Arc::new(self)
     }
 
-    /// The methods of a vendor that have a handler.
+    /// The vendor methods for which the client has a handler.
     pub(crate) fn vendor_methods(&self) -> impl Iterator<Item = VendorMethod> + '_ {
         let requests = self.by_method.keys().filter_map(|method| match method {
             Method::Vendor(method) => Some(*method),
@@ -144,7 +146,7 @@ impl ClientHandlers {
         self.by_method.contains_key(&method)
     }
 
-    /// Starts the handler of a method; `None` if it has none.
+    /// Starts the client's handler for a method. Returns `None` if the method has no handler.
     pub(crate) fn handle(&self, method: Method, params: &str, ctx: ClientContext) -> Option<ClientHandlerFuture> {
         let handler = self.by_method.get(&method)?;
         let check = match ClientHandlerResultCheck::for_request(&self.declared, method, params) {
@@ -211,7 +213,7 @@ impl InboundDispatcher for ClientInboundDispatcher {
     }
 }
 
-/// Encodes what the handlers of a client return.
+/// Encodes the return values of a client's handlers.
 struct ClientResultEncoder;
 
 impl HandlerOutputEncoder for ClientResultEncoder {

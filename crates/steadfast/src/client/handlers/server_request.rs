@@ -4,11 +4,13 @@ use steadfast_model::request::{self, Request};
 use steadfast_model::wire::Encode;
 use steadfast_model::{ClientCapabilities, ElicitAction, ElicitParams, ElicitResult, FormSchema};
 
-/// A request that servers send to clients: which capabilities a handler for it implies, and how its results are completed.
+/// A request that servers send to clients: which capabilities a handler for the request implies, and how the handler's
+/// results are completed.
 ///
-/// `ping` is not one of them: the client responds to it without a handler.
+/// `ping` does not implement this trait: the client responds to a `ping` without a handler.
 pub(crate) trait ServerToClientRequest: Request<Result: Encode> {
-    /// The part of the server's request that completes the handler's result: for elicitation the form, for its defaults.
+    /// The part of the server's request that completes the handler's result: for elicitation the form, because it has
+    /// default values.
     type Completion: Send + 'static;
 
     /// Adds the capabilities that a client with a handler for this request declares by default.
@@ -16,7 +18,7 @@ pub(crate) trait ServerToClientRequest: Request<Result: Encode> {
 
     fn completion(params: &Self::Params) -> Self::Completion;
 
-    /// Completes the result of a handler.
+    /// Completes the result of the client's handler with values from the server's request.
     fn complete(completion: Self::Completion, result: Self::Result) -> Self::Result;
 }
 

@@ -1,7 +1,8 @@
 //! The log messages of a server, as a stream, in every revision.
 //!
 //! Up to 2025-11-25 a client sets the log level of the connection with `logging/setLevel`. Since 2026-07-28 each
-//! request carries the level for its own log messages; the client adds it to every request while there is a listener.
+//! request carries the level for its own log messages; the client adds this level to every call while the program
+//! listens to log messages.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -23,20 +24,22 @@ use crate::client::dispatch::{ClientOutgoingRequestInfo, ClientRequestIntercepto
 use crate::error::Error;
 use crate::runtime::{LossyChannel, OutboundCallOptions};
 
-/// If more messages than this are unread, or more bytes of them, the oldest are dropped.
+/// The maximum number of unread log messages of one log stream, and their maximum size. If the unread log messages of
+/// a log stream exceed a limit, the oldest messages are dropped.
 const MAX_UNREAD: usize = 1_024;
 const MAX_UNREAD_BYTES: usize = 4 << 20;
 
 impl Client {
     /// Listens to the server's log messages of this level and above.
     ///
-    /// Up to 2025-11-25 the server sends all its log messages; since 2026-07-28 it sends those about requests that the
-    /// client sends while it listens. If the server has no logging capability, or refuses the level, the stream ends
-    /// with an error. A client can have several streams with different levels.
+    /// Up to 2025-11-25 the server sends all its log messages; since 2026-07-28 the server sends only those about
+    /// requests that the client sends while the program listens. If the server has no logging capability, or refuses
+    /// the log level, the log stream ends with an error. A client can have several log streams with different levels.
     ///
-    /// Dropping the stream ends the listening. Closing the client ends the stream. So does the loss of the connection,
-    /// unless the client reconnects ([`ConnectBuilder::reconnect`](crate::client::ConnectBuilder::reconnect)): then the stream
-    /// continues on the next connection.
+    /// Dropping the log stream ends the listening. Closing the client ends its log streams. The loss of the connection
+    /// ends them too, unless the client reconnects
+    /// ([`ConnectBuilder::reconnect`](crate::client::ConnectBuilder::reconnect)): then a log stream continues on the
+    /// next connection.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -75,23 +78,23 @@ impl Client {
     }
 }
 
-/// A stream of the server's log messages: see [`Client::logs`]. It holds at most 1,024 unread messages, and drops the
-/// oldest beyond that.
+/// A stream of the server's log messages: see [`Client::logs`]. The stream holds at most 1,024 unread messages; if
+/// there are more, the oldest are dropped.
 #[must_use = "streams do nothing unless polled"]
 pub struct LogStream {
-    /// Keeps the connection open.
+    /// The client of the log stream, which keeps the connection open.
     client: Client,
     listener: Arc<ClientLogStreamEntry>,
     /// The `logging/setLevel` that is in flight.
     set_level: Option<CallResultFuture<request::SetLevel>>,
-    /// The error that the stream ends with.
+    /// The error with which the log stream will end.
     error: Option<Error>,
     ended: bool,
 }
 
 impl LogStream {
-    /// Waits until the server has set the level: up to 2025-11-25, log messages before that may be missing. Since
-    /// 2026-07-28 there is nothing to wait for. An error is the end of the stream.
+    /// Waits until the server has set the log level: up to 2025-11-25, log messages before that may be missing. Since
+    /// 2026-07-28 a log stream is ready at once. If [`LogStream::ready`] returns an error, the log stream has ended.
     pub async fn ready(&mut self) -> Result<(), Error> {
         std::future::poll_fn(|cx| self.poll_ready(cx)).await
     }
@@ -111,7 +114,7 @@ impl LogStream {
         }
     }
 
-    /// The next message; `None` at the end.
+    /// Returns the next log message, or `None` at the end of the stream.
     pub async fn next(&mut self) -> Option<Result<LoggingMessageParams, Error>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
@@ -143,9 +146,9 @@ impl std::fmt::Debug for LogStream {
     }
 }
 
-/// The listeners to the log messages of one client's server.
+/// The log streams of one client, each with its log level.
 pub(crate) struct ClientLogStreams {
-    /// The client replaces a lost connection, so the streams do not end with it.
+    /// Whether the client replaces a lost connection, so that its log streams do not end with the connection.
     reconnects: bool,
     table: Mutex<ClientLogStreamTable>,
 }
@@ -153,7 +156,7 @@ pub(crate) struct ClientLogStreams {
 #[derive(Default)]
 struct ClientLogStreamTable {
     listeners: Vec<Weak<ClientLogStreamEntry>>,
-    /// No more messages will arrive.
+    /// Whether the client's log streams have ended, so that no more log messages will arrive.
     closed: bool,
 }
 
@@ -174,7 +177,7 @@ impl ClientLogStreams {
         Self { reconnects, table: Mutex::default() }
     }
 
-    /// Adds a listener for log messages. Returns it, and the least severe level that any listener wants.
+    /// Adds a listener for log messages. Returns the listener, and the least severe level that any listener wants.
     fn add(&self, level: LoggingLevel) -> (Arc<ClientLogStreamEntry>, LoggingLevel) {
         let listener = ClientLogStreamEntry::new(level);
         let mut table = self.lock();
@@ -187,8 +190,8 @@ impl ClientLogStreams {
         (listener, lowest)
     }
 
-    /// Sets the log level again after a reconnect (up to 2025-11-25). A failure is ignored: the streams then receive
-    /// what the server sends by default.
+    /// Sets the log level again after a reconnect (up to 2025-11-25). A failure to set the log level is ignored: the
+    /// log streams then receive what the server sends by default.
     pub(crate) fn restore(&self, live: &ClientConnection, opener: &ClientConnectionOpener) {
         let Some(level) = self.lowest_level().filter(|_| !live.peer.revision.is_stateless()) else { return };
         let options = OutboundCallOptions { timeout: Some(opener.timeout), ..OutboundCallOptions::default() };
@@ -196,12 +199,13 @@ impl ClientLogStreams {
         opener.runtime.spawn(Box::pin(async move { drop(call.await) }));
     }
 
-    /// The lowest level that a log stream of this client asks for: the one to set at the server.
+    /// The lowest level that a log stream of this client asks for, which is the log level to set at the server.
     fn lowest_level(&self) -> Option<LoggingLevel> {
         self.lock().each().map(|listener| listener.level).min()
     }
 
-    /// Delivers a log message to the listeners. A malformed message is dropped.
+    /// Delivers a log message of the server to the client's log streams. A malformed log message of the server is
+    /// dropped.
     pub(crate) fn deliver(&self, params: &OwnedParams) {
         let listeners: Vec<_> = self.lock().each().collect();
         if listeners.is_empty() {
@@ -213,14 +217,14 @@ impl ClientLogStreams {
         }
     }
 
-    /// Ends the streams when a connection is closed, unless the client reconnects.
+    /// Ends the client's log streams when a connection is closed, unless the client reconnects.
     pub(crate) fn handle_disconnect(&self) {
         if !self.reconnects {
             self.close();
         }
     }
 
-    /// Ends the streams.
+    /// Ends the client's log streams.
     pub(crate) fn close(&self) {
         let mut table = self.lock();
         table.closed = true;
@@ -238,7 +242,7 @@ impl ClientLogStreamTable {
     }
 }
 
-/// Adds the level of the listeners to each call (since 2026-07-28).
+/// Adds the lowest log level that the client's log streams ask for to each call (since 2026-07-28).
 pub(crate) struct ClientLogLevelInterceptor(pub(crate) Arc<ClientCache>);
 
 impl ClientRequestInterceptor for ClientLogLevelInterceptor {

@@ -1,7 +1,8 @@
-//! Cancels tasks whose results are no longer awaited: without a `tasks/cancel`, their servers would go on working.
+//! Cancels MCP tasks whose results the client no longer awaits: without a `tasks/cancel`, the server would go on
+//! working.
 //!
-//! That is the case when the caller that follows a task drops it, when a call was cancelled before the response that
-//! created its task was read, and when the client is closed.
+//! A client cancels an MCP task when the caller drops the call that became the task, when a call was cancelled before
+//! the response that created its task was read, and when the client is closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +19,13 @@ use crate::client::dispatch::ClientOutboundRequestSender;
 use crate::runtime::timeout::timeout_at;
 use crate::runtime::{OutboundCallOptions, Runtime};
 
-/// How long the client tries to cancel one task.
+/// How long the client tries to cancel one MCP task.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the close of a client waits for cancellations.
+/// How long the close of a client waits until its MCP tasks are cancelled.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Cancels a task, over the current connection of the client.
+/// Cancels an MCP task, over the current connection of the client.
 pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: TaskCancellationCountGuard) {
     if !supports_task_cancel(&client.inner.connection.live().peer) {
         return;
@@ -34,8 +35,8 @@ pub(crate) fn cancel(client: &Client, task_id: &str, cancellation: TaskCancellat
     send_when_permitted(client.inner.runtime(), cancellation, || call.start());
 }
 
-/// Cancels the task that the response to a cancelled call has created, if it has. Called on the driver's thread, which
-/// does not wait until the response is decoded.
+/// Cancels the MCP task that the late response to a cancelled call has created, if it has created one. The late
+/// response is decoded in a spawned task, because this function is called on the driver's thread.
 pub(crate) fn cancel_late(
     response: String,
     peer: &Arc<PeerInfo>,
@@ -55,8 +56,9 @@ pub(crate) fn cancel_late(
     }));
 }
 
-/// Cancels all tasks of a client that is being closed. The last connection is shut down when the server has responded
-/// to these and all earlier cancellations, or the timeout is over, also if the future of the close is dropped.
+/// Cancels all MCP tasks of a client that is being closed. The last connection of the client is shut down when the
+/// server has responded to all cancellations of tasks, or the timeout is over, even if the future of `Client::close` is
+/// dropped.
 pub(crate) fn cancel_all(client: &Client, last_connection: ConnectionShutdownGuard) {
     let connection = Arc::clone(&client.inner.connection);
     let runtime = Arc::clone(client.inner.runtime());
@@ -94,8 +96,9 @@ fn send_cancel(sender: &ClientOutboundRequestSender, task_id: &str) -> impl Futu
     }
 }
 
-/// Sends a cancellation at once, or, if the limit of concurrent calls is reached, when another cancellation has finished.
-/// The connection refuses calls past that limit, so a cancellation that is sent at once would be lost.
+/// Sends a `tasks/cancel` request at once or, if the limit of concurrent calls is reached, when another cancellation
+/// has finished. The connection refuses calls beyond its limit of concurrent calls, so a cancellation that is sent too
+/// early would be lost.
 fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     runtime: &Arc<dyn Runtime>,
     cancellation: TaskCancellationCountGuard,
@@ -121,7 +124,7 @@ fn send_when_permitted<F: Future<Output: Send> + Send + 'static>(
     }));
 }
 
-/// Whether the server handles `tasks/cancel`: in 2025-11-25 it is a capability.
+/// Whether the server handles `tasks/cancel`, which is a capability of the server in 2025-11-25.
 pub(crate) fn supports_task_cancel(peer: &PeerInfo) -> bool {
     !has_result_request(peer) || peer.server_capabilities.tasks.as_ref().is_some_and(|tasks| tasks.cancel.is_some())
 }

@@ -1,8 +1,8 @@
-//! Calls that become tasks: the client polls the task until it ends, and the caller gets its result as if the server had
-//! responded with it.
+//! Calls that become MCP tasks: the client polls the task until it ends, and the caller gets the result of the task as
+//! if the server had responded to the call with it.
 //!
-//! The client polls at the interval that the server sets. The client's handlers answer the input requests of the task.
-//! When the caller drops the call, the task is cancelled.
+//! The client polls an MCP task at the interval that the server sets. The client's handlers answer the input requests
+//! of the MCP task. When the caller drops the call, the client cancels the MCP task.
 
 pub(crate) mod cancel;
 pub(crate) mod registry;
@@ -28,29 +28,30 @@ use crate::error::{Error, Outcome};
 use crate::runtime::timeout::{sleep, unless_stopped};
 use registry::FollowedTaskRegistration;
 
-/// The poll interval if the server sets none, and the bounds of the interval that it sets.
+/// The interval at which the client polls an MCP task if the server sets none, and the bounds of the interval that the
+/// server sets.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 const POLL_INTERVALS: std::ops::RangeInclusive<Duration> = Duration::from_millis(20)..=Duration::from_secs(60);
 
-/// The most input requests of one task that are answered, and the most bytes of their keys, against tasks that ask
-/// without end.
+/// The maximum number of input requests of one MCP task that the client answers, and the maximum size of their keys, as
+/// a protection against tasks that ask for input without end.
 const MAX_INPUT_REQUESTS: usize = 1_000;
 const MAX_KEY_BYTES: usize = 1 << 20;
 
-/// The tasks protocol that applies if the server turns a request into a task.
+/// The tasks protocol that applies if the server turns a request into an MCP task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskProtocol {
-    /// Tasks of the 2026-07-28 extension: the server decides whether to create one. `tasks/get` returns its input
-    /// requests and its result.
+    /// MCP tasks of the 2026-07-28 extension: the server decides whether to create a task. `tasks/get` returns the
+    /// input requests and the result of the task.
     Extension,
-    /// Experimental tasks of 2025-11-25: the client decides. `tasks/result` returns the result, and the server sends
-    /// its input requests while that request waits.
+    /// Experimental MCP tasks of 2025-11-25: the client decides whether a call becomes a task. `tasks/result` returns
+    /// the result of the task, and the server sends its input requests while that request waits.
     Experimental,
 }
 
 impl TaskProtocol {
-    /// The kind of task that this request may or must become. An error if the caller wants a task and the server cannot
-    /// run one.
+    /// Returns the kind of MCP task that this request may or must become. Returns an error if the caller wants an MCP
+    /// task and the server cannot run one for this request.
     pub(crate) fn for_request<R: Request>(
         client: &Client,
         peer: &PeerInfo,
@@ -72,7 +73,8 @@ impl TaskProtocol {
         }
     }
 
-    /// Adds the `task` member to the text of parameters, where the client decides and the caller has not set it.
+    /// Adds the `task` member to the encoded parameters of a call, if the client decides whether the call becomes an
+    /// MCP task and the caller has not set the member.
     pub(crate) fn add_task_member<R: Request>(self, text: Box<str>, params: &R::Params) -> Result<Box<str>, Error> {
         match RequestSubject::of::<R>(params) {
             RequestSubject::Tool { as_task: false, .. } if self == Self::Experimental => {
@@ -83,7 +85,7 @@ impl TaskProtocol {
         }
     }
 
-    /// The task that this response creates, if it does.
+    /// Returns the MCP task that a response of the server creates, if it creates one.
     pub(crate) fn created_task(self, text: &str) -> Option<Task> {
         match self {
             Self::Extension => match DeferrableResult::<JsonObject>::from_json(text) {
@@ -101,12 +103,13 @@ fn accepts_tasks(client: &Client) -> bool {
     client.inner.connection.opener.capabilities.has_extension(TASKS_EXTENSION)
 }
 
-/// Whether the revision of the server has `tasks/result`: then its tasks are [`TaskProtocol::Experimental`].
+/// Whether the revision of the server has `tasks/result`: then its MCP tasks are [`TaskProtocol::Experimental`].
 pub(crate) fn has_result_request(peer: &PeerInfo) -> bool {
     Method::GetTaskPayload.from_client_in(peer.revision)
 }
 
-/// Polls a task until it ends. Dropping the returned future cancels the task, even if the future was never polled.
+/// Polls an MCP task until it ends. Dropping the returned future cancels the MCP task, even if the future was never
+/// polled.
 pub(crate) fn follow(
     client: Client,
     kind: TaskProtocol,
@@ -123,14 +126,14 @@ pub(crate) fn follow(
 struct TaskFollower {
     client: Client,
     kind: TaskProtocol,
-    /// The method of the call that became the task.
+    /// The method of the call that became the MCP task.
     method: Method,
     task: Task,
-    /// The timeout of each request about the task.
+    /// The timeout of each request that the client sends about the MCP task.
     timeout: Option<Duration>,
     entry: FollowedTaskRegistration,
     answered: AnsweredTaskInputs,
-    /// The task has ended, and need not be cancelled.
+    /// Whether the MCP task has ended, and need not be cancelled.
     ended: bool,
 }
 
@@ -189,7 +192,8 @@ impl TaskFollower {
         }
     }
 
-    /// Requests the result with `tasks/result`. The server responds when the task has ended, so there is no timeout.
+    /// Requests the result of the MCP task with `tasks/result`. The server responds to `tasks/result` when the task has
+    /// ended, so the request has no timeout.
     async fn fetch_result(&mut self) -> Result<JsonObject, Error> {
         let params = TaskParams::new(&self.task.task_id);
         let fetched = self.client.call::<request::GetTaskPayload>(params).timeout(None).await;
@@ -198,7 +202,8 @@ impl TaskFollower {
         fetched.map_err(Error::with_outcome_unknown)
     }
 
-    /// Answers new input requests. A server may repeat a request for a while after it was answered.
+    /// Answers the input requests of the MCP task that are new. A server may repeat an input request for a while after
+    /// the client has answered it.
     async fn answer(&mut self, requests: InputRequests) -> Result<(), Error> {
         let is_answered = |key: &String| self.answered.keys.contains(key) && !mutant!(AnswerTasksAgain);
         let new: InputRequests = requests.into_iter().filter(|(key, _)| !is_answered(key)).collect();
@@ -212,9 +217,9 @@ impl TaskFollower {
         self.client.call::<request::UpdateTask>(params).timeout(self.timeout).await.map(drop)
     }
 
-    /// Waits for the poll interval, or until the connection refuses calls: then the next poll reconnects or fails at
-    /// once, not up to a minute later. A connection may refuse calls before it is closed, if the server does not read
-    /// the last messages.
+    /// Waits until the MCP task is to be polled again, or until the connection refuses calls: then the next poll
+    /// reconnects or fails at once, not up to a minute later. A connection may refuse calls before it is closed, if the
+    /// server does not read the last messages.
     async fn wait_for_next_poll(&self) {
         let interval = self.task.poll_interval_ms.map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis);
         let interval = interval.clamp(*POLL_INTERVALS.start(), *POLL_INTERVALS.end());
@@ -233,7 +238,7 @@ impl TaskFollower {
     }
 }
 
-/// The keys of the input requests of a task that were answered.
+/// The keys of the input requests of an MCP task that the client has answered.
 #[derive(Default)]
 struct AnsweredTaskInputs {
     keys: BTreeSet<String>,
@@ -241,7 +246,7 @@ struct AnsweredTaskInputs {
 }
 
 impl AnsweredTaskInputs {
-    /// Adds keys; an error if there are too many.
+    /// Adds the keys of input requests. Returns an error if an MCP task has too many input requests.
     fn add<'a>(&mut self, keys: impl Iterator<Item = &'a String>) -> Result<(), Error> {
         for key in keys {
             self.bytes = self.bytes.saturating_add(key.len());
@@ -259,7 +264,7 @@ impl AnsweredTaskInputs {
     }
 }
 
-/// Cancels the task if it has not ended.
+/// Cancels the MCP task when its follower is dropped, if the task has not ended.
 impl Drop for TaskFollower {
     fn drop(&mut self) {
         if let Some(cancellation) = self.entry.remove()

@@ -6,7 +6,7 @@ use steadfast_proto::connection::{CallEnd, NotSentReason};
 
 use crate::error::{Error, Outcome};
 
-/// The decoded result of a call. A result of another kind than "complete" is an error.
+/// Returns the decoded result of a call. A result whose `resultType` is not "complete" is an error.
 pub(crate) fn result_of<R: Request>(ending: CallEnd) -> Result<R::Result, Error> {
     complete::<R>(answer_of::<R>(ending)?)
 }
@@ -17,7 +17,8 @@ pub(crate) fn answer_of<R: Request>(ending: CallEnd) -> Result<DeferrableResult<
     DeferrableResult::from_json(&text).map_err(|error| Error::decode(R::METHOD, error))
 }
 
-/// The result, if it is complete. Results of 2026-07-28 name their kind, and an unknown kind must not be taken for a known one.
+/// Returns the result of a call if it is complete, otherwise an error. Results of revision 2026-07-28 name their
+/// `resultType`, and an unknown type must not be taken for a complete result.
 pub(crate) fn complete<R: Request>(answer: DeferrableResult<R::Result>) -> Result<R::Result, Error> {
     match answer {
         DeferrableResult::Complete(result) => Ok(result),
@@ -80,16 +81,16 @@ pub(crate) struct CallLoss {
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallLossScope {
-    /// The HTTP request or stream of this one call failed. Other calls of the connection may still work.
+    /// The HTTP request or stream of one call failed; other calls of the same connection may still work.
     Call,
     /// The connection.
     Connection,
-    /// The connection was lost, because the server does not know its session any more.
+    /// The connection was lost, because the server does not know its MCP session any more.
     Session,
 }
 
 impl CallLoss {
-    /// `Some` if the transport failed; `None` if one of the two sides ended the call.
+    /// Returns how a call was lost if its transport failed, and `None` if the client or the server ended the call.
     pub(crate) fn from_end(end: &CallEnd) -> Option<Self> {
         match end {
             CallEnd::Closed { sent } => Some(Self { sent: *sent, kind: CallLossScope::Connection }),

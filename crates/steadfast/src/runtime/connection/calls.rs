@@ -17,32 +17,35 @@ use crate::runtime::threads::driver_migration::WorkerCallCounter;
 /// Callback for the progress of a call.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
-/// Shared by a call and the driver, which stores the end, the progress and the notifications of the call here.
+/// The state that a call shares with the driver of its connection: the driver stores the outcome, the progress and the
+/// notifications of the call here.
 pub(crate) struct CallSlot {
     state: Mutex<CallSlotState>,
-    /// The response is needed even if the caller has dropped its future: it may be a task, which has to be cancelled.
+    /// Whether the response is needed even after the caller has dropped the call: the response may create an MCP task,
+    /// which then has to be cancelled.
     expects_late_response: bool,
 }
 
 struct CallSlotState {
     end: Option<CallEnd>,
-    /// The caller has dropped its future.
+    /// The caller has dropped the future of the call.
     abandoned: bool,
-    /// Progress reports of the peer that the caller has not read yet.
+    /// The peer's progress notifications for this call that the caller has not read yet.
     progress: LossyQueue<ProgressParams>,
-    /// Notifications of a subscription that the caller has not read.
+    /// If the call is a subscription, its notifications that the caller has not read yet.
     notifications: LossyQueue<(Method, OwnedParams)>,
     waker: Option<Waker>,
 }
 
-/// How many progress notifications wait for a caller that does not keep up.
+/// The maximum number of progress notifications that are queued for a slow caller. When the queue of a call's
+/// progress notifications is full, the oldest is dropped.
 const MAX_PROGRESS: usize = 64;
 
-/// How many notifications wait for a subscriber that does not keep up. Dropping the oldest loses nothing: each says that
-/// something has changed, and the newest ones say so too.
+/// The maximum number of notifications that are queued for a slow subscriber. When the queue of a subscription's
+/// notifications is full, the oldest is dropped.
 const MAX_NOTIFICATIONS: usize = 1_024;
 
-/// How many bytes of progress notifications, and how many of other notifications, may wait for the caller of one call.
+/// The maximum size, in bytes, of the queued progress notifications of one call, and of its other queued notifications.
 const MAX_QUEUED_BYTES: usize = 4 << 20;
 
 impl Default for CallSlotState {
@@ -57,7 +60,7 @@ impl Default for CallSlotState {
     }
 }
 
-/// The size of a progress notification: of the parts whose length the server chooses.
+/// Returns the size, in bytes, of those parts of a progress notification whose length the peer chooses.
 pub(crate) fn progress_bytes(progress: &ProgressParams) -> usize {
     let meta = progress.meta.as_ref().and_then(|meta| serde_json::to_string(meta).ok());
     progress.message.as_ref().map_or(0, String::len) + meta.map_or(0, |text| text.len())
@@ -70,7 +73,8 @@ impl CallSlotState {
 }
 
 impl CallSlot {
-    /// Stores the end of the call. Returns the result if the caller has dropped its future and the result is needed all the same.
+    /// Stores the outcome of the call. Returns the result instead if the caller has dropped the call and the result is
+    /// needed nevertheless.
     pub(crate) fn end(&self, end: CallEnd) -> Option<Box<str>> {
         let mut late = None;
         self.update(|state| match end {
@@ -82,7 +86,7 @@ impl CallSlot {
         late
     }
 
-    /// Reads the result without taking it, if it has arrived and the caller has not taken it.
+    /// Reads the result of the call without taking it, if it has arrived and the caller has not taken it.
     pub(crate) fn peek_result<T>(&self, read: impl FnOnce(&str) -> T) -> Option<T> {
         match &self.lock().end {
             Some(CallEnd::Answered(result)) => Some(read(result)),
@@ -97,10 +101,14 @@ impl CallSlot {
 
     pub(crate) fn push_notification(&self, method: Method, params: OwnedParams) {
         let bytes = params.text().len();
-        self.update(|state| state.notifications.push((method, params), bytes));
+        self.update(|state| match method {
+            // A subscriber that has not read this one withholds all that follow.
+            Method::SubscriptionAcknowledged => state.notifications.push_kept((method, params), bytes),
+            _ => state.notifications.push((method, params), bytes),
+        });
     }
 
-    /// Changes the state and wakes the caller.
+    /// Changes the state of the call, and wakes its caller.
     fn update(&self, change: impl FnOnce(&mut CallSlotState)) {
         let mut state = self.lock();
         change(&mut state);
@@ -114,31 +122,33 @@ impl CallSlot {
     }
 }
 
-/// The options of a call.
+/// The options of an outbound call, such as its timeouts and its progress callback.
 #[derive(Default)]
 pub(crate) struct OutboundCallOptions {
-    /// The request whose handler makes the call.
+    /// The request of the peer whose handler makes this call, if a handler does.
     pub(crate) parent: Option<InboundRequestKey>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) total_timeout: Option<Duration>,
     pub(crate) progress: Option<(ProgressToken, OnProgress)>,
-    /// No `notifications/cancelled` is sent for the call: it is the probe for the revision, or is cancelled in another way.
+    /// Whether no `notifications/cancelled` is sent when the call is cancelled, because the call probes the server or
+    /// is cancelled with `tasks/cancel`.
     pub(crate) uncancellable: bool,
-    /// The result is needed even after the call was cancelled: see
+    /// Whether the result of the call is needed even after the call was cancelled: see
     /// [`InboundDispatcher::on_late_result`](crate::runtime::InboundDispatcher::on_late_result).
     pub(crate) expects_late_response: bool,
-    /// The limit of calls is for those of the program: a ping or probe must not take the place of one, nor be refused.
+    /// Whether the call does not count towards the limit of calls in flight. The limit of calls in flight is for calls
+    /// of the program: a ping or probe of this library must not take the place of such a call, nor be refused.
     pub(crate) exempt_from_limit: bool,
 }
 
-/// A call in flight, as a future of its end.
+/// A call in flight, as a future that completes with the outcome of the call.
 pub(crate) struct PendingCall {
     key: CallKey,
     slot: Arc<CallSlot>,
     mailbox: Arc<DriverMailbox>,
-    /// Runs on the thread that awaits the call, never on the driver's.
+    /// The callback for progress, which runs on the thread that awaits the call, never on the driver's thread.
     on_progress: Option<OnProgress>,
-    /// The end was taken.
+    /// Whether the outcome of the call was already taken from the call's slot.
     ended: bool,
 }
 
@@ -188,7 +198,7 @@ impl PendingCall {
 }
 
 impl PendingCall {
-    /// The next notification of a subscription; `Err` at its end.
+    /// Returns the next notification of a subscription, or `Err` when the subscription has ended.
     pub(crate) fn poll_notification(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Method, OwnedParams), CallEnd>> {
         let mut state = self.slot.lock();
         if let Some(notification) = state.notifications.pop() {
@@ -203,12 +213,12 @@ impl PendingCall {
         Poll::Ready(Err(end))
     }
 
-    /// The mailbox of the driver and the key of the call, for cancelling it.
+    /// Returns the mailbox of the driver and the key of the call, with which the call can be cancelled.
     pub(crate) fn handle(&self) -> (Arc<DriverMailbox>, CallKey) {
         (Arc::clone(&self.mailbox), self.key)
     }
 
-    /// Whether the end was taken.
+    /// Whether the outcome of the call was already taken from the call's slot.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -218,7 +228,8 @@ impl PendingCall {
         &self.slot
     }
 
-    /// Marks the call as abandoned by its caller. Returns the outcome of the call, if there is one that was not taken.
+    /// Marks the call as abandoned by its caller. Returns the outcome of the call, if the call has ended and its
+    /// outcome was not taken.
     pub(crate) fn abandon(&mut self) -> Option<CallEnd> {
         let mut state = self.slot.lock();
         state.abandoned = true;
@@ -235,7 +246,8 @@ impl PendingCall {
 }
 
 impl PendingCall {
-    /// Passes progress to the callback. Ready when the call has ended; then [`take_end`](Self::take_end) returns the end.
+    /// Passes progress notifications to the callback. Ready when the call has ended; then [`take_end`](Self::take_end)
+    /// returns the outcome of the call.
     pub(crate) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.slot.lock();
         if let Some(on_progress) = &mut self.on_progress {
@@ -259,7 +271,7 @@ impl PendingCall {
         Poll::Pending
     }
 
-    /// Takes the end, if the call has ended.
+    /// Takes the outcome of the call, if the call has ended.
     pub(crate) fn take_end(&mut self) -> Poll<CallEnd> {
         let end = self.slot.lock().end.take();
         self.ended |= end.is_some();
@@ -308,7 +320,7 @@ mod tests {
             progress: Some((ProgressToken::from(1), on_progress)),
             ..OutboundCallOptions::default()
         };
-        let mailbox = DriverMailbox::new(&Limits::default());
+        let mailbox = DriverMailbox::new(&Limits::default(), None);
         let call = PendingCall::new(&mailbox, Method::CallTool, None, options);
         *slot.lock().unwrap() = Some(Arc::clone(&call.slot));
         call.slot.push_progress(report(1));

@@ -1,7 +1,8 @@
 //! The driver: one future that owns an engine and the transport of a connection.
 //!
-//! One turn: run the commands in the mailbox, handle the timeout, read the bytes that are there, process the events of the core,
-//! write all its messages at once. The driver waits only for its transport, its timer and its mailbox, and never calls a handler.
+//! In each turn, the driver runs the commands in its mailbox, handles a timeout that is due, reads the bytes that have
+//! arrived, processes the events of the protocol core, and writes all messages of the core at once. The driver waits
+//! only for its transport, its timer and its mailbox, and never calls a handler.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,22 +22,22 @@ use crate::runtime::Runtime;
 use crate::runtime::threads::driver_migration::MigratableDriver;
 use crate::transport::{HangupDirection, Transport};
 
-/// How many bytes are read at once, and about how many are written at once.
+/// The maximum number of bytes that are read at once, and about the maximum number that are written at once.
 const CHUNK: usize = 64 * 1024;
 
-/// With at most this many running handlers, the peer is assumed to send one request at a time.
-const FEW_HANDLERS: usize = 2;
-
-/// From this many calls in flight on, many calls share each switch between threads, and the driver is better off on its own.
+/// With at least this many calls in flight, the driver of a client counts as busy and runs on the I/O loop, where
+/// each switch between threads serves several calls.
 const MANY_CALLS: usize = 4;
 
 /// How long closing the transport may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// After this many turns in one poll, the driver yields to other tasks on its thread.
+/// The maximum number of turns that the driver of a connection takes in one poll, before it yields to other tasks on
+/// its thread.
 const MAX_TURNS_PER_POLL: usize = 32;
 
-/// After the peer has stopped reading, its remaining output is read in at most this many reads: no pipe holds more.
+/// After the peer has stopped reading, the driver reads the peer's remaining output with at most this many reads: no
+/// pipe holds more bytes.
 const MAX_LAST_READS: usize = 64;
 
 /// Drives one connection over a byte stream to its end.
@@ -48,46 +49,58 @@ pub(crate) struct ConnectionDriver<T, S> {
     /// The bytes of `input` that were read from the transport and not decoded yet.
     undecoded: Range<usize>,
     output: OutputBuffer,
-    /// The peer has closed its sending end. Bytes that it sent before may be unread.
+    /// The peer has closed its sending end. Bytes that the peer sent before may still be unread.
     input_closed: bool,
     /// The peer does not read any more.
     output_closed: bool,
-    /// How many more reads are allowed before `handle_write_failed`.
+    /// After the peer has stopped reading, the number of reads that are left before the driver calls
+    /// `handle_write_failed`.
     last_reads: Option<usize>,
     flushing: bool,
     /// The connection has ended, and the transport is being closed.
     closing: bool,
     /// The transport is closed, or closing it has timed out.
     closed: bool,
-    /// Whether there was more to do since the last check than one call at a time causes.
+    /// Whether the driver had more to do since the last check than calls that are made one at a time would cause.
     busy: bool,
-    /// Bytes of the peer have arrived.
+    /// Whether bytes of the peer have arrived since the last check.
     heard: bool,
     exit_reason: watch::Sender<PeerExitReason>,
 }
 
-/// Why the peer exited, in words for people.
+/// The reason why the process of the peer exited, as text for people.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum PeerExitReason {
-    /// The peer has not exited, or its reason is not known yet.
+    /// The peer has not exited, or the reason of its exit is not known yet.
     #[default]
     Pending,
-    /// The reason, if there is one.
+    /// The reason of the peer's exit, if there is one.
     Known(Option<Arc<str>>),
+}
+
+/// What the driver has read of the peer's bytes in one turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InputProgress {
+    /// The connection wants no input, because too much output waits or because input has ended.
+    Unwanted,
+    /// All bytes that have arrived are decoded, and the task will be woken by the next ones.
+    Waits { had_read: bool },
+    /// There are bytes to decode in the next turn, or the peer's stream has just ended.
+    HasMore,
 }
 
 /// Bytes that wait to be written to the transport.
 #[derive(Default)]
 struct OutputBuffer {
     bytes: Vec<u8>,
-    /// How many of them are written.
+    /// The number of bytes in the buffer that are already written.
     written: usize,
-    /// The calls in `bytes`, with the offset of their first byte.
+    /// The calls whose requests are in `bytes`, each with the offset of its request's first byte.
     calls: VecDeque<(usize, CallKey)>,
 }
 
 impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
-    /// A driver. `service` is called with its mailbox.
+    /// Creates a driver. `service` is called with the mailbox of the new driver.
     pub(crate) fn new(
         transport: T,
         service: impl FnOnce(&Arc<DriverMailbox>) -> S,
@@ -118,29 +131,26 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
         &self.engine.mailbox
     }
 
-    /// Receives why the peer exited, once that is known.
+    /// Returns a receiver for the reason why the peer exited, once the reason is known.
     pub(crate) fn exit_reason(&self) -> watch::Receiver<PeerExitReason> {
         self.exit_reason.subscribe()
     }
 
-    /// Becomes true when the connection accepts no more calls.
+    /// Returns a receiver whose value becomes true when the connection accepts no more calls.
     pub(crate) fn refuses_calls(&mut self) -> watch::Receiver<bool> {
         self.engine.refuses_calls()
     }
 
-    /// Reads once, unless there are bytes from an earlier read, and decodes messages. Returns whether there was anything.
-    fn read(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Reads from the transport once, unless bytes from an earlier read are left, and decodes messages.
+    fn read(&mut self, cx: &mut Context<'_>) -> InputProgress {
         if !self.engine.connection.wants_input() {
-            return false;
+            return InputProgress::Unwanted;
         }
         if self.undecoded.is_empty() {
-            let Poll::Ready(read) = self.transport.poll_read(cx, &mut self.input) else { return false };
-            // An error of a read is treated as the end of the stream.
-            self.undecoded = 0..read.unwrap_or(0);
-            self.heard = true;
-            if self.undecoded.is_empty() {
-                self.end_input();
-                return true;
+            match self.fill_input(cx) {
+                Poll::Pending => return InputProgress::Waits { had_read: false },
+                Poll::Ready(false) => return InputProgress::HasMore,
+                Poll::Ready(true) => {}
             }
         }
         let now = self.engine.runtime.now();
@@ -157,10 +167,29 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
             }
             self.engine.process_events();
         }
-        true
+        // Nothing is left to decode: the next bytes are read for the next turn or, usually, the task is registered to be woken by
+        // them, so that no further turn is needed for that. Not after the peer has stopped reading: then the connection may end in
+        // this turn, and bytes that were read must have been decoded.
+        let reads_ahead = self.undecoded.is_empty() && !self.output_closed && self.engine.connection.wants_input();
+        if reads_ahead && self.fill_input(cx).is_pending() {
+            return InputProgress::Waits { had_read: true };
+        }
+        InputProgress::HasMore
     }
 
-    /// The peer has ended its stream.
+    /// Reads from the transport once. Ready with false if the peer's stream has ended.
+    fn fill_input(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        let Poll::Ready(read) = self.transport.poll_read(cx, &mut self.input) else { return Poll::Pending };
+        // An error of a read is treated as the end of the stream.
+        self.undecoded = 0..read.unwrap_or(0);
+        self.heard = true;
+        if self.undecoded.is_empty() {
+            self.end_input();
+        }
+        Poll::Ready(!self.undecoded.is_empty())
+    }
+
+    /// Handles the end of the bytes from the peer: decodes the last line, and tells the connection.
     fn end_input(&mut self) {
         let now = self.engine.runtime.now();
         match self.decoder.finish() {
@@ -175,9 +204,9 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
         self.engine.connection.handle_end_of_input(now);
     }
 
-    /// After the peer has stopped reading, tells the connection so as soon as all bytes that the peer wrote before are read: there
-    /// may be responses among them, and their calls must not end with the connection. `had_read` is whether this turn has read
-    /// something.
+    /// After the peer has stopped reading, tells the connection so as soon as all bytes that the peer wrote before are
+    /// read: there may be responses among them, and their calls must not end with the connection. `had_read` says
+    /// whether the driver has read bytes from the peer in its current turn.
     fn count_last_read(&mut self, had_read: bool) {
         let Some(left) = self.last_reads else { return };
         let awaits_responses = self.engine.connection.open_calls() > 0 && self.engine.connection.wants_input();
@@ -187,7 +216,7 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
         }
     }
 
-    /// Notices hangups of the peer while nothing is read or written. Returns whether there was one.
+    /// Notices hangups of the peer while nothing is read or written. Returns whether the peer has hung up.
     fn poll_hangups(&mut self, cx: &mut Context<'_>) -> bool {
         let mut hung_up = false;
         while let Poll::Ready(hangup) = self.transport.poll_hangup(cx) {
@@ -204,46 +233,37 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
         hung_up
     }
 
-    /// Writes and flushes all messages of the connection. Returns whether anything was written.
-    fn write(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Writes and flushes all messages of the connection.
+    fn write(&mut self, cx: &mut Context<'_>) {
         if self.last_reads.is_some() {
-            return false;
+            return;
         }
-        let mut wrote = false;
         loop {
             self.output.fill(&mut self.engine.connection, &self.engine.mailbox);
             let Some(rest) = self.output.bytes.get(self.output.written..).filter(|rest| !rest.is_empty()) else {
                 break;
             };
             match self.transport.poll_write(cx, rest) {
-                Poll::Pending => return wrote,
+                Poll::Pending => return,
                 Poll::Ready(Ok(count)) if count > 0 => {
-                    wrote = true;
                     self.flushing = true;
                     self.output.advance(count, &mut self.engine.connection);
                 }
-                Poll::Ready(_) => {
-                    self.close_output();
-                    return true;
-                }
+                Poll::Ready(_) => return self.close_output(),
             }
         }
         if self.flushing {
             match self.transport.poll_flush(cx) {
-                Poll::Pending => return wrote,
+                Poll::Pending => return,
                 Poll::Ready(Ok(())) => self.flushing = false,
-                Poll::Ready(Err(_)) => {
-                    self.close_output();
-                    return true;
-                }
+                Poll::Ready(Err(_)) => return self.close_output(),
             }
         }
         self.engine.connection.handle_flushed();
-        wrote
     }
 
-    /// Closes the writing side, so that the peer reads the last bytes and then the end of the stream, and waits for what the
-    /// transport has started.
+    /// Closes the writing side of the transport, so that the peer reads the last bytes and then the end of the stream.
+    /// After the close, waits until everything that the transport has started is gone, such as a child process.
     fn close(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionCloseReport> {
         let Some(ended) = self.engine.ended() else { return Poll::Pending };
         // If closing the transport times out, dropping it closes it.
@@ -264,7 +284,8 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
         }
     }
 
-    /// The peer does not read any more. `count_last_read` passes that on to the connection.
+    /// Discards the unwritten output, because the peer does not read any more. `count_last_read` later tells the
+    /// connection that the peer does not read.
     fn close_output(&mut self) {
         self.output = OutputBuffer::default();
         self.flushing = false;
@@ -275,7 +296,7 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
 }
 
 impl OutputBuffer {
-    /// Takes messages from the core, each of them one line, until there is a chunk.
+    /// Takes messages from the protocol core, each as one line, until the output buffer holds a chunk of bytes.
     fn fill(&mut self, connection: &mut Connection, mailbox: &DriverMailbox) {
         if self.written < self.bytes.len() {
             return;
@@ -332,26 +353,23 @@ impl<T: Transport, S: InboundDispatcher> Future for ConnectionDriver<T, S> {
             return driver.close(cx);
         }
         for _ in 0..MAX_TURNS_PER_POLL {
-            let mut progressed = driver.engine.run_commands_and_timer(cx);
+            // What follows in this turn does all that commands and timeouts lead to.
+            driver.engine.run_commands_and_timer(cx);
             driver.busy |= driver.engine.connection.open_calls() >= MANY_CALLS;
             let output_closed = driver.output_closed;
-            let read = driver.read(cx);
+            let input = driver.read(cx);
+            let had_read = matches!(input, InputProgress::HasMore | InputProgress::Waits { had_read: true });
             if output_closed {
-                driver.count_last_read(read);
+                driver.count_last_read(had_read);
             }
-            progressed |= read;
+            let mut progressed = input == InputProgress::HasMore || output_closed && had_read;
             progressed |= driver.poll_hangups(cx);
             driver.engine.process_events();
-            if progressed && (1..=FEW_HANDLERS).contains(&driver.engine.running_handlers()) {
-                // The handlers may respond in a moment, and then need not wake this thread. With more handlers this does not pay.
-                if driver.engine.runtime.as_tokio().is_some() {
-                    std::thread::yield_now();
-                }
-                driver.engine.run_commands();
-                driver.engine.process_events();
-            }
-            progressed |= driver.write(cx);
-            driver.engine.process_events();
+            driver.write(cx);
+            // What the connection wants to do now that its output was taken is for the next turn.
+            progressed |= driver.engine.process_events();
+            progressed |= driver.output_closed != output_closed;
+            progressed |= input == InputProgress::Unwanted && driver.engine.connection.wants_input();
             if driver.engine.ended().is_some() {
                 driver.engine.abandon_all();
                 driver.closing = true;

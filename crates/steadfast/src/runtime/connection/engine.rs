@@ -1,9 +1,10 @@
 //! The engine: a connection, its running handlers and its calls, without a transport.
 //!
-//! The owner of an engine moves the messages. In each turn it has the engine run commands and the timer
-//! ([`ConnectionEngine::run_commands_and_timer`]), gives received messages to the connection, has the engine process the events that follow
-//! ([`ConnectionEngine::process_events`]), and takes the messages to send from the connection. The driver in this folder does that for a byte
-//! stream, the drivers in `transport::http` do it for HTTP.
+//! The owner of an engine moves messages between the engine's connection and the transport. In each turn the owner lets
+//! the engine run commands and the timer ([`ConnectionEngine::run_commands_and_timer`]), gives received messages to the
+//! connection, lets the engine process the events that follow ([`ConnectionEngine::process_events`]), and takes the
+//! messages to send from the connection. `ConnectionDriver` owns the engine of a connection over a byte stream; the
+//! drivers in `transport::http` own the engines of HTTP connections.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ use crate::runtime::handler::execution::HandlerExecution;
 use crate::runtime::log::{PeerWarningRecord, RateLimitedLog};
 use crate::runtime::{Runtime, Timer};
 
-/// The server or client that a connection belongs to. Called on the driver's thread: must not block and must not run user code.
+/// Dispatches the peer's requests and notifications for the server or client that a connection belongs to. The
+/// dispatcher is called on the driver's thread: it must not block and must not run user code.
 pub(crate) trait InboundDispatcher: Send + 'static {
     /// Starts the handler of a request, or responds at once.
     fn start(
@@ -37,13 +39,14 @@ pub(crate) trait InboundDispatcher: Send + 'static {
         runtime: &Arc<dyn Runtime>,
     ) -> InboundDispatchResult;
 
-    /// The `initialize` handshake has completed (revisions up to 2025-11-25).
+    /// Called when the `initialize` handshake has completed (revisions up to 2025-11-25).
     fn on_initialized(&mut self, _peer: &Arc<PeerInfo>) {}
 
-    /// The peer sent a notification that belongs to no subscription.
+    /// Called when the peer has sent a notification that belongs to no subscription.
     fn on_notification(&mut self, _notification: PeerNotification<'_>) {}
 
-    /// The result of a call has arrived after the caller dropped its future, and is needed all the same.
+    /// Called when the result of a call has arrived after the caller dropped the call, and the result is needed
+    /// nevertheless.
     fn on_late_result(
         &mut self,
         _result: String,
@@ -53,39 +56,40 @@ pub(crate) trait InboundDispatcher: Send + 'static {
     ) {
     }
 
-    /// The connection has ended.
+    /// Called when the connection has ended.
     fn on_closed(&mut self) {}
 
-    /// The peer sent a notification, whether it belongs to a subscription or not. Called before the notification is delivered.
+    /// Called for each notification of the peer, whether it belongs to a subscription or not, before the notification
+    /// is delivered.
     fn observe_notification(&mut self, _method: Method, _params: &OwnedParams) {}
 }
 
 /// What [`InboundDispatcher::start`] did with a request.
 pub(crate) enum InboundDispatchResult {
-    /// The request has its response.
+    /// The dispatcher has responded to the request at once, so no handler runs.
     Answered(EncodedResponse),
     /// The handler of the request runs.
     Running(Arc<HandlerExecution>),
-    /// The request is a stream of notifications, which has begun and has to be acknowledged.
+    /// The request has opened a stream of notifications to the client, which the driver has to acknowledge.
     Listening {
-        /// Exists as long as the stream.
+        /// Exists as long as the stream of notifications.
         execution: Arc<HandlerExecution>,
-        /// The JSON text of the parameters of the acknowledgement.
+        /// The parameters of the notification that acknowledges the stream, as JSON text.
         acknowledged: Box<str>,
     },
 }
 
-/// How a connection ended.
+/// How a connection ended: why it closed, and how many handlers were abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionCloseReport {
     /// Why the connection closed.
     pub cause: CloseCause,
-    /// How many handlers had not ended at the drain deadline, because they block a thread or a worker.
+    /// The number of handlers that had not ended at the drain deadline, because they blocked a thread.
     pub abandoned: usize,
 }
 
-/// A connection with its handlers and calls.
+/// The engine of a connection: the protocol state, the running handlers and the calls in flight, without a transport.
 pub(crate) struct ConnectionEngine<S> {
     pub(crate) connection: Connection,
     service: S,
@@ -97,23 +101,25 @@ pub(crate) struct ConnectionEngine<S> {
     commands: Vec<DriverCommand>,
     log: RateLimitedLog,
     ended: Option<ConnectionCloseReport>,
-    /// Requests whose handlers allowed the client to disconnect, since they were last taken; `None` if they are not tracked.
+    /// The requests whose handlers have let the client disconnect since the last call of `take_released_streams`;
+    /// `None` if such requests are not tracked.
     released_streams: Option<Vec<InboundRequestKey>>,
-    /// Calls that have ended since the owner of the engine last took them; set if the owner tracks them.
+    /// The calls that have ended since the last call of `take_ended_calls`; `None` if ended calls are not tracked.
     ended_calls: Option<Vec<CallKey>>,
-    /// Becomes true when the connection accepts no more calls; set once there is a receiver.
+    /// Sends true when the connection accepts no more calls; `None` until there is a receiver.
     refuses_calls: Option<watch::Sender<bool>>,
 }
 
 impl<S: InboundDispatcher> ConnectionEngine<S> {
-    /// An engine. `service` is called with its mailbox.
+    /// Creates an engine. `service` is called with the mailbox of the new engine.
     pub(crate) fn new(
         service: impl FnOnce(&Arc<DriverMailbox>) -> S,
         hello: impl Into<Arc<ClientOrServerDescription>>,
         limits: Limits,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
-        let mailbox = DriverMailbox::new(&limits);
+        let io_loop = runtime.as_tokio().and_then(|tokio| tokio.io_loop().cloned());
+        let mailbox = DriverMailbox::new(&limits, io_loop);
         let service = service(&mailbox);
         Self {
             connection: Connection::new(hello, limits),
@@ -132,18 +138,19 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
         }
     }
 
-    /// Becomes true when the connection accepts no more calls. That is before its end, if the last output is slow to be written.
+    /// Returns a receiver whose value becomes true when the connection accepts no more calls. A connection whose last
+    /// output is written slowly stops accepting calls before it ends.
     pub(crate) fn refuses_calls(&mut self) -> watch::Receiver<bool> {
         self.refuses_calls.get_or_insert_with(|| watch::Sender::new(false)).subscribe()
     }
 
-    /// Records from now on which requests let their client disconnect.
+    /// From now on, records the requests whose handlers let the client disconnect, for `take_released_streams`.
     #[cfg(feature = "http")]
     pub(crate) fn track_released_streams(&mut self) {
         self.released_streams = Some(Vec::new());
     }
 
-    /// Takes the requests that have let their client disconnect since the last call of this.
+    /// Returns the requests whose handlers have let the client disconnect since this function was last called.
     #[cfg(feature = "http")]
     pub(crate) fn take_released_streams(&mut self) -> Vec<InboundRequestKey> {
         self.released_streams.as_mut().map(std::mem::take).unwrap_or_default()
@@ -161,16 +168,13 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
         self.ended_calls.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// How the connection ended, once it has.
+    /// Returns how the connection ended, or `None` if it has not ended.
     pub(crate) fn ended(&self) -> Option<ConnectionCloseReport> {
         self.ended
     }
 
-    pub(crate) fn running_handlers(&self) -> usize {
-        self.executions.len()
-    }
-
-    /// Runs the commands in the mailbox, and handles the timeout if it is due. Returns whether there was anything to do.
+    /// Runs the commands in the driver's mailbox, and handles a timeout of the connection that is due. Returns
+    /// whether the mailbox had commands or a timeout of the connection was due.
     pub(crate) fn run_commands_and_timer(&mut self, cx: &mut Context<'_>) -> bool {
         let mut progressed = self.run_commands();
         if self.timer.poll(cx).is_ready() {
@@ -180,22 +184,25 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
         progressed
     }
 
-    /// Runs the commands in the mailbox. Returns whether there were any.
+    /// Runs the commands in the driver's mailbox. Returns whether the mailbox had commands.
     pub(crate) fn run_commands(&mut self) -> bool {
         let mut commands = std::mem::take(&mut self.commands);
         self.mailbox.take_commands(&mut commands);
         let any = !commands.is_empty();
-        let now = self.runtime.now();
-        for command in commands.drain(..) {
-            self.run_command(now, command);
+        if any {
+            let now = self.runtime.now();
+            for command in commands.drain(..) {
+                self.run_command(now, command);
+            }
         }
         self.commands = commands;
         any
     }
 
-    /// Prepares the owner's task to sleep: updates the output budget, and has the timer and the next command wake the task.
-    /// `unwritten` is how many bytes the owner holds in addition to the connection. Returns true if the task must not sleep,
-    /// because there is something to do.
+    /// Prepares the task that owns the engine to sleep: updates the output budget, and registers the task to be woken
+    /// by the timer and by the next command. `unwritten` is the number of unwritten bytes that the owner of the engine
+    /// holds, in addition to those in the connection. Returns true if the task must not sleep, because the engine has
+    /// something to do.
     pub(crate) fn prepare_sleep(&mut self, cx: &mut Context<'_>, unwritten: usize, progressed: bool) -> bool {
         let held = self.connection.waiting_bytes() + unwritten;
         let more = self.mailbox.budget().set_held(held);
@@ -211,9 +218,11 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
         due
     }
 
-    /// Processes the events of the connection.
-    pub(crate) fn process_events(&mut self) {
+    /// Processes the events of the connection. Returns whether there were any.
+    pub(crate) fn process_events(&mut self) -> bool {
+        let mut any = false;
         while let Some(event) = self.connection.poll_event() {
+            any = true;
             match event {
                 ConnectionEvent::Start(request) => self.start(request),
                 ConnectionEvent::Stop { key, reason } => {
@@ -269,6 +278,7 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
         {
             refuses_calls.send_if_modified(|refuses| !std::mem::replace(refuses, true));
         }
+        any
     }
 
     fn run_command(&mut self, now: Moment, command: DriverCommand) {
@@ -364,7 +374,7 @@ impl<S: InboundDispatcher> ConnectionEngine<S> {
 }
 
 impl<S> ConnectionEngine<S> {
-    /// Closes the mailbox, abandons all handlers and ends all calls: the connection is gone.
+    /// Closes the driver's mailbox, abandons all handlers and ends all calls, because the connection is gone.
     pub(crate) fn abandon_all(&mut self) {
         for execution in std::mem::take(&mut self.executions).into_values() {
             execution.abandon();

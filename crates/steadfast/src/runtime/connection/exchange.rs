@@ -1,9 +1,11 @@
-//! An exchange: one request of 2026-07-28 without a byte stream around it, as HTTP and tasks have them.
+//! An exchange: one request of revision 2026-07-28 that is served on its own, not on a byte stream, as for HTTP and MCP
+//! tasks.
 //!
-//! One message goes in; notifications and one response come out, in order. The exchange is a connection of its own that exists as
-//! long as the request, so every law holds for it. Dropping it before the response is a hangup: the handler is cancelled as when
-//! any connection closes. What is left of the handler then, or after its response (shields, cleanups), goes on as a task until it
-//! has ended or the drain deadline has passed.
+//! An exchange takes one message, and yields notifications and one response, in order. An exchange is a connection of
+//! its own that exists as long as the request, so all guarantees for connections hold for an exchange too. Dropping an
+//! exchange before its response counts as a hangup of the client: the handler is cancelled, as when a connection
+//! closes. The shields and cleanups of a handler that are left after the response or the hangup go on in a spawned
+//! task, until they have ended or the drain deadline has passed.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,22 +16,23 @@ use steadfast_proto::mutant;
 
 use super::engine::{ConnectionEngine, InboundDispatcher};
 
-/// One request, until its response.
+/// Serves one request on a connection of its own, until its response.
 pub(crate) struct RequestExchange<S: InboundDispatcher, G: RequestExchangeGuard = ()> {
-    /// `None` after the response.
+    /// The engine that serves the request, and the guard; `None` when the exchange has yielded its last message.
     engine: Option<(ConnectionEngine<S>, G)>,
 }
 
-/// A value that is dropped when all of an exchange has ended, including what goes on after its response.
+/// A value that is dropped when an exchange has ended completely, including the shields and cleanups that go on after
+/// its response.
 pub(crate) trait RequestExchangeGuard: Send + 'static {
-    /// The drain deadline has passed, and this many executions have not ended.
+    /// Called with the number of handlers that had not ended when the drain deadline passed.
     fn abandoned(&mut self, _count: usize) {}
 }
 
 impl RequestExchangeGuard for () {}
 
 impl<S: InboundDispatcher, G: RequestExchangeGuard> RequestExchange<S, G> {
-    /// Starts an exchange with the one message of a new engine.
+    /// Starts an exchange: gives a new engine the one message that it is to handle.
     pub(crate) fn begin(mut engine: ConnectionEngine<S>, message: &[u8], guard: G) -> Self {
         engine.connection.serve_single_request();
         engine.connection.handle_message(engine.runtime.now(), message);
@@ -37,7 +40,7 @@ impl<S: InboundDispatcher, G: RequestExchangeGuard> RequestExchange<S, G> {
         Self { engine: Some((engine, guard)) }
     }
 
-    /// Starts an exchange with the one message of a new engine, which is decoded already.
+    /// Starts an exchange: gives a new engine the one message that it is to handle, which is already decoded.
     #[cfg(feature = "http")]
     pub(crate) fn begin_decoded(mut engine: ConnectionEngine<S>, message: Message<'_>, guard: G) -> Self {
         engine.connection.serve_single_request();
@@ -46,7 +49,7 @@ impl<S: InboundDispatcher, G: RequestExchangeGuard> RequestExchange<S, G> {
         Self { engine: Some((engine, guard)) }
     }
 
-    /// The next message to the peer; `None` after the last one, which is the response if there is one.
+    /// Returns the next message to the peer, or `None` after the last message, which is the response if there is one.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         let Some((engine, _)) = &mut self.engine else { return Poll::Ready(None) };
         loop {
@@ -84,7 +87,8 @@ impl<S: InboundDispatcher, G: RequestExchangeGuard> RequestExchange<S, G> {
         }
     }
 
-    /// The server shuts down: the handler has the drain window to respond, and is cancelled after that.
+    /// Called when the server shuts down: the handler may still respond during the drain window, and is cancelled after
+    /// that.
     #[cfg(feature = "http")]
     pub(crate) fn shut_down(&mut self) {
         if let Some((engine, _)) = &mut self.engine {
@@ -93,7 +97,7 @@ impl<S: InboundDispatcher, G: RequestExchangeGuard> RequestExchange<S, G> {
         }
     }
 
-    /// Ends the connection: at once if nothing runs, otherwise in a task of its own.
+    /// Ends the connection of the exchange: at once if no handler, shield or cleanup runs, otherwise in a spawned task.
     fn finish(&mut self) {
         let Some((mut engine, guard)) = self.engine.take() else { return };
         engine.connection.handle_write_failed(engine.runtime.now());

@@ -1,7 +1,7 @@
 //! The heartbeat of a connection: regular pings.
 //!
 //! Every transport notices a peer that closes its end. The heartbeat is for a peer that stays connected and has stopped
-//! responding: a process that hangs, a machine that was put to sleep. It never closes a connection itself.
+//! responding: a process that hangs, a machine that was put to sleep. The heartbeat never closes a connection itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use steadfast_proto::connection::{CallEnd, NotSentReason};
 
 use crate::runtime::{DriverMailbox, OutboundCallOptions, PendingCall, Runtime};
 
-/// Sends a ping at every interval, and completes when a ping timed out: it had no response when the next was due, or could not
-/// even be written because the peer does not read. Peers whose revision has no ping, and peers that have not initialized the
-/// connection, are not pinged.
+/// Sends a ping at every interval, and completes when a ping timed out: the ping had no response when the next ping was
+/// due, or could not even be written because the peer does not read. Peers whose revision has no ping, and peers that
+/// have not initialized the connection, are not pinged.
 pub(crate) async fn ping_timeout(mailbox: Arc<DriverMailbox>, runtime: Arc<dyn Runtime>, interval: Duration) {
     let mut timer = runtime.timer();
     loop {

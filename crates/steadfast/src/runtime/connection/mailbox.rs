@@ -1,4 +1,5 @@
-//! The mailbox of a driver: handlers and callers post commands to it, in order, without blocking and without awaiting.
+//! The mailbox of a connection's driver: handlers and callers put commands into the mailbox, in order, without blocking
+//! and without awaiting.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,78 +14,85 @@ use super::calls::CallSlot;
 use super::notifications::OutboundNotifications;
 use crate::runtime::handler::output_budget::OutputBudget;
 use crate::runtime::threads::driver_migration::WorkerCallCounter;
+use crate::runtime::threads::io_loop::IoLoop;
 
-/// A command for the driver.
+/// A command for the driver of a connection.
 pub(crate) enum DriverCommand {
-    /// Send the response of a handler, whose execution goes on (a shield, a cleanup).
+    /// Send the response of a handler whose execution goes on, because a shield or a cleanup still runs.
     Respond { key: InboundRequestKey, response: EncodedResponse },
-    /// Send the response of a handler, whose execution has ended.
+    /// Send the response of a handler whose execution has ended.
     RespondAndEnd { key: InboundRequestKey, response: EncodedResponse },
-    /// An execution has ended.
+    /// The execution of a handler has ended, including its shields and cleanups.
     EndExecution { key: InboundRequestKey },
     /// A handler has reported progress: send its newest report, which is stored in its execution.
     SendProgress { key: InboundRequestKey },
     /// A handler has logged a message: send it to the client as `notifications/message`.
     Log { key: InboundRequestKey, level: LoggingLevel, logger: Option<String>, data: Value },
-    /// Send a request to the peer. The slot receives its end.
+    /// Send a request to the peer. The slot receives the outcome of the call.
     Call { key: CallKey, call: Call, slot: Arc<CallSlot> },
-    /// Send `initialize` to the server. The slot receives its end.
+    /// Send `initialize` to the server. The slot receives the outcome of the call.
     Initialize { key: CallKey, call: Call, offered: Revision, slot: Arc<CallSlot> },
-    /// Open the connection in the stateless revision that the server has shown to support.
+    /// Open the client's connection in a stateless revision, which the server has shown to support.
     OpenStateless(Box<PeerInfo>),
     /// Cancel a call.
     CancelCall(CallKey),
-    /// Send all these notifications.
+    /// Send all notifications that are queued in the [`OutboundNotifications`].
     Notify(Arc<OutboundNotifications>),
-    /// Send a notification of a vendor: of a request of the peer, or of none.
+    /// Send a vendor notification, which belongs to a request of the peer or to no request.
     NotifyVendor { request: Option<InboundRequestKey>, method: VendorMethod, params: Box<str> },
-    /// Close the HTTP stream of a request whose handler has released it: the client reconnects and resumes the stream later.
+    /// Close the HTTP response stream of a request, because its handler has released the stream: the client reconnects
+    /// and resumes the stream later.
     ReleaseStream { key: InboundRequestKey },
-    /// Shut the connection down, with the drain window or, if `at_once`, without it.
+    /// Shut the connection down. If `at_once` is set, the handlers of the connection do not get the drain window to
+    /// respond.
     ShutDown { at_once: bool },
 }
 
-/// The mailbox of one driver, and what handlers and callers share with it.
+/// The mailbox of one driver, and other state that handlers and callers share with the driver.
 pub(crate) struct DriverMailbox {
     state: Mutex<MailboxState>,
     budget: OutputBudget,
     next_call: AtomicU64,
-    /// The bytes of notifications of a vendor that belong to no request and are in the mailbox.
+    /// The current size, in bytes, of the vendor notifications in the mailbox that belong to no request.
     vendor_bytes: AtomicUsize,
-    /// How many resources and tasks one subscription of the connection may name.
+    /// The maximum number of resources and MCP tasks that one subscription of the connection may name.
     pub(crate) subscribed: usize,
-    /// The authenticated peer, if the transport knows it, as of the newest message: a token may have been renewed.
+    /// The authenticated peer, if the transport knows it, as of the newest message: the peer may have renewed its
+    /// token.
     principal: OnceLock<Mutex<Principal>>,
     /// Buffers of large responses that were written, for reuse.
     spare_buffers: Mutex<Vec<Vec<u8>>>,
-    /// Counts calls, to decide on which thread the driver runs.
+    /// Counts the calls of the program, to decide on which thread the driver runs.
     callers: OnceLock<WorkerCallCounter>,
-    /// Wakes the driver in one batch with other tasks, if it runs on an HTTP thread.
-    #[cfg(feature = "http")]
-    wake_batcher: Option<Arc<crate::runtime::threads::http_threads::ThreadWakeBatcher>>,
+    /// The I/O loop that the driver of the connection stays on, if there is one. A driver that stays on an I/O loop
+    /// is woken through the loop.
+    io_loop: Option<Arc<IoLoop>>,
 }
 
-/// Buffers with these capacities are reused. Smaller ones are not worth it, larger ones take too much memory.
+/// The capacities, in bytes, of the response buffers that are reused. Smaller buffers are not worth reusing, larger
+/// buffers take too much memory.
 const REUSED_CAPACITIES: std::ops::Range<usize> = 16 * 1024..1024 * 1024;
 
-/// How many bytes of notifications of a vendor may be in the mailbox, before the last one that is added.
+/// A vendor notification that belongs to no request is dropped if the mailbox already holds this many bytes of such
+/// notifications.
 #[cfg(feature = "client")]
 const MAX_VENDOR_BYTES: usize = 1 << 20;
 
-/// How many buffers wait for reuse.
+/// The maximum number of buffers that are kept for reuse.
 const MAX_SPARE_BUFFERS: usize = 8;
 
 #[derive(Default)]
 struct MailboxState {
     commands: Vec<DriverCommand>,
-    /// The waker of the driver, while it sleeps.
+    /// The waker of the driver, while the driver sleeps.
     driver: Option<Waker>,
     closed: bool,
 }
 
 impl DriverMailbox {
-    /// A mailbox for a connection with these limits.
-    pub(crate) fn new(limits: &Limits) -> Arc<Self> {
+    /// Creates a mailbox for a connection with these limits. `io_loop` is the I/O loop that the driver of the connection stays
+    /// on, if there is one.
+    pub(crate) fn new(limits: &Limits, io_loop: Option<Arc<IoLoop>>) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
             budget: OutputBudget::new(limits.outbox_bytes, limits.in_flight_bytes),
@@ -94,13 +102,12 @@ impl DriverMailbox {
             principal: OnceLock::new(),
             spare_buffers: Mutex::default(),
             callers: OnceLock::new(),
-            #[cfg(feature = "http")]
-            wake_batcher: crate::runtime::threads::http_threads::wake_batcher(),
+            io_loop,
         })
     }
 
-    /// Posts a command. Returns it if the connection is closed.
-    #[allow(clippy::result_large_err, reason = "a command that is not taken is given back as it is")]
+    /// Puts a command into the mailbox. Returns the command if the connection is closed.
+    #[allow(clippy::result_large_err, reason = "a command that the mailbox rejects is returned unchanged")]
     pub(crate) fn post(&self, command: DriverCommand) -> Result<(), DriverCommand> {
         let mut state = self.lock();
         if state.closed {
@@ -112,23 +119,16 @@ impl DriverMailbox {
         state.commands.push(command);
         let driver = state.driver.take();
         drop(state);
-        if let Some(driver) = driver {
-            self.wake(driver);
+        match (driver, &self.io_loop) {
+            (Some(driver), Some(io_loop)) => io_loop.wake(driver),
+            (Some(driver), None) => driver.wake(),
+            (None, _) => {}
         }
         Ok(())
     }
 
-    #[cfg_attr(not(feature = "http"), allow(clippy::unused_self, reason = "only HTTP threads batch their wakes"))]
-    fn wake(&self, driver: Waker) {
-        #[cfg(feature = "http")]
-        if let Some(wake_batcher) = &self.wake_batcher {
-            return wake_batcher.wake(driver);
-        }
-        driver.wake();
-    }
-
-    /// Posts a notification of a vendor that belongs to no request. Returns false if it is dropped: too many bytes of them wait
-    /// for the driver, or the connection is closed.
+    /// Puts a vendor notification that belongs to no request into the mailbox. Returns false if the notification is
+    /// dropped, because too many bytes of such notifications wait for the driver or the connection is closed.
     #[cfg(feature = "client")]
     pub(crate) fn notify_vendor(&self, method: VendorMethod, params: Box<str>) -> bool {
         let bytes = params.len();
@@ -141,12 +141,13 @@ impl DriverMailbox {
         posted
     }
 
-    /// The driver has taken a notification of a vendor with so many bytes.
+    /// Subtracts the size of a vendor notification that the driver has taken from the mailbox.
     pub(crate) fn release_vendor_bytes(&self, bytes: usize) {
         self.vendor_bytes.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Sets who sent the message that is handled next. The transport has to check that it is the same peer as before.
+    /// Sets the authenticated sender of the message that is handled next. The transport has to check that the sender is
+    /// the same peer as before.
     pub(crate) fn identify(&self, principal: Option<&Principal>) {
         let Some(principal) = principal else { return };
         if let Err(newer) = self.principal.set(Mutex::new(principal.clone()))
@@ -162,28 +163,28 @@ impl DriverMailbox {
         self.principal.get().map(|principal| principal.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// The identity of the authenticated peer, which owns the tasks that it creates.
+    /// The identity of the authenticated peer, which owns the MCP tasks that it creates.
     pub(crate) fn owner(&self) -> Option<String> {
         self.principal().map(|principal| principal.identity())
     }
 
-    /// Counts calls from now on.
+    /// Sets the counter of the program's calls, which decides on which thread the driver runs.
     pub(crate) fn count_callers(&self, callers: WorkerCallCounter) {
         // A mailbox has one driver.
         let _ = self.callers.set(callers);
     }
 
-    /// The count of calls, if they are counted.
+    /// Returns the counter of calls, if calls are counted.
     pub(crate) fn callers(&self) -> Option<&WorkerCallCounter> {
         self.callers.get()
     }
 
-    /// A unique key for a call.
+    /// Returns a unique key for a call.
     pub(crate) fn next_call_key(&self) -> CallKey {
         CallKey::new(self.next_call.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// An empty buffer for a response of about that size.
+    /// Returns an empty buffer for a response of about `size` bytes.
     pub(crate) fn buffer(&self, size: usize) -> Vec<u8> {
         let size = size.saturating_add(256);
         let spare = if REUSED_CAPACITIES.contains(&size) { self.spare_buffers().pop() } else { None };
@@ -192,7 +193,7 @@ impl DriverMailbox {
         buffer
     }
 
-    /// Returns a buffer that is no longer needed, for reuse.
+    /// Keeps a buffer that is no longer needed, to reuse it for another response.
     pub(crate) fn reuse_buffer(&self, mut buffer: Vec<u8>) {
         if !REUSED_CAPACITIES.contains(&buffer.capacity()) {
             return;
@@ -208,7 +209,7 @@ impl DriverMailbox {
         &self.budget
     }
 
-    /// Takes all commands by swapping them with `commands`, which is empty.
+    /// Takes all commands out of the mailbox by swapping them with `commands`, which has to be empty.
     pub(crate) fn take_commands(&self, commands: &mut Vec<DriverCommand>) {
         std::mem::swap(&mut self.lock().commands, commands);
         let bytes = commands.iter().map(|command| match command {
@@ -218,13 +219,14 @@ impl DriverMailbox {
         self.budget.subtract_posted(bytes.sum());
     }
 
-    /// Whether there are commands that the driver has not taken yet.
+    /// Whether there are commands in the mailbox that the driver has not taken yet.
     pub(crate) fn has_commands(&self) -> bool {
         !self.lock().commands.is_empty()
     }
 
-    /// Registers the driver to be woken by the next command. Returns whether there is one already. This is the last thing that a
-    /// driver does before it sleeps: while it is awake no command has to wake it, and wakes are what costs.
+    /// Registers the driver to be woken by the next command. Returns true, without registering the driver, if a command
+    /// is already in the mailbox. A driver registers as its last step before it sleeps: while the driver is awake, no
+    /// command has to wake it, and wakes are expensive.
     pub(crate) fn register_driver(&self, cx: &mut Context<'_>) -> bool {
         let mut state = self.lock();
         if !state.commands.is_empty() {
@@ -236,7 +238,8 @@ impl DriverMailbox {
         false
     }
 
-    /// Closes the mailbox with its connection. Returns the commands in it; later ones are rejected.
+    /// Closes the mailbox, because its connection has ended. Returns the commands in the mailbox; later commands are
+    /// rejected.
     pub(crate) fn close(&self) -> Vec<DriverCommand> {
         let mut state = self.lock();
         state.closed = true;

@@ -1,5 +1,5 @@
-//! One connection at work: the engine around the protocol core, the driver that moves its bytes, and the mailbox through which
-//! handlers and callers send commands to it.
+//! A running connection: the engine around the protocol core, the driver that moves the bytes, and the mailbox through
+//! which handlers and callers send commands to the driver.
 
 pub(crate) mod call_result;
 pub(crate) mod calls;

@@ -1,8 +1,9 @@
-//! Handlers for notifications of a vendor.
+//! Handlers for vendor notifications of the peer.
 //!
-//! The handlers of one connection run one at a time, in the order in which the notifications arrived, on the workers. They may
-//! take their time: the driver does not wait for them, and if too many notifications wait, the oldest are dropped. When the
-//! connection ends, the handler that runs is dropped, and what waits is not handled (law L5).
+//! The notification handlers of one connection run one at a time, in the order in which the notifications arrived, on
+//! the worker threads. A slow notification handler does not block the driver: if too many notifications wait for their
+//! handlers, the oldest are dropped. When the connection ends, the running handler is dropped, and notifications that
+//! still wait are not handled (law L5).
 
 use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
@@ -20,13 +21,14 @@ use crate::runtime::bounded_queue::LossyChannel;
 use crate::runtime::handler::async_handler::AsyncHandlerFn;
 use crate::runtime::threads::workers::poll_as_handler;
 
-/// How many notifications of one connection wait for their handlers.
+/// The maximum number of vendor notifications of one connection that wait for their handlers.
 const MAX_WAITING: usize = 1_024;
 
-/// How many bytes of parameters the waiting notifications of one connection may have together.
+/// The maximum size, in bytes, of the parameters of all vendor notifications of one connection that wait for their
+/// handlers.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
-/// What the handler of a notification of a vendor can know about it: the side that sent it.
+/// The context of a vendor notification, for its handler: information about the peer that sent the notification.
 #[derive(Clone, Debug)]
 pub struct VendorNotificationContext {
     peer: Option<Arc<PeerInfo>>,
@@ -39,12 +41,13 @@ impl VendorNotificationContext {
         self.peer.as_ref().and_then(|peer| peer.info.as_ref())
     }
 
-    /// The revision of the connection.
+    /// The protocol revision of the connection.
     pub fn revision(&self) -> Revision {
         self.peer.as_ref().map_or(Revision::LATEST, |peer| peer.revision)
     }
 
-    /// The authenticated principal, if the transport knows one. Always `None` on a client.
+    /// The authenticated sender of the notification, if the transport knows it. On a client, the authenticated sender
+    /// of a notification is always `None`.
     pub fn principal(&self) -> Option<&Principal> {
         self.principal.as_ref()
     }
@@ -70,7 +73,7 @@ type NotificationHandlerFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 type VendorNotificationHandler =
     Arc<dyn Fn(&str, VendorNotificationContext) -> Result<NotificationHandlerFuture, serde_json::Error> + Send + Sync>;
 
-/// The handlers of a server or client, by method.
+/// The handlers of a server or client for vendor notifications, by method.
 #[derive(Clone, Default)]
 pub(crate) struct VendorNotificationHandlers {
     by_method: BTreeMap<VendorMethod, VendorNotificationHandler>,
@@ -91,8 +94,8 @@ impl VendorNotificationHandlers {
         self.by_method.keys().copied()
     }
 
-    /// Handles one notification. The handler runs as handlers of requests do: its panics are caught, and if it blocks its worker,
-    /// another one takes over timers and I/O.
+    /// Handles one notification. A notification handler runs like a request handler: its panics are caught, and if it
+    /// blocks its worker thread, another worker takes over timers and I/O.
     async fn handle(&self, runtime: &dyn Runtime, method: VendorMethod, params: &str, ctx: VendorNotificationContext) {
         let Some(handler) = self.by_method.get(&method) else { return };
         let handled = poll_as_handler(runtime, async {
@@ -126,7 +129,8 @@ pub(crate) struct VendorNotificationQueue {
 }
 
 impl VendorNotificationQueue {
-    /// Queues a notification. The first one starts the task that runs the handlers.
+    /// Queues a vendor notification for its handler. The first notification of a connection starts the task that runs
+    /// the handlers.
     pub(crate) fn push(&mut self, handlers: &VendorNotificationHandlers, notification: PeerNotification<'_>) {
         let Method::Vendor(method) = notification.method else { return };
         let context = notification.context();
@@ -142,7 +146,8 @@ impl VendorNotificationQueue {
 }
 
 impl VendorNotificationQueue {
-    /// The connection has ended: the handler that runs is dropped, and what waits is not handled.
+    /// Called when the connection has ended: the running notification handler is dropped, and notifications that wait
+    /// are not handled.
     pub(crate) fn stop(&self) {
         if let Some(waiting) = &self.waiting {
             waiting.stop();
@@ -156,8 +161,8 @@ impl Drop for VendorNotificationQueue {
     }
 }
 
-/// Runs the handlers of one connection, one after the other, until the queue is stopped. Yields between two of them: a peer that
-/// sends many must not keep a worker to itself.
+/// Runs the notification handlers of one connection, one after the other, until the queue is stopped. Yields between
+/// two handlers: a peer that sends many notifications must not occupy a worker thread.
 async fn run(runtime: Arc<dyn Runtime>, waiting: Arc<VendorNotificationChannel>, handlers: VendorNotificationHandlers) {
     while let Some((method, params, sender)) = std::future::poll_fn(|cx| waiting.poll(cx)).await {
         let mut running = pin!(handlers.handle(&*runtime, method, params.text(), sender));

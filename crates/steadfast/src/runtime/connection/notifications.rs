@@ -1,4 +1,5 @@
-//! Notifications that wait for the driver: each is sent once, however often it is posted before the driver takes it.
+//! Notifications that wait for the connection's driver to send them: equal notifications that are queued at the same
+//! time are sent once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,31 +12,34 @@ use super::mailbox::{DriverCommand, DriverMailbox};
 /// Notifications that wait to be sent on one connection.
 pub(crate) struct OutboundNotifications {
     mailbox: Weak<DriverMailbox>,
-    /// The request on whose stream they are sent, if there is one.
+    /// The request on whose stream the notifications are sent; `None` if they belong to no request.
     request: Option<InboundRequestKey>,
     state: Mutex<OutboundNotificationsState>,
 }
 
 #[derive(Default)]
 struct OutboundNotificationsState {
-    /// Notifications are held back until the subscription's stream has been acknowledged.
+    /// Whether the notifications of a subscription are still held back, because the subscription is not acknowledged
+    /// yet.
     awaits_acknowledgement: bool,
-    /// The parameters of the acknowledgement.
+    /// The parameters of the acknowledgement of a subscription, until it is sent.
     acknowledgement: Option<Box<str>>,
-    /// The parameters by key. `None` if the key contains them.
+    /// The parameters of the queued notifications, by key. `None` if the key contains the parameters.
     pending: BTreeMap<OutboundNotificationKey, Option<Box<str>>>,
 }
 
-/// The method, and the subject or else the parameters. A notification replaces a queued one with an equal key.
+/// The method of a notification, and its subject or, without a subject, its parameters. A notification replaces a
+/// queued one with an equal key.
 type OutboundNotificationKey = (Method, Option<Box<str>>);
 
 impl OutboundNotifications {
-    /// The queue of notifications for a connection or, with `request`, for the stream of that request.
+    /// Creates the queue of notifications for a connection or, with `request`, for the stream of that request.
     pub(crate) fn new(mailbox: &Arc<DriverMailbox>, request: Option<InboundRequestKey>) -> Arc<Self> {
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request, state: Mutex::default() })
     }
 
-    /// The queue of a subscription's stream: its notifications are held back until `acknowledge` is called.
+    /// Creates the queue of notifications for a subscription. The notifications of a new subscription are held back
+    /// until `acknowledge` is called.
     pub(crate) fn before_acknowledgement(mailbox: &Arc<DriverMailbox>, request: InboundRequestKey) -> Arc<Self> {
         let state = Mutex::new(OutboundNotificationsState {
             awaits_acknowledgement: true,
@@ -44,7 +48,7 @@ impl OutboundNotifications {
         Arc::new(Self { mailbox: Arc::downgrade(mailbox), request: Some(request), state })
     }
 
-    /// Acknowledges the stream, and sends the notifications that wait for that.
+    /// Acknowledges a subscription, and sends the notifications that were held back until then.
     pub(crate) fn acknowledge(self: &Arc<Self>, params: Box<str>) {
         let mut state = self.lock();
         state.awaits_acknowledgement = false;
@@ -53,18 +57,20 @@ impl OutboundNotifications {
         self.wake_driver();
     }
 
-    /// Posts a notification whose parameters are the text of a JSON object. The caller has to limit how many different texts
-    /// there can be.
+    /// Queues a notification for the connection's driver to send, unless an equal one is queued already. `params` is
+    /// the text of a JSON object. The caller has to limit the number of different `params`, because the queue has no
+    /// limit of its own.
     pub(crate) fn post(self: &Arc<Self>, method: Method, params: Option<Box<str>>) {
         self.insert((method, params), None);
     }
 
-    /// Posts a notification that replaces the one about the same subject, if that still waits.
+    /// Queues a notification for the connection's driver to send. The notification replaces a queued notification about
+    /// the same subject.
     pub(crate) fn post_newest(self: &Arc<Self>, method: Method, subject: &str, params: Box<str>) {
         self.insert((method, Some(subject.into())), Some(params));
     }
 
-    /// Moves all notifications to the connection, which sends them.
+    /// Moves all queued notifications to the connection, which sends them.
     pub(crate) fn send_on(&self, connection: &mut Connection) {
         let state = std::mem::take(&mut *self.lock());
         if let (Some(key), Some(acknowledgement)) = (self.request, state.acknowledgement) {

@@ -1,8 +1,8 @@
-//! The closures that handle requests and notifications of a vendor, and requests of a server to its client.
+//! The closures that handle vendor requests and notifications, and the requests of a server to its client.
 
-/// An `async` function or closure of the parameters of a message and of a context.
+/// An `async` function or closure that takes the parameters of a message and a context.
 ///
-/// It is implemented for every `Fn(Params, Context) -> Future`, and only for these.
+/// The trait is implemented for every `Fn(Params, Context) -> Future`, and only for these.
 #[diagnostic::on_unimplemented(
     message = "this is not a handler",
     label = "not a handler",
@@ -12,7 +12,7 @@
 pub trait AsyncHandlerFn<Params, Context, Output>:
     Fn(Params, Context) -> <Self as AsyncHandlerFn<Params, Context, Output>>::Future + Send + Sync + 'static
 {
-    /// The future of one call.
+    /// The future that one call of the handler returns.
     type Future: Future<Output = Output> + Send + 'static;
 }
 

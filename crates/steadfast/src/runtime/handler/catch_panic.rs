@@ -1,11 +1,12 @@
-//! Catches panics of user code, so that they end one request and not the thread, the worker or the connection.
+//! Catches panics of user code, so that a panic ends one request and not the thread, the worker or the connection.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A panic that was caught. Its payload may panic again when it is dropped, so a payload that is not plain text is leaked.
+/// A panic that was caught. The payload of a panic may panic again when it is dropped, so a payload that is not plain
+/// text is leaked.
 pub(crate) struct Panic;
 
 /// Calls a function and catches its panic.

@@ -5,14 +5,15 @@
 //!        \__________________________/
 //! ```
 //!
-//! The driver sets the reason to stop. The handler task sees it and drops the handler, or lets a cooperative handler finish;
-//! shields and cleanups still run; when all of them are done, the handler task tells the driver, once. An execution is abandoned
-//! when its connection is gone and the drain deadline has passed: whatever is left of it is dropped at its next poll.
+//! The driver sets the reason why an execution has to stop. When an execution has to stop, the handler task drops the
+//! handler, or lets a cooperative handler finish; shields and cleanups still run. When the handler, its shields and its
+//! cleanups have ended, the handler task tells the driver, once. An execution is abandoned when its connection is gone
+//! and the drain deadline has passed: its remaining futures are dropped at their next poll.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use steadfast_model::{Principal, RequestId};
 use steadfast_proto::connection::{CancelReason, InboundRequestKey, PeerInfo, ProgressReport, Request};
@@ -21,7 +22,8 @@ use super::input_rounds::HandlerInputs;
 use crate::runtime::connection::mailbox::{DriverCommand, DriverMailbox};
 use crate::runtime::{Runtime, RuntimeTask};
 
-/// At most this many log messages of one request wait in the mailbox. More are dropped.
+/// The maximum number of log messages and vendor notifications of one request in the mailbox of the connection's
+/// driver. Further log messages and vendor notifications of the request are dropped.
 const MAX_QUEUED_LOGS: usize = 64;
 
 pub(crate) struct HandlerExecution {
@@ -33,7 +35,7 @@ pub(crate) struct HandlerExecution {
     pub(crate) mailbox: Arc<DriverMailbox>,
     pub(crate) runtime: Arc<dyn Runtime>,
     wants_progress: bool,
-    /// The input that the handler requests from its client, for clients that supply it by retrying the request.
+    /// The input requests of the handler, if its client supplies input by retrying the request; otherwise `None`.
     input_rounds: Option<Box<HandlerInputs>>,
     /// Zero while the execution runs, then the code of the reason why the handler has to stop.
     stop_code: AtomicU8,
@@ -42,19 +44,22 @@ pub(crate) struct HandlerExecution {
 
 #[derive(Default)]
 struct HandlerExecutionState {
-    /// Woken at the next change: the handler task, and shields.
+    /// The wakers of the handler task and of shields, which are woken at the next change of the execution.
     watchers: Vec<Waker>,
-    /// Woken when the execution has to stop, a slot for each [`ExecutionStopFuture`] that was polled.
+    /// The wakers to wake when the execution has to stop, a slot for each [`ExecutionStopFuture`] that was polled.
     stop_wakers: Vec<Option<Waker>>,
     /// The slots in `stop_wakers` whose future was dropped.
     free_stop_slots: Vec<usize>,
     cleanups: Vec<RuntimeTask>,
-    /// How many shields are running.
+    /// The current number of running shields.
     shields: usize,
     abandoned: bool,
-    /// The newest progress that the driver has not taken.
+    /// Whether the driver has taken the end of the execution, and with it the response.
+    closed: bool,
+    /// The newest progress report of the handler, if the driver has not taken it.
     progress: Option<ProgressReport>,
-    /// How many log messages wait in the mailbox.
+    /// The current number of log messages and vendor notifications of this request in the mailbox of the connection's
+    /// driver.
     queued_logs: usize,
 }
 
@@ -63,7 +68,7 @@ impl HandlerExecution {
         Self::with_input_rounds(request, mailbox, runtime, None)
     }
 
-    /// An execution whose handler may request input that the client supplies by retrying the request.
+    /// Creates an execution whose handler may request input that the client supplies by retrying the request.
     pub(crate) fn with_input_rounds(
         request: &Request,
         mailbox: Arc<DriverMailbox>,
@@ -84,12 +89,12 @@ impl HandlerExecution {
         })
     }
 
-    /// The input rounds of the request; `None` where clients do not supply input by retrying.
+    /// Returns the input requests of the handler; `None` if its client does not supply input by retrying the request.
     pub(crate) fn input_rounds(&self) -> Option<&HandlerInputs> {
         self.input_rounds.as_deref()
     }
 
-    /// Why the execution has to stop, if it has to.
+    /// Returns the reason why the execution has to stop, or `None` if it may go on.
     pub(crate) fn stop_reason(&self) -> Option<CancelReason> {
         match self.stop_code.load(Ordering::SeqCst) {
             0 => None,
@@ -100,7 +105,7 @@ impl HandlerExecution {
         }
     }
 
-    /// Stops the execution. If it was stopped before, the first reason stays.
+    /// Stops the execution. If an execution is stopped twice, the first reason stays.
     pub(crate) fn stop(&self, reason: CancelReason) {
         let code = match reason {
             CancelReason::Peer => 1,
@@ -115,7 +120,7 @@ impl HandlerExecution {
         }
     }
 
-    /// Abandons the execution: the connection is gone and the drain deadline has passed.
+    /// Abandons the execution, because the connection is gone and the drain deadline has passed.
     pub(crate) fn abandon(&self) {
         self.stop(CancelReason::ConnectionClosed);
         self.lock().abandoned = true;
@@ -126,9 +131,12 @@ impl HandlerExecution {
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.abandoned = true;
+        state.closed = true;
         let cleanups = std::mem::take(&mut state.cleanups);
+        let stop_wakers: Vec<Waker> = state.stop_wakers.iter_mut().filter_map(Option::take).collect();
         let wake = state.shields > 0;
         drop(state);
+        stop_wakers.into_iter().for_each(Waker::wake);
         for cleanup in cleanups {
             super::catch_panic::drop_catching_panics(cleanup);
         }
@@ -141,7 +149,8 @@ impl HandlerExecution {
         self.lock().abandoned
     }
 
-    /// Registers `waker` to be woken at the next change. To miss none, read the state after this call, not before.
+    /// Registers `waker` to be woken at the next change of the execution. To miss no change, read the state after this
+    /// call, not before.
     pub(crate) fn wake_on_change(&self, waker: &Waker) {
         let mut state = self.lock();
         if !state.watchers.iter().any(|known| known.will_wake(waker)) {
@@ -149,10 +158,23 @@ impl HandlerExecution {
         }
     }
 
-    /// Completes with the reason when the execution has to stop.
+    /// Returns a future that completes with the reason when the execution has to stop.
     #[cfg(feature = "server")]
     pub(crate) fn stopped(&self) -> ExecutionStopFuture<'_> {
         ExecutionStopFuture { execution: self, slot: None }
+    }
+
+    /// Waits until the driver has taken the end of the execution. Returns the reason if the execution was stopped before: then
+    /// the peer gets no response of its handler.
+    #[cfg(feature = "server")]
+    pub(crate) async fn closed(&self) -> Option<CancelReason> {
+        let mut stopped = self.stopped();
+        std::future::poll_fn(|cx| match Pin::new(&mut stopped).poll(cx) {
+            Poll::Ready(reason) => Poll::Ready(Some(reason)),
+            Poll::Pending if self.lock().closed => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        })
+        .await
     }
 
     /// Adds a cleanup that runs if the execution is stopped.
@@ -166,7 +188,8 @@ impl HandlerExecution {
         state.cleanups.push(cleanup);
     }
 
-    /// Ends the execution if no shield and no cleanup is left, and returns whether it did. After that none can be added.
+    /// Ends the execution if no shield and no cleanup is left, and returns whether it did. No shield or cleanup can be
+    /// added after the end of an execution.
     pub(crate) fn try_end(&self) -> bool {
         let mut state = self.lock();
         let ended = state.shields == 0 && state.cleanups.is_empty();
@@ -179,7 +202,7 @@ impl HandlerExecution {
         self.lock().cleanups.pop()
     }
 
-    /// Drops all cleanups: the handler was not cancelled.
+    /// Drops all cleanups without running them, because the handler was not cancelled.
     pub(crate) fn drop_cleanups(&self) {
         let cleanups = std::mem::take(&mut self.lock().cleanups);
         for cleanup in cleanups {
@@ -187,7 +210,8 @@ impl HandlerExecution {
         }
     }
 
-    /// Starts a shield, for which the execution waits after its handler. `None` once the execution has ended.
+    /// Starts a shield: the execution does not end before the shield has ended. Returns `None` once the execution has
+    /// ended.
     pub(crate) fn start_shield(self: &Arc<Self>) -> Option<ShieldGuard> {
         let mut state = self.lock();
         if state.abandoned {
@@ -201,7 +225,7 @@ impl HandlerExecution {
         self.lock().shields > 0
     }
 
-    /// Stores progress for the driver to send. It replaces progress that the driver has not taken yet.
+    /// Stores a progress report for the driver to send. The report replaces one that the driver has not taken yet.
     pub(crate) fn report_progress(&self, progress: ProgressReport) {
         if !self.wants_progress || self.stop_reason().is_some() {
             return;
@@ -217,7 +241,8 @@ impl HandlerExecution {
         self.lock().progress.take()
     }
 
-    /// Reserves a slot in the mailbox for a log message, and returns whether there was one.
+    /// Reserves a slot in the driver's mailbox for a log message or vendor notification of this request, and returns
+    /// whether a slot was free.
     pub(crate) fn reserve_log(&self) -> bool {
         let mut state = self.lock();
         let reserved = state.queued_logs < MAX_QUEUED_LOGS && self.stop_reason().is_none();
@@ -225,7 +250,7 @@ impl HandlerExecution {
         reserved
     }
 
-    /// Frees the slot of a log message that the driver has taken.
+    /// Frees the slot of a log message or vendor notification that the driver has taken from its mailbox.
     pub(crate) fn release_log(&self) {
         let mut state = self.lock();
         state.queued_logs = state.queued_logs.saturating_sub(1);
@@ -241,8 +266,8 @@ impl HandlerExecution {
     }
 }
 
-/// Waits until an execution has to stop. User code may have any number of these, one after the other or at once, so each has a
-/// slot for its waker and frees it when it is dropped.
+/// A future that completes when an execution has to stop. User code may create any number of these futures, so each of
+/// them has a slot for its waker, and frees the slot when it is dropped.
 #[cfg(feature = "server")]
 pub(crate) struct ExecutionStopFuture<'a> {
     execution: &'a HandlerExecution,
@@ -253,7 +278,7 @@ pub(crate) struct ExecutionStopFuture<'a> {
 impl Future for ExecutionStopFuture<'_> {
     type Output = CancelReason;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<CancelReason> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<CancelReason> {
         let waker = cx.waker().clone();
         let mut state = self.execution.lock();
         let slot = self.slot.or_else(|| state.free_stop_slots.pop()).unwrap_or(state.stop_wakers.len());
@@ -266,7 +291,7 @@ impl Future for ExecutionStopFuture<'_> {
         drop(replaced);
         self.slot = Some(slot);
         // Read after the waker is stored, so that no stop is missed.
-        self.execution.stop_reason().map_or(std::task::Poll::Pending, std::task::Poll::Ready)
+        self.execution.stop_reason().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
@@ -282,7 +307,7 @@ impl Drop for ExecutionStopFuture<'_> {
     }
 }
 
-/// Counts a shield as running until it is dropped.
+/// Counts a shield as running until this guard is dropped.
 pub(crate) struct ShieldGuard(Arc<HandlerExecution>);
 
 impl Drop for ShieldGuard {
@@ -294,8 +319,8 @@ impl Drop for ShieldGuard {
     }
 }
 
-/// The future that a handler passed to `Context::shield`. It goes on when the request is cancelled, and is dropped only when the
-/// execution is abandoned at the drain deadline. Its panics are caught.
+/// The future that a handler passed to `Context::shield`. A shield goes on when its request is cancelled, and is
+/// dropped only when the execution is abandoned at the drain deadline. Panics of the shielded future are caught.
 pub(crate) struct ShieldFuture<F> {
     future: Option<Pin<Box<F>>>,
     guard: Option<ShieldGuard>,
@@ -310,8 +335,8 @@ impl<F: Future<Output = ()>> ShieldFuture<F> {
 impl<F: Future<Output = ()>> Future for ShieldFuture<F> {
     type Output = ();
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
-        let Some(guard) = &self.guard else { return std::task::Poll::Ready(()) };
+    fn poll(mut self: Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<()> {
+        let Some(guard) = &self.guard else { return Poll::Ready(()) };
         let execution = Arc::clone(&guard.0);
         execution.wake_on_change(cx.waker());
         let pending = !execution.is_abandoned()
@@ -319,12 +344,12 @@ impl<F: Future<Output = ()>> Future for ShieldFuture<F> {
                 super::catch_panic::poll_catching_panics(future.as_mut(), cx).is_ok_and(|poll| poll.is_pending())
             });
         if pending {
-            return std::task::Poll::Pending;
+            return Poll::Pending;
         }
         if let Some(future) = self.future.take() {
             super::catch_panic::drop_catching_panics(future);
         }
         self.guard = None;
-        std::task::Poll::Ready(())
+        Poll::Ready(())
     }
 }

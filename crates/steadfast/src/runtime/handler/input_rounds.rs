@@ -1,10 +1,12 @@
-//! The input that one request gets from its client in several rounds (2026-07-28).
+//! The input that the handler of one request gets from its client in several rounds, as retries of the request
+//! (2026-07-28).
 //!
-//! A server cannot call such a client. A request that needs input ends with a result that lists its input requests, and the
-//! client retries it with the input responses. This module holds the input requests of a handler by key, the input responses of
-//! this round and of earlier ones, and the values that the handler stores for later rounds. An input request without a response
-//! is pending until the handler task suspends the handler; in the next round the handler runs from its start, and has to issue
-//! the same input requests again.
+//! In revision 2026-07-28 a server cannot send requests to its client. A request whose handler needs input ends with a
+//! result that lists the input requests, and the client retries the request with the input responses. This module holds
+//! the input requests of a handler by key, the input responses of the current round and of earlier rounds, and the
+//! values that the handler stores for later rounds. An input request without a response is pending until the handler
+//! is dropped and the client is asked for the input. In the next round, the handler runs again from its start, and
+//! has to issue the same input requests again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,9 +28,9 @@ pub(crate) struct HandlerInputs {
     state: Mutex<HandlerInputState>,
 }
 
-/// Carries the state of one round to the next.
+/// Carries the state of a handler's input requests from one round to the next.
 pub(crate) trait InputRoundStore: Send + Sync {
-    /// Reads what came with the request: the state of earlier rounds, and the input responses of this one.
+    /// Reads the state of earlier rounds and the input responses of this round, which came with the request.
     fn open(&self) -> Result<(InputRoundState, JsonObject), ErrorObject>;
 
     /// Whether the state or the input responses of an earlier round came with the request.
@@ -36,11 +38,11 @@ pub(crate) trait InputRoundStore: Send + Sync {
         false
     }
 
-    /// Encodes the response that asks for input and carries the state to the next round.
+    /// Encodes the response that asks the client for input, and that carries the state to the next round.
     fn suspend(&self, requests: InputRequests, state: &InputRoundState) -> EncodedResponse;
 }
 
-/// The state that is carried from one round to the next.
+/// The state of a handler's input requests that is carried from one round to the next.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InputRoundState {
     /// The input requests that have a response, by key.
@@ -56,7 +58,7 @@ pub(crate) struct InputRoundState {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct InputResponseRecord {
-    /// Of the input request.
+    /// The digest of the input request.
     #[serde(rename = "d")]
     digest: String,
     #[serde(rename = "v")]
@@ -66,22 +68,24 @@ struct InputResponseRecord {
 #[derive(Default)]
 struct HandlerInputState {
     rounds: InputRoundState,
-    /// The request came with the state of earlier rounds: an input response then counts only if that state has its request.
+    /// Whether the request came with the state of earlier rounds. An input response then counts only if that state
+    /// contains its input request.
     resumed: bool,
     /// The input responses of this round that the handler has not requested yet.
     responses: JsonObject,
-    /// The keys of the input requests of this run.
+    /// The keys of the input requests that the handler has made in this run.
     used_keys: BTreeSet<String>,
-    /// How many input requests of this run had no key of their own.
+    /// The number of input requests that the handler has made in this run without a key of their own.
     unnamed: usize,
     pending: Vec<PendingInputRequest>,
-    /// The handler is being polled.
+    /// Whether the handler task is polling the handler now.
     in_poll: bool,
-    /// The waker of the handler task, for input requests outside of the handler's poll.
+    /// The waker of the handler task, for input requests that are made outside of the handler's poll.
     task: Option<Waker>,
-    /// The handler is a plain function, which cannot be suspended.
+    /// Whether the handler is a plain function, which cannot wait for input.
     blocking: bool,
-    /// The handler's run is over: it has returned, or was suspended to wait for input.
+    /// Whether the current run of the handler is over: the handler has returned, or was dropped until the client
+    /// supplies input.
     ended: bool,
 }
 
@@ -102,7 +106,7 @@ pub(crate) enum HandlerInputStatus {
     Waiting(String),
 }
 
-/// Called by the code that requests input.
+/// The methods for the code that requests input.
 impl HandlerInputs {
     pub(crate) fn new(store: Box<dyn InputRoundStore>) -> Self {
         Self { store, state: Mutex::default() }
@@ -147,7 +151,8 @@ impl HandlerInputs {
         Ok(HandlerInputStatus::Waiting(key))
     }
 
-    /// Updates the waker of a pending input request. An error if there will be no response in this run.
+    /// Updates the waker of a pending input request. Returns an error if the input request gets no response in this run
+    /// of the handler.
     pub(crate) fn wait(&self, key: &str, waker: &Waker) -> Result<(), Error> {
         let mut state = self.lock();
         match state.pending.iter_mut().find(|pending| pending.key == key) {
@@ -159,12 +164,12 @@ impl HandlerInputs {
         }
     }
 
-    /// Withdraws an input request: the future that waited for its response was dropped.
+    /// Withdraws an input request, because the future that waited for its response was dropped.
     pub(crate) fn withdraw(&self, key: &str) {
         self.lock().pending.retain(|pending| pending.key != key);
     }
 
-    /// The value that the handler has stored under this name in an earlier round.
+    /// Returns the value that the handler has stored under this name in an earlier round.
     pub(crate) fn remembered(&self, name: &str) -> Option<Value> {
         self.lock().rounds.values.get(name).cloned()
     }
@@ -175,15 +180,15 @@ impl HandlerInputs {
         self.store.is_resumed()
     }
 
-    /// Stores a value for later rounds.
+    /// Stores a value of the handler for later rounds of the request.
     pub(crate) fn remember(&self, name: &str, value: Value) {
         self.lock().rounds.values.insert(name.to_owned(), value);
     }
 }
 
-/// Called by the handler task.
+/// Methods that are called by the task that runs the handler.
 impl HandlerInputs {
-    /// Reads what came with the request, before the handler runs.
+    /// Reads the state of earlier rounds and the input responses from the request, before the handler runs.
     pub(crate) fn open(&self) -> Result<(), ErrorObject> {
         let (rounds, responses) = self.store.open()?;
         let mut state = self.lock();
@@ -192,19 +197,20 @@ impl HandlerInputs {
         Ok(())
     }
 
-    /// What [`HandlerInputs::open`] read and the handler has not used yet: the state of earlier rounds, and the input responses.
+    /// Returns what [`HandlerInputs::open`] read and the handler has not used yet: the state of earlier rounds, and the
+    /// input responses.
     #[cfg(feature = "server")]
     pub(crate) fn opened(&self) -> (InputRoundState, JsonObject) {
         let state = self.lock();
         (state.rounds.clone(), state.responses.clone())
     }
 
-    /// The handler is a plain function.
+    /// Marks the handler as a plain function, which cannot wait for input.
     pub(crate) fn set_blocking(&self) {
         self.lock().blocking = true;
     }
 
-    /// The handler task with this waker is about to poll the handler.
+    /// Called when the handler task with this waker is about to poll the handler.
     pub(crate) fn enter(&self, task: &Waker) {
         let mut state = self.lock();
         state.in_poll = true;
@@ -213,19 +219,19 @@ impl HandlerInputs {
         }
     }
 
-    /// The handler was polled. Returns whether there are pending input requests.
+    /// Called after the handler was polled. Returns whether the handler has pending input requests.
     pub(crate) fn leave(&self) -> bool {
         let mut state = self.lock();
         state.in_poll = false;
         !state.pending.is_empty()
     }
 
-    /// How many pending input requests of the handler hold a clone of `waker`.
+    /// Returns the number of pending input requests of the handler that hold a clone of `waker`.
     pub(crate) fn holders(&self, waker: &Waker) -> usize {
         self.lock().pending.iter().filter(|pending| pending.waker.data() == waker.data()).count()
     }
 
-    /// Ends this run of the handler and encodes the response that asks for all pending input.
+    /// Ends the current run of the handler and encodes the response that asks the client for all pending input.
     pub(crate) fn suspend(&self) -> EncodedResponse {
         let mut state = self.lock();
         state.ended = true;
@@ -244,7 +250,7 @@ impl HandlerInputs {
         self.store.suspend(requests, &rounds)
     }
 
-    /// The handler has ended: input requests of tasks that it has spawned fail.
+    /// Called when the handler has ended: pending input requests of tasks that the handler has spawned fail.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.ended = true;
@@ -266,7 +272,7 @@ impl HandlerInputState {
         format!("{kind}-{}", self.unnamed)
     }
 
-    /// The client's response under this key, if it responds to this same input request.
+    /// Returns the client's input response under this key, if it is a response to this same input request.
     fn response(&mut self, key: &str, digest: &str) -> Result<Option<Value>, Error> {
         let before = self.rounds.answered.get(key).map(|answered| &answered.digest);
         let before = before.or_else(|| self.rounds.waiting.get(key));

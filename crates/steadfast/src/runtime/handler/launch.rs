@@ -1,24 +1,28 @@
-//! Starts the handlers of requests: async handlers as tasks on the worker threads, plain functions on a blocking thread.
+//! Starts the handlers of requests: on the thread of an I/O loop, as tasks on the workers, or on a blocking thread.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Waker};
 
-use super::execution::HandlerExecution;
+use steadfast_proto::mutant;
+use tokio::runtime::Handle;
+
 use super::output_budget::OutputBudgetWaitReason;
 use super::prepared::HandlerOutputEncoder;
 use super::task::{HandlerStage, HandlerTask};
+use crate::runtime::TokioRuntime;
+use crate::runtime::threads::io_loop::QueuedHandler;
 
 /// A handler that can be started.
 pub(crate) enum HandlerJob<T> {
-    /// To be polled on the workers.
+    /// An async handler: to be polled on the worker threads.
     Future(Pin<Box<dyn Future<Output = T> + Send>>),
     /// A blocking handler: to be called on a thread that it may block.
     Blocking(Box<dyn FnOnce() -> T + Send>),
 }
 
 impl<T> HandlerJob<T> {
-    /// Runs the handler here, without a request: for tests of a handler.
+    /// Runs the handler in the caller's task, without a request, for tests of the handler.
     #[cfg(feature = "server")]
     pub(crate) async fn run(self) -> T {
         match self {
@@ -28,38 +32,87 @@ impl<T> HandlerJob<T> {
     }
 }
 
-/// Starts a handler in a task of its own; `encoder` turns its return value into a response. A handler is dropped as soon as it
-/// is cancelled, unless `grace` is set: then it is cooperative, and is dropped only if it still runs after that time.
-pub(super) fn launch<E: HandlerOutputEncoder>(
-    execution: Arc<HandlerExecution>,
-    job: HandlerJob<E::Output>,
-    encoder: E,
-    grace: Option<Duration>,
-) {
-    match job {
-        // A plain function needs no worker, unless it has to wait for something.
-        HandlerJob::Blocking(function) => launch_blocking(execution, function, encoder),
-        HandlerJob::Future(_) => {
-            HandlerTask::new(execution, HandlerStage::WaitingForBudget(job), encoder, grace).spawn();
-        }
+/// Starts a handler that was not started yet, from the thread of its driver. A handler whose first poll is expected
+/// to be quick is polled on the thread of the I/O loop; other handlers are polled on a worker, or on a blocking
+/// thread if they are plain functions.
+pub(super) fn launch<E: HandlerOutputEncoder>(task: HandlerTask<E>) {
+    let runtime = Arc::clone(&task.execution.runtime);
+    let tokio = runtime.as_tokio();
+    let Some((tokio, io_loop)) = tokio.and_then(|tokio| Some((tokio, tokio.io_loop()?))) else {
+        return launch_without_tokio(task);
+    };
+    match task.history.clone().filter(|history| history.is_quick() && !tokio.is_shut_down()) {
+        Some(history) => io_loop.poll_soon(history, Box::new(task)),
+        None if task.is_blocking() => task.start_elsewhere(),
+        None => io_loop.hand_off(tokio.handle(), Box::pin(task)),
     }
 }
 
-/// Runs a plain function on a thread that it may block.
-pub(super) fn launch_blocking<E: HandlerOutputEncoder>(
-    execution: Arc<HandlerExecution>,
-    function: Box<dyn FnOnce() -> E::Output + Send>,
-    encoder: E,
-) {
-    let runtime = Arc::clone(&execution.runtime);
-    // If no thread can be started the task is dropped without having run, and its destructor ends the request.
-    let task =
-        HandlerTask::new(execution, HandlerStage::WaitingForBudget(HandlerJob::Blocking(function)), encoder, None);
-    runtime.spawn_thread(Box::new(move || run_blocking(task)));
+/// Starts a handler on another runtime than tokio, as in a simulator, or without an I/O loop.
+fn launch_without_tokio<E: HandlerOutputEncoder>(mut task: HandlerTask<E>) {
+    let runtime = Arc::clone(&task.execution.runtime);
+    if task.history.is_none() || task.is_blocking() || runtime.as_tokio().is_some() {
+        return task.start_elsewhere();
+    }
+    if mutant!(PollHandlerInDriver) && Pin::new(&mut task).poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+        return;
+    }
+    runtime.spawn_quick(Box::pin(task));
 }
 
-/// Runs as much of the task as needs no waiting. The rest is spawned on the workers.
-fn run_blocking<E: HandlerOutputEncoder>(mut task: HandlerTask<E>) {
+impl<E: HandlerOutputEncoder> HandlerTask<E> {
+    /// Starts the handler on a worker or, if it is a plain function, on a thread that it may block.
+    pub(super) fn start_elsewhere(self) {
+        if self.is_blocking() {
+            let runtime = Arc::clone(&self.execution.runtime);
+            // If no thread can be started the task is dropped without having run, and its destructor ends the request.
+            return runtime.spawn_thread(Box::new(move || run_blocking(self)));
+        }
+        self.spawn();
+    }
+
+    /// Whether the handler is a plain function that was not called yet.
+    fn is_blocking(&self) -> bool {
+        matches!(self.stage, HandlerStage::WaitingForBudget(HandlerJob::Blocking(_)))
+    }
+}
+
+impl<E: HandlerOutputEncoder> QueuedHandler for HandlerTask<E> {
+    fn poll_on_io_loop(mut self: Box<Self>) {
+        if self.is_blocking() {
+            return run_blocking(*self);
+        }
+        let runtime = Arc::clone(&self.execution.runtime);
+        let Some(tokio) = runtime.as_tokio() else { return self.start_elsewhere() };
+        self.is_watched = false;
+        let polled = tokio.poll_in_context(&mut *self);
+        self.is_watched = true;
+        if polled.is_pending() {
+            self.spawn();
+        }
+    }
+
+    fn poll_on_worker(mut self: Box<Self>) {
+        if self.is_blocking() {
+            return self.start_elsewhere();
+        }
+        if Pin::new(&mut *self).poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            self.spawn();
+        }
+    }
+
+    fn spawn(self: Box<Self>) {
+        self.start_elsewhere();
+    }
+
+    fn user_runtime(&self) -> Option<&Handle> {
+        self.execution.runtime.as_tokio().map(TokioRuntime::handle)
+    }
+}
+
+/// Calls a blocking handler on this thread, unless it has to wait for output budget. The rest of the handler task is
+/// spawned on the worker threads.
+pub(super) fn run_blocking<E: HandlerOutputEncoder>(mut task: HandlerTask<E>) {
     let ready = task.execution.stop_reason().is_none()
         && task.execution.mailbox.budget().has_capacity_to(OutputBudgetWaitReason::Start);
     if let (HandlerStage::WaitingForBudget(_), true) = (&task.stage, ready)

@@ -1,5 +1,5 @@
-//! One handler at work: the task around it, the state that the task shares with the driver, the budget for its output, and
-//! how it waits for input from its client.
+//! A running handler: the task around the handler, the state that the task shares with the driver, the budget for the
+//! handler's output, and how the handler waits for input from its client.
 
 pub(crate) mod async_handler;
 pub(crate) mod catch_panic;

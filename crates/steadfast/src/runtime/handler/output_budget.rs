@@ -1,55 +1,58 @@
-//! The output budget of a connection: how many bytes may be encoded and not yet written (law L7).
+//! The output budget of a connection: the maximum number of bytes that are encoded and not yet written (law L7).
 //!
-//! A handler waits for capacity before it starts, and its response before it is posted. The budget is not a lock: several
-//! handlers may see the last capacity at once and exceed it by their own responses. The response of a handler that started
-//! while there was capacity, and returned when there was none, is parked. Parked responses have a limit of their own; beyond it
-//! a response is replaced by a short error. They go first: no handler starts in capacity that parked responses will fill.
+//! A handler waits for free bytes in the output budget before it starts, and its response waits for free bytes before
+//! it goes to the driver. The output budget is not a lock: several handlers may see the last free bytes at once, and
+//! exceed the budget by their responses. If a handler started while the output budget had free bytes, and returns when
+//! it has none, its response is parked. Parked responses have a limit of their own; a response that exceeds this limit
+//! is replaced by a short error. Parked responses go first: no handler starts on free bytes that parked responses will
+//! fill.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// How many of the handlers that wait for output budget one turn of the driver wakes: enough to keep the driver busy, few enough
-/// that their responses exceed the budget only a little.
+/// The maximum number of handlers waiting for output budget that the driver wakes in one turn: enough to keep the
+/// driver busy, few enough that their responses exceed the budget only a little.
 const MAX_WAKES_PER_TURN: usize = 32;
 
 pub(crate) struct OutputBudget {
-    /// In bytes.
+    /// The limit of the output budget, in bytes.
     limit: usize,
-    /// In bytes of parked responses.
+    /// The limit of all parked responses, in bytes.
     parked_limit: usize,
-    /// Bytes that the driver holds, as of its last turn.
+    /// The encoded bytes that the driver holds and has not written, as of its last turn.
     held: AtomicUsize,
-    /// Bytes in the mailbox.
+    /// The bytes of the responses in the driver's mailbox.
     posted: AtomicUsize,
-    /// Bytes of parked responses.
+    /// The bytes of all parked responses.
     parked: AtomicUsize,
-    /// The connection is closed: nothing is written any more, and nothing waits.
+    /// Whether the connection is closed: then no output is written any more, and nothing waits for the output budget.
     closed: AtomicBool,
     queue: Mutex<OutputBudgetQueue>,
     /// Whether handlers wait to start, so that the queue need not be locked to find out.
     starts_wait: AtomicBool,
 }
 
-/// What a task waits for.
+/// What a handler task waits for in the queue of the output budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OutputBudgetWaitReason {
-    /// To post a parked response.
+    /// The handler task waits for output budget to send a parked response to the driver.
     Respond,
-    /// To start a handler.
+    /// The handler task waits for output budget to start its handler.
     Start,
 }
 
 #[derive(Default)]
 struct OutputBudgetQueue {
-    /// The wakers of tasks that wait for capacity: parked responses first, then handlers, each from the oldest to the newest.
+    /// The wakers of handler tasks that wait for output budget: first those with a parked response, then those with a
+    /// handler to start, each from the oldest to the newest.
     waiting: BTreeMap<(OutputBudgetWaitReason, u64), Waker>,
     next: u64,
 }
 
-/// The position of a task in the queue. A task that stops waiting has to [leave](OutputBudget::leave_queue), or its waker would
-/// stay there.
+/// The position of a handler task in the queue of the output budget. A task that stops waiting has to
+/// [leave](OutputBudget::leave_queue) the queue, or its waker would stay in the queue.
 #[derive(Debug, Default)]
 pub(crate) struct OutputBudgetQueuePosition(Option<(OutputBudgetWaitReason, u64)>);
 
@@ -67,7 +70,8 @@ impl OutputBudget {
         }
     }
 
-    /// Ready when there is capacity for this use. Otherwise the task is queued, and is woken when capacity is freed.
+    /// Ready when the output budget has free bytes for this use. If the output budget has no free bytes, the handler
+    /// task is queued, and is woken when bytes of the budget are freed.
     pub(crate) fn poll(
         &self,
         wanted: OutputBudgetWaitReason,
@@ -89,7 +93,7 @@ impl OutputBudget {
         Poll::Ready(())
     }
 
-    /// Puts a task into the queue, or updates its waker there.
+    /// Puts a handler task into the queue of the output budget, or updates the waker of a queued task.
     fn enqueue(&self, wanted: OutputBudgetWaitReason, entry: &mut OutputBudgetQueuePosition, cx: &mut Context<'_>) {
         let mut queue = self.queue();
         let number = entry.0.map_or(queue.next, |(_, number)| number);
@@ -99,7 +103,7 @@ impl OutputBudget {
         self.note_waiting_starts(&queue);
     }
 
-    /// Removes a task from the queue.
+    /// Removes a handler task from the queue of the output budget.
     pub(crate) fn leave_queue(&self, entry: &mut OutputBudgetQueuePosition) {
         if let Some(position) = entry.0.take() {
             let mut queue = self.queue();
@@ -108,8 +112,8 @@ impl OutputBudget {
         }
     }
 
-    /// Counts a response of that size as parked, if the limit for those allows it, and returns whether it does. Undone by
-    /// [`OutputBudget::unpark`].
+    /// Counts a response of this size as parked, if the limit for parked responses allows it, and returns whether it
+    /// does. Undone by [`OutputBudget::unpark`].
     pub(crate) fn park(&self, bytes: usize) -> bool {
         let parked = self.parked.fetch_add(bytes, Ordering::SeqCst);
         let fits = parked.saturating_add(bytes) <= self.parked_limit;
@@ -119,7 +123,8 @@ impl OutputBudget {
         fits
     }
 
-    /// A parked response was posted or dropped: handlers may have waited for that alone.
+    /// Called when a parked response was sent to the driver or dropped. Wakes a handler that may have waited only for
+    /// this response.
     pub(crate) fn unpark(&self, bytes: usize) {
         self.parked.fetch_sub(bytes, Ordering::SeqCst);
         if self.starts_wait.load(Ordering::SeqCst) {
@@ -127,24 +132,25 @@ impl OutputBudget {
         }
     }
 
-    /// Counts a response of that size that was posted to the mailbox.
+    /// Counts a response of this size that was put into the driver's mailbox.
     pub(crate) fn add_posted(&self, bytes: usize) {
         self.posted.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Subtracts the responses that the driver took from the mailbox.
+    /// Subtracts the bytes of the responses that the driver took from its mailbox.
     pub(crate) fn subtract_posted(&self, bytes: usize) {
         self.posted.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Sets how many bytes the driver holds. If that leaves capacity, wakes some tasks that wait for it; returns whether more of
-    /// them are left.
+    /// Sets the number of unwritten bytes that the driver holds. If the output budget then has free bytes, wakes some
+    /// of the handler tasks that wait for them, and returns whether more of these tasks could be woken.
     pub(crate) fn set_held(&self, held: usize) -> bool {
         self.held.store(held, Ordering::SeqCst);
         self.wake_waiting(MAX_WAKES_PER_TURN)
     }
 
-    /// Wakes up to `most` tasks for which the output budget has capacity. Returns whether it has capacity for more.
+    /// Wakes up to `most` handler tasks for which the output budget has capacity. Returns whether more waiting
+    /// handler tasks could be woken.
     fn wake_waiting(&self, most: usize) -> bool {
         if !self.has_capacity_to(OutputBudgetWaitReason::Respond) {
             return false;
@@ -161,12 +167,14 @@ impl OutputBudget {
         more
     }
 
-    /// Whether there is capacity for the first task of the queue.
+    /// Whether the output budget has free bytes for the first waiting parked response or, if there is none, for the
+    /// first waiting handler.
     fn next_is_waiting(&self, queue: &OutputBudgetQueue) -> bool {
         queue.waiting.first_key_value().is_some_and(|((wanted, _), _)| self.has_capacity_to(*wanted))
     }
 
-    /// Lets all waiting tasks go on: the connection is closed, and no driver will free capacity any more.
+    /// Lets all handler tasks that wait for output budget go on, because the connection is closed and no driver will
+    /// free bytes any more.
     pub(crate) fn release_all(&self) {
         self.closed.store(true, Ordering::SeqCst);
         let mut queue = self.queue();

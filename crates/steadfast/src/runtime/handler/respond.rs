@@ -1,5 +1,5 @@
-//! How the response of a handler reaches the driver: posted at once, parked until the output budget has capacity again, or
-//! replaced by an error.
+//! How the response of a handler reaches the driver: it is sent at once, parked until the output budget has free bytes
+//! again, or replaced by an error.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use super::prepared::HandlerOutputEncoder;
 use super::task::{HandlerStage, HandlerTask};
 use crate::runtime::connection::mailbox::DriverCommand;
 
-/// A response that waits for the output budget. Its bytes count as parked for as long as it exists.
+/// A response that waits for the output budget. The bytes of a parked response count as parked as long as this value
+/// exists.
 pub(super) struct OutputBudgetParkedResponse {
     pub(super) response: Option<EncodedResponse>,
     bytes: usize,
@@ -42,7 +43,7 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
         self.deliver(response)
     }
 
-    /// Posts a response, now or when the output budget has capacity.
+    /// Sends the response of a handler to the driver, now or when the output budget has free bytes.
     pub(super) fn deliver(&mut self, response: EncodedResponse) -> HandlerStage<E::Output> {
         let execution = &self.execution;
         if execution.mailbox.budget().has_capacity_to(OutputBudgetWaitReason::Respond) {
@@ -73,7 +74,8 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
     }
 }
 
-/// Posts the response. If nothing else is left of the execution, the same command ends it.
+/// Sends the response of a handler to the driver. If no shield and no cleanup is left, the same command ends the
+/// execution of the request.
 pub(super) fn post_response<T>(execution: &Arc<HandlerExecution>, response: EncodedResponse) -> HandlerStage<T> {
     if !execution.try_end() {
         post(execution, DriverCommand::Respond { key: execution.key, response });
@@ -88,7 +90,8 @@ pub(super) fn post(execution: &HandlerExecution, command: DriverCommand) {
     let _ = execution.mailbox.post(command);
 }
 
-/// The message of a panic may contain secrets, so the peer learns only that there was one.
+/// The error response for a handler that panicked. The message of a panic may contain secrets, so the peer learns only
+/// that the handler failed.
 fn panic_response(execution: &HandlerExecution) -> EncodedResponse {
     let log = || tracing::error!(request = %execution.id, "handler panicked; its request gets an internal error");
     // A log subscriber that panics in its turn must not prevent the response.

@@ -1,11 +1,13 @@
 //! Detects whether a handler that waits for input from its client waits for nothing else.
 //!
-//! A handler that has input requests without a response can only be suspended, but not while it also does something else: it may
-//! read a file in one branch and request input in another, and would request more input after reading the file. What else it
-//! waits for is not visible, but whatever will wake the handler has to hold its waker. So once there is an input request, each
-//! poll of the handler gets a waker of its own, and after the poll:
+//! A handler that waits for input is suspended: it is dropped, and runs again from its start when the client retries
+//! the request with the input. A handler must not be dropped while it also does something else: it may read a file in
+//! one branch and request input in another, and would request more input after reading the file. What else a handler
+//! waits for is not visible, but everything that can wake the handler has to hold its waker. So once a handler has
+//! requested input, each poll of the handler gets a waker of its own, whose clones are counted after the poll:
 //!
-//! - if only input requests hold a clone of that waker, nothing can ever wake the handler: it is suspended at once;
+//! - if only input requests hold a clone of that waker, nothing can ever wake the handler: the handler is suspended at
+//!   once;
 //! - otherwise the handler is given time, and is suspended when nothing has woken it for [`IDLE_BEFORE_SUSPEND`]: a timer around
 //!   an input request, or a set of futures that stores the waker for its own purposes, would hold the waker forever.
 
@@ -17,18 +19,20 @@ use std::time::Duration;
 use super::input_rounds::HandlerInputs;
 use crate::runtime::{Runtime, Timer};
 
-/// A handler with input requests is suspended if nothing wakes it for this long.
+/// A handler that has requested input is dropped, until the client retries the request with the input, if nothing wakes
+/// the handler for this long.
 const IDLE_BEFORE_SUSPEND: Duration = Duration::from_millis(250);
 
 /// The result of polling a handler.
 pub(crate) enum HandlerPoll<T> {
     Ready(T),
     Pending,
-    /// The handler waits for nothing but input of the client, so it can be suspended.
+    /// The handler waits only for input from the client, so it can be dropped until the client retries the request.
     Suspend,
 }
 
-/// Detects that a handler can be suspended. Both fields are set while there are input requests and something else holds the
+/// Detects that a handler waits only for input from its client, so that it can be dropped until the client retries the
+/// request. The probe waker and the timer are set while the handler has input requests and something else holds the
 /// handler's waker.
 #[derive(Default)]
 pub(crate) struct HandlerSuspendDetector {
@@ -37,7 +41,7 @@ pub(crate) struct HandlerSuspendDetector {
 }
 
 impl HandlerSuspendDetector {
-    /// Polls a handler that may request input. `poll` is the poll itself.
+    /// Polls a handler that may request input. `poll` polls the future of the handler.
     pub(crate) fn poll<T, E>(
         &mut self,
         input_rounds: &HandlerInputs,
@@ -105,12 +109,13 @@ impl SuspendProbeWaker {
         Arc::new(Self { woken: AtomicBool::new(false), inner: Mutex::new(inner.clone()) })
     }
 
-    /// Replaces the waker that this one forwards to.
+    /// Replaces the waker that this waker forwards to.
     fn set_inner(&self, waker: &Waker) {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone_from(waker);
     }
 
-    /// How many hold this waker. The fence makes a wake visible that a former holder did before it dropped its clone.
+    /// Returns the number of clones of this waker. The fence makes wakes visible that former holders of a clone did
+    /// before they dropped it.
     fn holders(self: &Arc<Self>) -> usize {
         let holders = Arc::strong_count(self);
         fence(Ordering::Acquire);

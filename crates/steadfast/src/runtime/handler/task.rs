@@ -6,31 +6,35 @@
 //!          +----------------+----------------+--- cancelled ---+
 //! ```
 //!
-//! `ResponseParked` is skipped if the output budget has capacity, `CleaningUp` if there are no shields and no cleanups.
+//! A handler task skips the stage `ResponseParked` if the output budget has capacity, and the stage `CleaningUp` if
+//! there are no shields and no cleanups.
 //!
-//! The task waits for capacity in the output budget, polls the handler, catches its panics, encodes its response on the thread
-//! on which the handler ran, drops it when it is cancelled, waits for its shields, runs its cleanups, and tells the driver when
-//! all of that is done. Where a client cannot be called, a handler that waits for nothing but input from its client is
-//! suspended.
+//! The handler task waits for free bytes in the output budget, polls the handler, catches its panics, encodes its
+//! response on the thread on which the handler ran, drops the handler when it is cancelled, waits for its shields, runs
+//! its cleanups, and tells the driver when all of that is done. In protocol revisions in which a server cannot send
+//! requests to the client, a handler that waits only for input from the client is dropped: its request ends with a
+//! result that asks for the input, and the handler runs again from its start when the client retries the request with
+//! that input.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use steadfast_proto::Moment;
 use steadfast_proto::encode::EncodedResponse;
 use steadfast_proto::mutant;
 
 use super::catch_panic::{Panic, call_catching_panics, drop_catching_panics, poll_catching_panics};
 use super::execution::HandlerExecution;
 use super::input_rounds::HandlerInputs;
-use super::launch::{HandlerJob, launch_blocking};
+use super::launch::HandlerJob;
 use super::output_budget::{OutputBudgetQueuePosition, OutputBudgetWaitReason};
 use super::prepared::HandlerOutputEncoder;
 use super::respond::{OutputBudgetParkedResponse, post, post_response};
 use super::suspend::{HandlerPoll, HandlerSuspendDetector};
 use crate::runtime::connection::mailbox::DriverCommand;
-use crate::runtime::{RuntimeTask, Timer, TokioRuntime};
+use crate::runtime::{FirstPollHistory, RuntimeTask, Timer, TokioRuntime};
 
 pub(super) struct HandlerTask<E: HandlerOutputEncoder> {
     pub(super) execution: Arc<HandlerExecution>,
@@ -38,11 +42,15 @@ pub(super) struct HandlerTask<E: HandlerOutputEncoder> {
     pub(super) encoder: Option<E>,
     /// How long a cooperative handler may go on after it was cancelled.
     grace: Option<Duration>,
-    /// Runs during the grace period of a cooperative handler that was cancelled.
+    /// The timer that runs during the grace period of a cooperative handler that was cancelled.
     grace_timer: Option<Box<dyn Timer>>,
-    /// The position in the queue for the output budget.
+    /// The position of this handler task in the queue for the output budget.
     budget_queue: OutputBudgetQueuePosition,
     suspend_detector: HandlerSuspendDetector,
+    /// The history of the handler's first polls. `None` after the first poll of this handler.
+    pub(super) history: Option<Arc<FirstPollHistory>>,
+    /// Whether the watchdog of the workers watches the polls of the handler. False while the thread of an I/O loop polls it.
+    pub(super) is_watched: bool,
 }
 
 pub(super) enum HandlerStage<T> {
@@ -51,7 +59,7 @@ pub(super) enum HandlerStage<T> {
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
     /// The handler has returned, and its response waits for the output budget.
     ResponseParked(OutputBudgetParkedResponse),
-    /// Waits for shields and runs cleanups, one after the other.
+    /// The task waits for the handler's shields and runs its cleanups, one after the other.
     CleaningUp(Option<RuntimeTask>),
     Done,
 }
@@ -102,7 +110,9 @@ impl<E: HandlerOutputEncoder> Future for HandlerTask<E> {
                             }
                         }
                         (HandlerJob::Blocking(function), Some(encoder)) => {
-                            launch_blocking(Arc::clone(&execution), function, encoder);
+                            let stage = HandlerStage::WaitingForBudget(HandlerJob::Blocking(function));
+                            let execution = Arc::clone(&execution);
+                            Self::new(execution, stage, encoder, None, task.history.take()).start_elsewhere();
                             HandlerStage::Done
                         }
                         (HandlerJob::Blocking(_), None) => HandlerStage::CleaningUp(None),
@@ -166,6 +176,7 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
         stage: HandlerStage<E::Output>,
         encoder: E,
         grace: Option<Duration>,
+        history: Option<Arc<FirstPollHistory>>,
     ) -> Self {
         Self {
             execution,
@@ -175,10 +186,12 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
             grace_timer: None,
             budget_queue: OutputBudgetQueuePosition::default(),
             suspend_detector: HandlerSuspendDetector::default(),
+            history,
+            is_watched: true,
         }
     }
 
-    /// Spawns the task on the workers.
+    /// Spawns the handler task on the worker threads.
     pub(super) fn spawn(self) {
         let runtime = Arc::clone(&self.execution.runtime);
         match runtime.as_tokio() {
@@ -187,7 +200,8 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
         }
     }
 
-    /// Whether the handler has to be dropped now: it was cancelled, and its grace is over if it has any.
+    /// Whether the handler has to be dropped now, because it was cancelled and its grace period, if it has one, is
+    /// over.
     fn must_stop(&mut self, cx: &mut Context<'_>) -> bool {
         if self.execution.stop_reason().is_none() || mutant!(IgnoreStop) {
             return false;
@@ -211,7 +225,9 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
         if let Some(input_rounds) = self.execution.input_rounds() {
             input_rounds.set_blocking();
         }
+        let measured = self.measure_first_poll();
         let returned = call_catching_panics(function);
+        measured.end(&self.execution, true);
         end_input_rounds(&self.execution);
         match returned {
             Ok(value) => self.respond(value),
@@ -219,25 +235,39 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
         }
     }
 
-    /// Polls the handler; the detector finds out whether it can be suspended.
+    /// Measures the first poll of the handler, for its history.
+    fn measure_first_poll(&mut self) -> FirstPollMeasurement {
+        let history = self.history.take();
+        FirstPollMeasurement(history.map(|history| (history, self.execution.runtime.now())))
+    }
+
+    /// Polls the handler, and detects whether it waits only for input from its client.
     fn poll_handler(
         &mut self,
         mut future: Pin<&mut (dyn Future<Output = E::Output> + Send)>,
         cx: &mut Context<'_>,
     ) -> Result<HandlerPoll<E::Output>, Panic> {
+        let measured = self.measure_first_poll();
         let execution = &self.execution;
-        let mut poll = |cx: &mut Context<'_>| poll_with_watchdog(execution, future.as_mut(), cx);
-        match execution.input_rounds() {
+        let watchdog = execution.runtime.as_tokio().filter(|_| self.is_watched);
+        let mut poll = |cx: &mut Context<'_>| {
+            let _watch = watchdog.map(TokioRuntime::watch_poll);
+            poll_catching_panics(future.as_mut(), cx)
+        };
+        let polled = match execution.input_rounds() {
             Some(input_rounds) => self.suspend_detector.poll(input_rounds, &*execution.runtime, cx, poll),
             None => poll(cx).map(|poll| match poll {
                 Poll::Ready(value) => HandlerPoll::Ready(value),
                 Poll::Pending => HandlerPoll::Pending,
             }),
-        }
+        };
+        measured.end(execution, matches!(polled, Ok(HandlerPoll::Ready(_))));
+        polled
     }
 
-    /// The handler waits for nothing but input. Its run ends here with a response that asks for the input, and it runs again when
-    /// the client retries the request with that input. This is not a cancellation, so no cleanup runs.
+    /// Drops a handler that waits only for input from its client. The request ends with a response that asks for the
+    /// input, and the handler runs again from its start when the client retries the request with that input. A handler
+    /// that is dropped to wait for input is not cancelled, so its cleanups do not run.
     fn suspend(&mut self, future: Pin<Box<dyn Future<Output = E::Output> + Send>>) -> HandlerStage<E::Output> {
         // Before the handler is dropped: dropping an input request withdraws it.
         let response = self.execution.input_rounds().map(HandlerInputs::suspend);
@@ -248,7 +278,7 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
         }
     }
 
-    /// Waits for shields, then runs cleanups. `None` when nothing is left to do.
+    /// Waits for the handler's shields, then runs its cleanups. Returns `None` when no shield and no cleanup is left.
     fn poll_cleanup(&mut self, cleanup: Option<RuntimeTask>, cx: &mut Context<'_>) -> Option<HandlerStage<E::Output>> {
         let mut cleanup = cleanup;
         loop {
@@ -273,8 +303,8 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
     }
 }
 
-/// A task that is dropped with its runtime, or unwound by a log subscriber that panics, still tells the driver that the execution
-/// has ended.
+/// A handler task that is dropped with its runtime, or unwound by a log subscriber that panics, still tells the driver
+/// that the execution of the request has ended.
 impl<E: HandlerOutputEncoder> Drop for HandlerTask<E> {
     fn drop(&mut self) {
         self.execution.mailbox.budget().leave_queue(&mut self.budget_queue);
@@ -289,25 +319,27 @@ impl<E: HandlerOutputEncoder> Drop for HandlerTask<E> {
     }
 }
 
-/// Reads the input that came with the request, before its handler runs. `Err` is the response if it cannot be read.
+/// Reads the input that came with the request, before its handler runs. `Err` is the response to the request if its
+/// input cannot be read.
 fn open_input_rounds(execution: &HandlerExecution) -> Result<(), EncodedResponse> {
     let opened = execution.input_rounds().map_or(Ok(()), HandlerInputs::open);
     opened.map_err(|error| EncodedResponse::error(&execution.id, &error))
 }
 
-/// The handler is gone: tasks that it spawned and that still wait for input get an error.
+/// Called when the handler is gone: tasks that the handler spawned and that still wait for input get an error.
 fn end_input_rounds(execution: &HandlerExecution) {
     if let Some(input_rounds) = execution.input_rounds() {
         input_rounds.end();
     }
 }
 
-/// Polls a future while the watchdog of the runtime watches.
-fn poll_with_watchdog<F: Future + ?Sized>(
-    execution: &HandlerExecution,
-    future: Pin<&mut F>,
-    cx: &mut Context<'_>,
-) -> Result<Poll<F::Output>, Panic> {
-    let _watch = execution.runtime.as_tokio().map(TokioRuntime::watch_poll);
-    poll_catching_panics(future, cx)
+/// The history of a handler that is being polled for the first time, and when the poll began.
+struct FirstPollMeasurement(Option<(Arc<FirstPollHistory>, Moment)>);
+
+impl FirstPollMeasurement {
+    fn end(self, execution: &HandlerExecution, ready: bool) {
+        if let Some((history, began)) = self.0 {
+            history.record(execution.runtime.now().since(began), ready);
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! A pool of threads for handlers that are plain functions, which may block.
 //!
-//! This is not tokio's pool: a program that returns from `main` waits for that one, so a tool that blocks for an hour would
-//! keep the process alive for an hour. The threads here are limited in number, started when there is work, and end when they
-//! have been idle for a while.
+//! The library's blocking pool is not tokio's: a program that returns from `main` waits for the threads of tokio's
+//! blocking pool, so a tool that blocks for an hour would keep the process alive for an hour. The threads of the
+//! library's blocking pool are limited in number, started when there is work, and end when they have been idle for a
+//! while.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};

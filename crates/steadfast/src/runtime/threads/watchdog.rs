@@ -1,9 +1,10 @@
 //! Prevents a handler that blocks its worker from stalling the other handlers.
 //!
-//! On tokio's multi-threaded runtime, the worker that went to sleep last serves timers and I/O. If that worker wakes up for a
-//! handler, and the handler blocks, no worker serves them: the others stay asleep, and so does every handler that waits for a
-//! timer. So while a poll of a handler lasts, a thread of the library spawns an empty task every few milliseconds. It wakes an
-//! idle worker, which then takes over timers and I/O.
+//! On tokio's multi-threaded runtime, the worker that went to sleep last serves timers and I/O. If that worker wakes
+//! up for a handler, and the handler blocks, no worker serves them: the others stay asleep, and so does every handler
+//! that waits for a timer. So while a handler is polled, the watchdog thread of the library spawns an empty task on
+//! the tokio runtime every few milliseconds. The empty task wakes an idle worker, which then takes over timers and
+//! I/O.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -21,7 +22,7 @@ const BLOCKED_AFTER: Duration = Duration::from_millis(5);
 pub(crate) struct WorkerWatchdog {
     /// How many polls of handlers are in progress.
     polls: AtomicUsize,
-    /// The thread is awake, and will check `polls` before it parks.
+    /// True while the watchdog thread is awake: it checks the number of handler polls in progress (`polls`) before it parks.
     awake: AtomicBool,
     /// An empty task was spawned to wake another worker, and has not run yet.
     wake_pending: AtomicBool,

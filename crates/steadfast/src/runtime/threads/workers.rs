@@ -1,5 +1,5 @@
-//! Runs user code on the workers on behalf of tasks on the I/O thread. On that thread it would delay every connection of the
-//! process (L6).
+//! Runs user code on the workers on behalf of tasks on an I/O loop. On the loop, code that blocks would delay every connection of
+//! the process (L6).
 
 #[cfg(feature = "http-client")]
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use crate::runtime::handler::catch_panic::{drop_catching_panics, poll_catching_p
 use crate::runtime::timeout::unless_stopped;
 use crate::runtime::{Runtime, TokioRuntime};
 
-/// Runs a future on the workers and returns its output; `None` if it panics or its runtime shuts down. Dropping this drops the
-/// future. If the future has not been polled by then, it never is.
+/// Runs a future on the workers and returns its output; `None` if it panics or its runtime shuts down. Dropping the
+/// call of `on_workers` also drops the future that runs on the workers. If that future has not been polled by then,
+/// it is never polled.
 #[cfg(feature = "http-client")]
 pub(crate) async fn on_workers<T: Send + 'static>(
     runtime: &Arc<dyn Runtime>,
@@ -34,8 +35,8 @@ pub(crate) async fn on_workers<T: Send + 'static>(
     output.await.ok()
 }
 
-/// Polls user code as a handler is polled: if it blocks its worker, the watchdog has another worker take over timers and I/O.
-/// `None` if it panics.
+/// Polls user code as a handler is polled: if it blocks its worker, the watchdog has another worker take over timers
+/// and I/O. Returns `None` if the user code panics.
 pub(crate) async fn poll_as_handler<T>(runtime: &dyn Runtime, work: impl Future<Output = T> + Send) -> Option<T> {
     let mut work = Box::pin(work);
     let done = std::future::poll_fn(|cx| {

@@ -1,8 +1,8 @@
-//! Decoding errors in the terms of JSON.
+//! Explains decoding errors in the terms of JSON.
 //!
-//! Serde's messages are for the author of the type: `invalid type: string "2", expected usize`. The author of the
-//! value, usually a model, has never seen the type, but knows JSON. Only serde's own messages are rewritten; messages
-//! of a type's own `Deserialize` stay as they are.
+//! Serde's messages are for the author of the Rust type: `invalid type: string "2", expected usize`. The author of a
+//! JSON value, usually a model, has never seen the Rust type, but knows JSON. Only serde's own messages are rewritten;
+//! messages of a type's own `Deserialize` stay as they are.
 
 use std::borrow::Cow;
 
@@ -54,7 +54,7 @@ fn rewrite(message: &str) -> Option<String> {
     }
 }
 
-/// What a value has to be. `found` is what it is, in serde's terms.
+/// Describes what a value has to be. `found` is serde's description of the value that was found.
 fn kind<'a>(wanted: &'a str, found: &str) -> Cow<'a, str> {
     let is_integer = found.starts_with("integer ");
     let known = match wanted {
@@ -80,7 +80,7 @@ fn kind<'a>(wanted: &'a str, found: &str) -> Cow<'a, str> {
     known.into()
 }
 
-/// The explanation for compound types, and for types that are decoded from another one.
+/// Describes what a value has to be for compound types, and for types that are decoded from another type.
 fn compound(wanted: &str) -> Cow<'_, str> {
     if let Some(number) = wanted.strip_prefix("a nonzero ") {
         return match number.strip_prefix('u') {
@@ -110,7 +110,7 @@ fn compound(wanted: &str) -> Cow<'_, str> {
     wanted.into()
 }
 
-/// What a value is.
+/// Describes a value that could not be decoded, in the terms of JSON; `found` is serde's description of the value.
 fn value(found: &str) -> Cow<'_, str> {
     let quoted = ["boolean `", "integer `", "floating point `", "number `"];
     if let Some(literal) = quoted.iter().find_map(|form| found.strip_prefix(form)?.strip_suffix('`')) {

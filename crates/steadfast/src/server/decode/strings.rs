@@ -1,8 +1,9 @@
 //! Typed values from named strings: the arguments of a prompt, the variables of a resource template.
 //!
-//! On the wire each of them is a string. Here it is decoded into the handler's type: a number, a bool, a variant of an
-//! enum by its name, and JSON for a list or an object. An empty string is `None` for an `Option`: clients send it for a
-//! form field that was not filled in.
+//! On the wire each argument and each variable is a string. The string of a prompt argument or template variable is
+//! decoded into the type of the handler's parameter: a number, a bool, a variant of an enum by its name, and JSON for
+//! a list or an object. An empty string is `None` for an `Option`: clients send an empty string for a form field that
+//! was not filled in.
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt;
@@ -21,22 +22,22 @@ use crate::server::tool::parameters::ParameterTuple;
 /// Strings by name.
 pub(crate) type NamedStrings = BTreeMap<String, String>;
 
-/// Decodes all strings into one value.
+/// Decodes all named strings into one value, such as a struct.
 pub(crate) fn decode<T: DeserializeOwned>(strings: &NamedStrings) -> Result<T, Error> {
     T::deserialize(NamedStringsDeserializer(strings)).map_err(NamedStringDecodeError::into_error)
 }
 
-/// Decodes each string into its element of a tuple.
+/// Decodes each named string into its element of a tuple of parameters.
 pub(crate) fn decode_parameters<P: ParameterTuple>(strings: &NamedStrings, names: &[&'static str]) -> Result<P, Error> {
     P::read(names, NamedStringsAccess::of(strings)).map_err(NamedStringDecodeError::into_error)
 }
 
-/// -32602 for a required argument that is missing.
+/// Creates the error -32602 (invalid params) for a required argument that is missing.
 pub(crate) fn missing(name: &str) -> Error {
     NamedStringDecodeError::custom_text(format!("`{name}` is missing")).into_error()
 }
 
-/// What is wrong, and with which argument.
+/// A decoding error: what is wrong, and with which argument.
 #[derive(Debug)]
 struct NamedStringDecodeError {
     name: Option<String>,
@@ -81,7 +82,7 @@ impl de::Error for NamedStringDecodeError {
     }
 }
 
-/// All strings, as the object that a struct is decoded from.
+/// All named strings, as the object that a struct is decoded from.
 struct NamedStringsDeserializer<'de>(&'de NamedStrings);
 
 impl<'de> Deserializer<'de> for NamedStringsDeserializer<'de> {
@@ -143,7 +144,7 @@ impl<'de> StringValueDeserializer<'de> {
         Err(de::Error::invalid_value(Unexpected::Str(self.0), expected))
     }
 
-    /// Decodes an integer. The requested type checks whether it is in range.
+    /// Decodes an integer. The requested type checks whether the integer is in range.
     fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
         let text = self.0.trim();
         if let Ok(number) = text.parse::<u64>() {
@@ -176,14 +177,14 @@ impl<'de> StringValueDeserializer<'de> {
         value.map_err(|error| {
             // If the text is not JSON, the position helps.
             let reason = if error.is_data() { explain::explain_json(&error) } else { error.to_string() };
-            NamedStringDecodeError::custom_text(format!("its JSON is not valid: {reason}"))
+            NamedStringDecodeError::custom_text(format!("the JSON text is not valid: {reason}"))
         })
     }
 }
 
 type JsonStrDeserializer<'de> = serde_json::Deserializer<serde_json::de::StrRead<'de>>;
 
-/// `Deserializer` methods that call one of the functions above.
+/// Implements methods of `Deserializer` by a call of `integer` or `float`.
 macro_rules! decode_with {
     ($how:ident: $($method:ident)+) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NamedStringDecodeError> {
@@ -342,10 +343,10 @@ mod tests {
         for (name, text, expected) in cases {
             assert_eq!(complaint([(name, text)]), expected);
         }
-        assert!(complaint([("stops", "Bonn")]).starts_with("Bad argument `stops`: its JSON is not valid: "));
+        assert!(complaint([("stops", "Bonn")]).starts_with("Bad argument `stops`: the JSON text is not valid: "));
         assert_eq!(
             complaint([("stops", "[7]")]),
-            "Bad argument `stops`: its JSON is not valid: it must be a string, and is 7"
+            "Bad argument `stops`: the JSON text is not valid: it must be a string, and is 7"
         );
     }
 

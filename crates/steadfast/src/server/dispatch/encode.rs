@@ -1,4 +1,4 @@
-//! The one encoder of results: what a handler returned becomes the response, in the form of the client's revision.
+//! Encodes the result of every handler of a server as a response, in the form of the client's revision.
 
 use steadfast_model::wire::{self, RequestResult};
 use steadfast_model::{
@@ -42,7 +42,7 @@ impl HandlerOutputEncoder for Server {
     }
 }
 
-/// A result that handlers return.
+/// The result of a handler of a tool, prompt, resource or completion.
 trait HandlerResult: RequestResult + Sized {
     /// The approximate length of the encoded result, in bytes.
     fn size_hint(&self) -> usize;
@@ -86,7 +86,7 @@ impl HandlerResult for CompleteResult {
     }
 }
 
-/// The response with what a handler returned, or with how it failed.
+/// Encodes the response with the result of a handler, or with the error of a handler that failed.
 fn encode<R: HandlerResult>(
     reply: Result<R, ToolError>,
     execution: &HandlerExecution,

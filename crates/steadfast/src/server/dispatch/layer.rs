@@ -1,8 +1,8 @@
-//! Layers: what runs before every request of a server is routed, in a fixed order.
+//! Interceptors, also called layers: they run in a fixed order before a server routes a request.
 //!
-//! A layer sees a request after the transport has checked its headers and its sender, and after the core has checked its
-//! envelope, its revision and the limits. It can refuse the request; then no handler is looked up. It is called on the thread of
-//! the driver: it must not block, and it must not log what a peer can repeat at will.
+//! A layer sees a request after the transport has checked its headers and its sender, and after the core has checked
+//! its envelope, its revision and the limits. A layer can refuse the request; then no handler is looked up. A layer is
+//! called on the thread of the driver: it must not block, and it must not log what a peer can repeat at will.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use steadfast_proto::connection::{PeerInfo, Request};
 
 use crate::server::tasks::without_tasks;
 
-/// A request, as layers see it.
+/// A request of a client, as layers see it.
 pub(crate) struct ServerRequestInfo<'a> {
     request: &'a Request,
 }
@@ -26,19 +26,19 @@ impl<'a> ServerRequestInfo<'a> {
         self.request.method
     }
 
-    /// The client that sent it.
+    /// The client that sent the request.
     pub(crate) fn client(&self) -> &'a PeerInfo {
         &self.request.peer
     }
 }
 
-/// Something that runs before every request of a server.
+/// A layer, which runs before a server routes a request.
 pub(crate) trait ServerRequestInterceptor: fmt::Debug + Send + Sync + 'static {
-    /// Looks at a request. An error is the response to it.
+    /// Looks at a request of a client. If the layer returns an error, that is the response to the request.
     fn on_request(&self, request: &ServerRequestInfo<'_>) -> Result<(), ErrorObject>;
 }
 
-/// Refuses requests about tasks of clients that did not declare the tasks extension.
+/// Refuses requests about MCP tasks from clients that did not declare the tasks extension.
 #[derive(Debug)]
 pub(crate) struct TasksExtensionCheckInterceptor;
 

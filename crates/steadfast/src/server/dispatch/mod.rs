@@ -9,7 +9,8 @@
 //!   HandlerTask            runs the handler, encodes the response          (runtime/handler/task.rs, encode.rs)
 //! ```
 //!
-//! Nothing here runs user code or blocks. Lists are answered at once; handlers read their arguments where they run.
+//! The dispatch of a request does not run user code, and does not block. Requests for lists are answered at once;
+//! handlers decode their arguments on the thread on which they run.
 
 pub(crate) mod encode;
 pub(crate) mod layer;
@@ -38,11 +39,11 @@ use routes::ServerDispatchResult;
 /// Dispatches the requests of one client connection to the handlers of the server.
 pub(crate) struct ServerDispatcher {
     server: Server,
-    /// The notifications that the client of this connection gets. None if the connection lives for one request.
+    /// The notifications that the client of this connection gets. `None` if the connection exists only for one request.
     subscriptions: Option<ServerConnectionSubscriptions>,
-    /// Set if the connection runs the handler of a task: the input rounds of that task.
+    /// The input rounds of an MCP task, if the connection runs the handler of the task.
     task: Option<Arc<ServerTaskRounds>>,
-    /// The notifications of a vendor that wait for their handlers.
+    /// The vendor notifications of the client that wait for their handlers.
     notification_queue: VendorNotificationQueue,
 }
 
@@ -55,17 +56,17 @@ pub(crate) struct ServerDispatchContext<'a> {
 }
 
 impl ServerDispatchContext<'_> {
-    /// The execution of a request whose handler requests no input from the client.
+    /// Creates the execution of a request whose handler requests no input from the client.
     pub(crate) fn execution(&self, request: &Request) -> Arc<HandlerExecution> {
         HandlerExecution::new(request, Arc::clone(self.mailbox), Arc::clone(self.runtime))
     }
 
-    /// The execution of a request whose handler may ask its client for input.
+    /// Creates the execution of a request whose handler may ask its client for input.
     pub(crate) fn execution_with_input(&self, request: &Request) -> Arc<HandlerExecution> {
         round::execution(self.server, request, self.mailbox, self.runtime)
     }
 
-    /// The execution of a call that a task makes.
+    /// Creates the execution of a tool call that runs as an MCP task.
     fn execution_in_task(&self, request: &Request, rounds: &Arc<ServerTaskRounds>) -> Arc<HandlerExecution> {
         let rounds = Box::new(HandlerInputs::new(rounds.store(&request.id)));
         HandlerExecution::with_input_rounds(request, Arc::clone(self.mailbox), Arc::clone(self.runtime), Some(rounds))
@@ -78,12 +79,12 @@ impl ServerDispatcher {
         Self { subscriptions: Some(subscriptions), ..Self::for_exchange(server) }
     }
 
-    /// A dispatcher for a single request of 2026-07-28, which has no subscriptions that outlive it.
+    /// Creates a dispatcher for a single request of 2026-07-28, which has no subscriptions that outlive the request.
     pub(crate) fn for_exchange(server: Server) -> Self {
         Self { server, subscriptions: None, task: None, notification_queue: VendorNotificationQueue::default() }
     }
 
-    /// Runs the handler of a task once.
+    /// Starts one run of the handler of an MCP task.
     pub(super) fn exchange_for_task(
         server: &Server,
         principal: Option<&Principal>,
@@ -104,7 +105,7 @@ impl ServerDispatcher {
         RequestExchange::begin(ConnectionEngine::new(service, hello, limits, Arc::clone(runtime)), message, ())
     }
 
-    /// How a request is answered: asks the layers, then the route of its method.
+    /// Decides how a request is answered: asks the layers, then the route of the request's method.
     fn route(
         &self,
         request: Request,
@@ -145,7 +146,8 @@ impl ServerDispatcher {
         }
     }
 
-    /// A page of a list, from the beginning or from a cursor. An empty cursor is a cursor, and not one of ours.
+    /// Responds with a page of a list, from the beginning or from a cursor. An empty cursor is not the same as no
+    /// cursor: it is refused, because this server does not issue empty cursors.
     fn list<T: CatalogItem>(&self, catalog: &Catalog<T>, request: &Request) -> EncodedResponse {
         let cursor = request.params.get("cursor").filter(|cursor| *cursor != "null");
         let text = cursor.map(|_| request.params.get_string("cursor").unwrap_or_default());

@@ -1,5 +1,5 @@
-//! Routes: for each method that runs a handler, how it is found, what its client has to be able to do, and how its result
-//! becomes the response.
+//! The routes of a server: for each method that runs a handler, how the handler is found, which capabilities the client
+//! has to have, and how the handler's result becomes the response.
 //!
 //! Routing runs no user code: the arguments of a request are decoded and checked where its handler runs.
 
@@ -16,19 +16,19 @@ use super::ServerDispatchContext;
 use super::encode::ServerHandlerOutput;
 use crate::error::Error;
 use crate::runtime::handler::prepared::response_of;
-use crate::runtime::{HandlerJob, PreparedHandler};
+use crate::runtime::{FirstPollHistory, HandlerJob, PreparedHandler};
 use crate::server::completion::PreparedCompletion;
 use crate::server::input::need;
 use crate::server::tasks::{self, ServerTaskRounds, TaskDecision};
 use crate::server::{Context, RawArguments, Server};
 
-/// How long a cooperative handler may go on after it was told to stop, while the connection lives.
+/// How long a cooperative handler may go on after it was cancelled, while the connection is open.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// How a request is answered: by a handler, or with a response that is known already.
 pub(crate) type ServerDispatchResult = Result<PreparedHandler<Server>, EncodedResponse>;
 
-/// `tools/call`. Within a task the handler of the tool runs, and no other task begins.
+/// Routes `tools/call`. A call within an MCP task runs the handler of the tool, and does not begin another task.
 pub(super) fn call_tool(
     scope: ServerDispatchContext<'_>,
     request: Request,
@@ -59,10 +59,11 @@ pub(super) fn call_tool(
     let ctx = Context::new(Arc::clone(&execution), server);
     let job = tool.start(arguments(request), ctx);
     let grace = tool.is_cooperative().then_some(GRACE);
-    Ok(PreparedHandler::new(execution, job, server.clone()).cooperative(grace))
+    let history = server.io_loop_history(tool.history());
+    Ok(PreparedHandler::new(execution, job, server.clone()).cooperative(grace).history(history))
 }
 
-/// A request that is not in the specification.
+/// Routes a vendor request, whose method is not in the specification.
 pub(super) fn vendor(scope: ServerDispatchContext<'_>, request: Request, method: VendorMethod) -> ServerDispatchResult {
     let ServerDispatchContext { server, .. } = scope;
     let Some(handler) = server.vendor_handlers().request(method).cloned() else {
@@ -95,7 +96,8 @@ pub(super) fn get_prompt(scope: ServerDispatchContext<'_>, request: Request) -> 
     let ctx = Context::new(Arc::clone(&execution), server);
     let job = prompt.start(arguments(request), ctx);
     let grace = prompt.is_cooperative().then_some(GRACE);
-    Ok(PreparedHandler::new(execution, job, server.clone()).cooperative(grace))
+    let history = server.io_loop_history(Some(prompt.history()));
+    Ok(PreparedHandler::new(execution, job, server.clone()).cooperative(grace).history(history))
 }
 
 /// `resources/read`.
@@ -110,29 +112,36 @@ pub(super) fn read_resource(scope: ServerDispatchContext<'_>, request: Request) 
     };
     let execution = scope.execution_with_input(&request);
     let ctx = Context::new(Arc::clone(&execution), server);
-    let (job, cooperative) = match find_resource(server, &uri, &request.peer, ctx) {
+    let FoundResource { job, cooperative, history } = match find_resource(server, &uri, &request.peer, ctx) {
         Ok(found) => found,
         Err(error) => return refuse(error.object()),
     };
-    Ok(PreparedHandler::new(execution, job, server.clone()).cooperative(cooperative.then_some(GRACE)))
+    let grace = cooperative.then_some(GRACE);
+    let history = server.io_loop_history(Some(&history));
+    Ok(PreparedHandler::new(execution, job, server.clone()).cooperative(grace).history(history))
 }
 
-/// Finds what reads a URI: the resource with that URI, else the first template that the URI matches.
-fn find_resource(
-    server: &Server,
-    uri: &str,
-    client: &PeerInfo,
-    ctx: Context,
-) -> Result<(HandlerJob<ServerHandlerOutput>, bool), Error> {
+/// The handler of the resource or resource template that reads a URI.
+struct FoundResource {
+    job: HandlerJob<ServerHandlerOutput>,
+    cooperative: bool,
+    history: Arc<FirstPollHistory>,
+}
+
+/// Finds the handler that reads a URI: of the resource with that URI, else of the first resource template that the URI
+/// matches.
+fn find_resource(server: &Server, uri: &str, client: &PeerInfo, ctx: Context) -> Result<FoundResource, Error> {
     if let Some(resource) = server.resource_list().find(uri) {
         need::check(resource.needs(), client)?;
-        return Ok((resource.start(ctx), resource.is_cooperative()));
+        let (cooperative, history) = (resource.is_cooperative(), Arc::clone(resource.history()));
+        return Ok(FoundResource { job: resource.start(ctx), cooperative, history });
     }
     let templates = server.resource_template_list();
     let found = templates.iter().find_map(|template| Some((template, template.start(uri)?)));
     let (template, start) = found.ok_or_else(|| Error::resource_not_found(uri))?;
     need::check(template.needs(), client)?;
-    Ok((start(ctx), template.is_cooperative()))
+    let (cooperative, history) = (template.is_cooperative(), Arc::clone(template.history()));
+    Ok(FoundResource { job: start(ctx), cooperative, history })
 }
 
 /// `completion/complete`.

@@ -1,8 +1,8 @@
-//! Input requests to the client: one future for both kinds of revision.
+//! Input requests of a server's handler to the client, as one future type for all revisions.
 //!
 //! Up to 2025-11-25 an input request is a request from the server to the client. Since 2026-07-28 servers do not send
-//! requests: an input request without an answer stays pending, the handler's own request ends with it, and the handler runs
-//! again with the answer.
+//! requests: an input request without an answer stays pending, the response to the handler's own request asks the
+//! client for the input, and the handler runs again when the client retries the request with the answer.
 
 use std::fmt;
 use std::pin::Pin;
@@ -19,13 +19,15 @@ use crate::error::{Error, Outcome};
 use crate::runtime::{HandlerExecution, HandlerInputStatus};
 use crate::server::context::{CALL_TIMEOUT, Context};
 
+/// An input request that a handler of this server has sent to the client: completes with the client's answer.
 type InputRequestFuture<A> = Pin<Box<dyn Future<Output = Result<A, Error>> + Send>>;
 
 type StartInputRequestFn<A> = Box<dyn FnOnce(InputRequestOptions) -> InputRequestFuture<A> + Send>;
 
-/// An input request to the client: await it.
+/// An input request of a handler to the client: await it for the client's answer.
 ///
-/// Several may be awaited at the same time, with `join!` for example; a client of 2026-07-28 gets them together.
+/// Several input requests may be awaited at the same time, with `join!` for example; a client of 2026-07-28 gets them
+/// together.
 #[must_use = "nothing is asked until this is awaited"]
 pub struct Ask<A> {
     options: InputRequestOptions,
@@ -49,15 +51,16 @@ impl<A: 'static> Ask<A> {
         Self { options, start: Some(Box::new(move |options| Box::pin(start(options)))), running: None }
     }
 
-    /// The key of the input request in a result of 2026-07-28, and of its answer in the next round. By default it is made of
-    /// the kind of request and of how many came before it. Each input request of a call needs its own key.
+    /// The key of the input request in a result of 2026-07-28, and of its answer in the next round. By default the key
+    /// is made of the kind of the input request and of a number. Each input request of a handler needs its own key.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.options.key = Some(key.into());
         self
     }
 
-    /// The timeout, in revisions where the server calls the client (up to 2025-11-25). Ten minutes by default. Since
-    /// 2026-07-28 the server does not wait: see [`StateKeys::lifetime`](crate::server::StateKeys::lifetime).
+    /// The timeout of the input request, in revisions in which the server sends requests to the client (up to
+    /// 2025-11-25). By default, an input request times out after ten minutes. Since 2026-07-28 the server does not
+    /// wait for the client's answer: see [`StateKeys::lifetime`](crate::server::StateKeys::lifetime).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = timeout;
         self
@@ -90,7 +93,7 @@ impl<A> fmt::Debug for Ask<A> {
 /// A client's answer to an input request.
 pub(super) struct InputAnswer<R: Request> {
     pub(super) result: R::Result,
-    /// The key in `inputResponses`; `None` if it is the response to a call.
+    /// The key of the answer in `inputResponses`; `None` if the answer is the response to a call.
     key: Option<String>,
 }
 
@@ -108,9 +111,9 @@ fn invalid_input_response(key: &str, complaint: &str) -> Error {
     Error::invalid_params(format!("params.inputResponses has an invalid answer under `{key}`: {complaint}"))
 }
 
-/// A request that can be sent to a client, or be part of an input-required result.
+/// A kind of request that a server can send to a client, or include in an input-required result.
 pub(super) trait InputRequestMethod: Request {
-    /// The prefix of its default key.
+    /// The prefix of the default key of such an input request.
     const KIND: &'static str;
     fn input(params: Self::Params) -> InputRequest;
 }
@@ -136,7 +139,8 @@ impl InputRequestMethod for request::ListRoots {
     }
 }
 
-/// Requests input from the client: with a call, or since 2026-07-28 in a round of the handler's own request.
+/// Requests input from the client: with a request to the client or, since 2026-07-28, in the response to the handler's
+/// own request.
 pub(super) async fn request_input<R: InputRequestMethod>(
     ctx: &Context,
     need: RequiredClientCapability,

@@ -1,4 +1,5 @@
-//! Asking the user: with a form derived from a type, with a form made by hand, or by a URL to visit.
+//! Elicitation, which asks the user of the client: with a form derived from a type, with a form made by hand, or by a
+//! URL to visit.
 
 use std::pin::Pin;
 use std::task::{self, Poll};
@@ -33,7 +34,7 @@ pub enum ElicitOutcome<T> {
 }
 
 impl<T> ElicitOutcome<T> {
-    /// The user's answer; an error that a model can read if the user declined or dismissed the request.
+    /// Returns the user's answer, or an error that a model can read if the user declined or dismissed the request.
     pub fn into_result(self) -> Result<T, Error> {
         match self {
             Self::Accepted(value) => Ok(value),
@@ -59,7 +60,7 @@ impl<T: 'static> Elicit<T> {
         Self(self.0.timeout(timeout))
     }
 
-    /// What the user did; declining is not an error here.
+    /// Returns what the user did with the elicitation; declining it is not an error here.
     pub fn outcome(self) -> Ask<ElicitOutcome<T>> {
         self.0
     }
@@ -73,30 +74,33 @@ impl<T> Future for Elicit<T> {
     }
 }
 
-/// Input from the client, in every revision that supports it.
+/// Input from the client, in every revision that supports input requests.
 ///
 /// # What happens in 2026-07-28
 ///
-/// A server cannot send requests to a client of that revision. When a handler waits for nothing but input, it is **dropped**
-/// and the request ends with the input requests; when the client sends the request again with the answers, **the handler
-/// runs again from its beginning**, with the answers that are known. So everything before a question runs once per round:
-/// make it idempotent, or remember its value with [`Context::once`]. A handler has to ask the same questions in the same
-/// order each time, or give them [keys](Ask::key); one that asks something else under a known key ends with an error.
+/// A server cannot send requests to a client of revision 2026-07-28. When a handler waits for nothing but input, it is
+/// **dropped** and the request ends with the input requests; when the client sends the request again with the answers,
+/// **the handler runs again from its beginning**, with the answers that are known. So all code of a handler before an
+/// input request runs once per round: make that code idempotent, or remember its value with [`Context::once`]. A
+/// handler has to ask the same questions in the same order each time, or give them [keys](Ask::key); a handler that
+/// asks something else under a known key ends with an error.
 ///
-/// A handler that also waits for something else goes on until that is done, or until nothing has happened for a quarter of a
-/// second. Being dropped like this is not a cancellation: [`Context::on_cancel`] cleanups do not run.
+/// A handler that waits for input and also for something else goes on until that is done, or until nothing has happened
+/// for a quarter of a second. A handler that is dropped to wait for input is not cancelled: its [`Context::on_cancel`]
+/// cleanups do not run.
 ///
-/// Only tools, prompts and resources can ask, and only from `async` handlers.
+/// Only tools, prompts and resources can request input, and only from `async` handlers.
 ///
 /// # Errors
 ///
-/// All of these fail if the client has not declared the capability (before anything is sent), if its answer does not match
-/// the question, and, in revisions where the server calls the client, for the same reasons as [`Context::call`].
+/// All requests for input fail if the client has not declared the capability (before anything is sent), if the client's
+/// answer does not match the question, and, in revisions where the server sends requests to the client, for the same
+/// reasons as [`Context::call`].
 impl Context {
-    /// Asks the user for a `T`: see [`Form`] for what it can be.
+    /// Asks the user for a `T` with a form: see [`Form`] for what `T` can be.
     ///
-    /// Through `?` it is a `T`; if the user declines, the model reads the error. Use [`Elicit::outcome`] if declining is a
-    /// valid answer. Never ask for secrets this way: the answer goes through the client.
+    /// With `?` the user's answer is a `T`; if the user declines, the model reads the error. Use [`Elicit::outcome`] if
+    /// declining is a valid answer. Never ask for secrets with a form: the user's answer goes through the client.
     ///
     /// ```
     /// use schemars::JsonSchema;
@@ -161,8 +165,8 @@ impl Context {
 
     /// Asks the user to visit a URL, for what must not go through the client: secrets, payments, logging in elsewhere.
     ///
-    /// When this completes, the user has agreed to visit the URL, but may not have finished there. The URL must not contain
-    /// secrets, and the page has to check that its visitor is the same user.
+    /// When the returned future completes, the user has agreed to visit the URL, but may not have finished there. The
+    /// URL must not contain secrets, and the page has to check that its visitor is the same user.
     pub fn elicit_url(&self, message: impl Into<String>, url: impl Into<String>) -> Elicit<()> {
         let (ctx, message, url) = (self.clone(), message.into(), url.into());
         Elicit(Ask::new(move |options| async move {
@@ -174,10 +178,11 @@ impl Context {
         }))
     }
 
-    /// Notifies the client that the user has finished at a URL: the elicitation with that
+    /// Notifies the client that the user has finished at the URL of an elicitation: the one with this
     /// [id](ElicitUrlParams::elicitation_id), sent by [`Context::elicit_with`] or [`Context::urls_required`].
     ///
-    /// Only clients of 2025-11-25 have this notification. Nothing is sent to clients of other revisions.
+    /// Only revision 2025-11-25 has this notification of a finished elicitation. Clients of other revisions are not
+    /// notified.
     pub fn elicitation_complete(&self, id: &str) {
         let Some(execution) = self.execution() else { return };
         let params = ElicitationCompleteParams::new(id);
@@ -187,11 +192,11 @@ impl Context {
         OutboundNotifications::new(&execution.mailbox, None).post(Method::ElicitationComplete, Some(text));
     }
 
-    /// An error that makes a client of 2025-11-25 show these URLs to its user, and retry the request after they were
-    /// visited: return it. A URL without an id gets one.
+    /// Creates an error that makes a client of 2025-11-25 show these URLs to its user, and retry the request after the
+    /// user has visited them. Return the error from the handler. A URL without an elicitation id gets one.
     ///
-    /// [`Context::elicit_url`] does the same within the request, and in every revision that supports URLs. A client of
-    /// another revision, or one that has not declared URL elicitation, gets an error that says so.
+    /// [`Context::elicit_url`] asks the user to visit a URL within the request, and in every revision that supports
+    /// URLs. A client of another revision, or one that has not declared URL elicitation, gets an error that says so.
     pub fn urls_required(&self, message: impl Into<String>, urls: Vec<ElicitUrlParams>) -> Error {
         let Some(execution) = self.execution() else { return Error::closed(Outcome::NotSent) };
         let revision = execution.peer.revision;
@@ -199,7 +204,7 @@ impl Context {
             return Error::unsupported("only clients of 2025-11-25 support the error that requires URLs to be visited");
         }
         if !RequiredClientCapability::ElicitationUrl.is_met(&execution.peer.client_capabilities) {
-            return Error::unsupported("this needs a client that has declared elicitation by a URL");
+            return Error::unsupported("this error needs a client that has declared elicitation by a URL");
         }
         let urls: Result<Vec<_>, Error> = urls.into_iter().map(|url| prepare_url(self, url)).collect();
         match urls {
@@ -209,7 +214,7 @@ impl Context {
     }
 }
 
-/// What the user did, with the answer decoded if there is one.
+/// Returns what the user did with an elicitation, with the answer decoded if there is one.
 fn outcome_of<T>(
     answer: &InputAnswer<request::Elicit>,
     decode: impl FnOnce() -> Result<T, String>,
@@ -221,7 +226,7 @@ fn outcome_of<T>(
     })
 }
 
-/// Checks the URL, and adds the id that revisions before 2026-07-28 require.
+/// Checks the URL of an elicitation, and adds the elicitation id that revisions before 2026-07-28 require.
 fn prepare_url(ctx: &Context, mut params: ElicitUrlParams) -> Result<ElicitUrlParams, Error> {
     url::check(&params.url)?;
     if !ctx.client().revision().is_stateless() && params.elicitation_id.is_none() {

@@ -16,10 +16,10 @@ use crate::validation::form;
 
 /// A type that a user can be asked for: see [`Context::elicit`](crate::server::Context::elicit).
 ///
-/// Every type that derives `Deserialize` and `JsonSchema` is one, if a form can express it: a struct of strings,
-/// numbers, bools, choices and lists of choices, or one of these alone. A choice is an enum without data; the first
-/// line of the documentation of a variant (or its `#[schemars(title = "..")]`) is displayed to people. Fields that are
-/// an `Option` or have a default are optional.
+/// Every type that derives `Deserialize` and `JsonSchema` implements `Form`, and can be used if a form can express it:
+/// a struct of strings, numbers, bools, choices and lists of choices, or one of these alone. A choice is an enum
+/// without data; the first line of the documentation of a variant (or its `#[schemars(title = "..")]`) is displayed to
+/// people. Fields that are an `Option` or have a default are optional.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -56,7 +56,7 @@ use crate::validation::form;
     note = "derive `Deserialize` and `JsonSchema` for it; its fields are texts, numbers, `bool`, enums without data, and lists of these enums"
 )]
 pub trait Form: DeserializeOwned + JsonSchema + Send + 'static {
-    /// The form for this type; an error if a form cannot express it.
+    /// Returns the form for this type, or an error if a form cannot express the type.
     fn form() -> Result<FormSchema, Error> {
         Ok(of::<Self>()?.0)
     }
@@ -143,7 +143,8 @@ const REMARKS: &[&str] = &[
     "uniqueItems",
 ];
 
-/// The formats that a form supports. Other formats are checked by the type that decodes the answer.
+/// The string formats that a form supports. Other string formats are checked by the type that decodes the user's
+/// answer.
 const FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
 
 /// Converts the schema of one field into the schema of a form field.
@@ -214,7 +215,8 @@ fn copy(field: &mut JsonObject, schema: &JsonObject, keys: &[&str]) {
 struct FormFieldChoices(Vec<(String, Option<String>)>);
 
 impl FormFieldChoices {
-    /// Writes an `enum` of names, or the key `titled` if one of them has a title.
+    /// Writes the options of a choice as an `enum` of names or, if one of them has a title, with titles under the key
+    /// `titled`.
     fn write(self, out: &mut JsonObject, titled: &str) {
         if self.0.iter().all(|(_, title)| title.is_none()) {
             out.insert("enum".to_owned(), self.0.into_iter().map(|(name, _)| Value::from(name)).collect());
@@ -228,7 +230,7 @@ impl FormFieldChoices {
     }
 }
 
-/// The options, if the schema is a choice of names.
+/// Returns the options of a choice, if the schema is a choice of names.
 fn options_of(schema: &JsonObject) -> Result<Option<FormFieldChoices>, String> {
     const DATA: &str = "is a choice with data, and forms support only names to choose from";
     let mut options = Vec::new();
@@ -258,7 +260,7 @@ fn options_of(schema: &JsonObject) -> Result<Option<FormFieldChoices>, String> {
 }
 
 #[cfg(test)]
-#[allow(dead_code, reason = "the fields are for the schema")]
+#[allow(dead_code, reason = "the fields exist only for the derived schema")]
 mod tests {
     use serde::{Deserialize, Serialize};
 
@@ -276,7 +278,7 @@ mod tests {
     enum TemperatureUnit {
         /// Degrees Celsius
         Celsius,
-        #[schemars(title = "Kelvin, from absolute zero")]
+        #[schemars(title = "Kelvin (absolute)")]
         Kelvin,
     }
 
@@ -322,7 +324,7 @@ mod tests {
         assert_eq!(field("plain"), json!({"type": "string", "enum": ["red", "green"]}));
         let titles = json!([
             {"const": "celsius", "title": "Degrees Celsius"},
-            {"const": "kelvin", "title": "Kelvin, from absolute zero"},
+            {"const": "kelvin", "title": "Kelvin (absolute)"},
         ]);
         assert_eq!(field("titled"), json!({"type": "string", "oneOf": titles}));
         assert_eq!(
@@ -337,7 +339,7 @@ mod tests {
         let (form, shape) = of::<All>().unwrap();
         assert_eq!(form.0["required"], json!(["name", "score", "plain", "colours", "units"]));
         assert_eq!(shape, FormShape::Fields);
-        assert_eq!(form.fields().count(), 9, "the model reads every field");
+        assert_eq!(form.fields().count(), 9, "`FormSchema::fields` yields every field of the form");
     }
 
     #[test]

@@ -5,29 +5,29 @@ use steadfast_proto::connection::PeerInfo;
 
 use crate::error::Error;
 
-/// A capability that a client must have declared.
+/// A client capability that a handler of the server needs.
 ///
-/// Declare it for the tool, prompt or resource that needs it
-/// ([`ServerToolBuilder::needs`](crate::server::ServerToolBuilder::needs), `#[tool(needs = sampling)]`), and clients without it are
-/// refused before the handler runs. A handler for which the capability is optional can check
-/// [`ClientInfo::capabilities`](crate::server::ClientInfo::capabilities) instead.
+/// Declare the capability for the tool, prompt or resource that needs it
+/// ([`ServerToolBuilder::needs`](crate::server::ServerToolBuilder::needs), `#[tool(needs = sampling)]`), and requests
+/// of clients without the capability are refused before the handler runs. A handler for which the capability is
+/// optional can check [`ClientInfo::capabilities`](crate::server::ClientInfo::capabilities) instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RequiredClientCapability {
-    /// Ask the user with a form.
+    /// Ask the client's user with a form.
     Elicitation,
-    /// Ask the user to visit a URL.
+    /// Ask the client's user to visit a URL.
     ElicitationUrl,
     /// Ask the model.
     Sampling,
-    /// Ask the model, and let it use tools.
+    /// Ask the client's model, and let the model use tools.
     SamplingTools,
     /// List the roots.
     Roots,
 }
 
 impl RequiredClientCapability {
-    /// Whether a client with these capabilities meets the need.
+    /// Whether a client with these capabilities has the required capability.
     pub fn is_met(self, capabilities: &ClientCapabilities) -> bool {
         let elicitation = capabilities.elicitation.as_ref();
         let sampling = capabilities.sampling.as_ref();
@@ -51,7 +51,7 @@ impl RequiredClientCapability {
         }
     }
 
-    /// The name in error messages.
+    /// The name of the client capability in error messages.
     fn name(self) -> &'static str {
         match self {
             Self::Elicitation => "elicitation by a form",
@@ -63,7 +63,7 @@ impl RequiredClientCapability {
     }
 }
 
-/// Checks all needs; the error names every capability that is missing.
+/// Checks that a client has all required capabilities; the error names every capability that is missing.
 pub(crate) fn check(needs: &[RequiredClientCapability], client: &PeerInfo) -> Result<(), Error> {
     check_for(needs, client.revision, &client.client_capabilities)
 }
@@ -80,7 +80,7 @@ fn check_for(
     }
     let required = missing.iter().fold(ClientCapabilities::new(), |required, need| need.added_to(required));
     let names: Vec<&str> = missing.iter().map(|need| need.name()).collect();
-    let message = format!("this needs a client that has declared {}", names.join(", "));
+    let message = format!("this request needs a client that has declared {}", names.join(", "));
     Err(Error::missing_capability(revision, message, &required))
 }
 
@@ -114,7 +114,7 @@ mod tests {
         let error = check_for(&[RequiredClientCapability::Sampling], Revision::V2025_11_25, &ClientCapabilities::new())
             .unwrap_err();
         assert_eq!(error.object().code, code::INTERNAL_ERROR);
-        assert_eq!(error.to_string(), "this needs a client that has declared sampling");
+        assert_eq!(error.to_string(), "this request needs a client that has declared sampling");
     }
 
     #[test]

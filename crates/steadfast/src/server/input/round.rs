@@ -1,5 +1,5 @@
-//! One round of a request that may take several (2026-07-28): the state and answers that came with it, and the
-//! input-required result that ends it.
+//! One round of a request that may take several rounds (2026-07-28): the request state and the answers that came with
+//! the request, and the input-required result that ends the round.
 //!
 //! Only `tools/call`, `prompts/get` and `resources/read` may request input. The state at the end of a round is sealed
 //! and carried by the client; it can be opened only for the same method with the same parameters from the same
@@ -19,7 +19,7 @@ use steadfast_proto::encode::EncodedResponse;
 use crate::runtime::{DriverMailbox, HandlerExecution, HandlerInputs, InputRoundState, InputRoundStore, Runtime};
 use crate::server::Server;
 
-/// The execution of a request whose handler may request input.
+/// Creates the execution of a request whose handler may request input from the client.
 pub(crate) fn execution(
     server: &Server,
     request: &Request,
@@ -44,7 +44,8 @@ pub(crate) fn execution(
 const STATE: &str = "requestState";
 const RESPONSES: &str = "inputResponses";
 
-/// Whether the request could end with input requests. If not, its parameters need not be stored for the binding.
+/// Whether the request could end with input requests. If a request cannot end with input requests, its parameters need
+/// not be kept for sealing the request state.
 fn may_take_rounds(request: &Request) -> bool {
     let can_answer = |client: &ClientCapabilities| {
         client.elicitation.is_some() || client.sampling.is_some() || client.roots.is_some()
@@ -62,13 +63,13 @@ fn has_member(request: &Request, member: &str) -> bool {
     request.params.get(member).is_some()
 }
 
-/// Stores the state of a round with the client, sealed.
+/// Lets the client carry the state of a round to the next round, sealed.
 struct SealedRoundStore {
     server: Server,
     id: RequestId,
     method: Method,
     revision: Revision,
-    /// The JSON text of all parameters.
+    /// The JSON text of all parameters of the request.
     params: Box<str>,
     principal: Option<Box<str>>,
     /// Whether the parameters contain the request state or the input responses of an earlier round.
@@ -130,7 +131,8 @@ impl SealedRoundStore {
         sealed.map_err(|why| ErrorObject::internal(why.to_string()))
     }
 
-    /// A hash of what a state is bound to: the request, independent of the order of its members, and its principal.
+    /// A hash of what a sealed request state is bound to: the method and parameters of the request, independent of the
+    /// order of members, and its principal.
     fn binding(&self, mut params: JsonObject) -> [u8; 32] {
         for passing in [STATE, RESPONSES, "_meta"] {
             params.shift_remove(passing);

@@ -7,7 +7,8 @@ use super::need::RequiredClientCapability;
 use crate::server::context::Context;
 use crate::validation::conversation::check_tool_uses;
 
-/// The client's model and its roots. Both are input requests: see [`Context::elicit`] and the section before it.
+/// The client's model and its roots. Sampling and listing roots are input requests: see [`Context::elicit`] and the
+/// section before it.
 impl Context {
     /// Asks the client's model: with a sentence, or with a whole conversation and the tools that it may use.
     ///
@@ -29,7 +30,7 @@ impl Context {
         })
     }
 
-    /// Asks for the roots: the folders that the client works in.
+    /// Asks the client for its roots: the folders that the client works in.
     pub fn roots(&self) -> Ask<ListRootsResult> {
         let ctx = self.clone();
         Ask::new(move |options| async move {

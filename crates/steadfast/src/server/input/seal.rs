@@ -1,8 +1,9 @@
 //! The sealed `requestState` of multi-round requests: the client carries it, and can neither read nor change it.
 //!
-//! The seal is an AEAD (XChaCha20-Poly1305). The binding, that is the method, the parameters and the principal, is
-//! authenticated with it, so a state cannot be opened with another request. The expiry time is part of the sealed
-//! content. The seal does not make a state single-use: the same request may send it twice before it expires.
+//! The seal is an AEAD (XChaCha20-Poly1305). The binding of a request state, that is the method, the parameters and the
+//! principal of its request, is authenticated with the state, so a state cannot be opened with another request. The
+//! expiry time is part of the sealed content. The seal does not make a request state single-use: the same request may
+//! send the state twice before it expires.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,25 +14,25 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead as _, Payload};
 use chacha20poly1305::{KeyInit as _, XChaCha20Poly1305, XNonce};
 
-/// The first byte of a sealed state: the version of the format.
+/// The first byte of a sealed request state: the version of the format.
 const VERSION: u8 = 1;
 
 const NONCE_BYTES: usize = 24;
 
-/// The length of the expiry time before the state, in seconds since 1970.
+/// The length, in bytes, of the expiry time (in seconds since 1970) that precedes the sealed request state.
 const EXPIRY_BYTES: usize = 8;
 
-/// The default lifetime: a person may have to answer within it.
+/// The default lifetime of a sealed request state, in which a person may have to answer.
 const LIFETIME: Duration = Duration::from_secs(30 * 60);
 
-/// The default limit for the length of a state, in bytes of text.
+/// The default of the maximum length of a sealed request state, in bytes of text.
 const MAX_BYTES: usize = 256 * 1024;
 
 /// The keys that seal the `requestState` of multi-round requests (2026-07-28), and the lifetime of a state.
 ///
-/// By default a server generates a random key when it is built. If several processes serve one address, or states
-/// should survive a restart, give all of them the same keys. To rotate a key, seal with the new one and still open with
-/// the old one for the lifetime of a state:
+/// By default a server generates a random key when it is built. If several processes serve one address, or request
+/// states should survive a restart, give all processes the same keys. To rotate a key, seal with the new key and still
+/// open with the old key for the lifetime of a request state:
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,19 +45,20 @@ const MAX_BYTES: usize = 256 * 1024;
 /// ```
 #[derive(Clone)]
 pub struct StateKeys {
-    /// The first key seals, all of them open. Empty if the system's random number generator failed.
+    /// The first key seals request states, all keys open them. `keys` is empty if the system's random number
+    /// generator failed.
     keys: Arc<[XChaCha20Poly1305]>,
     lifetime: Duration,
     max_bytes: usize,
 }
 
 impl StateKeys {
-    /// Seals and opens with this key: 32 random bytes, to be kept secret.
+    /// Seals and opens request states with this key: 32 random bytes, to be kept secret.
     pub fn new(key: [u8; 32]) -> Self {
         Self { keys: Arc::new([XChaCha20Poly1305::new(&key.into())]), lifetime: LIFETIME, max_bytes: MAX_BYTES }
     }
 
-    /// A random key that exists only in this process.
+    /// Creates a random key that exists only in this process.
     pub fn random() -> Self {
         let mut key = [0; 32];
         if let Err(error) = getrandom::fill(&mut key) {
@@ -66,36 +68,39 @@ impl StateKeys {
         Self::new(key)
     }
 
-    /// Also opens states that were sealed with this key: the previous key.
+    /// Also opens request states that were sealed with this key: the previous key.
     pub fn previous_key(mut self, key: [u8; 32]) -> Self {
         let more = XChaCha20Poly1305::new(&key.into());
         self.keys = self.keys.iter().cloned().chain([more]).collect();
         self
     }
 
-    /// The lifetime of a state after the response that has it, 30 minutes by default. Each round starts a new lifetime.
+    /// The lifetime of a request state after the response that contains it, 30 minutes by default. Each round of a
+    /// request starts a new lifetime.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self
     }
 
-    /// The maximum length of a state, in bytes of text, 256 KiB by default. All answers so far have to fit.
+    /// The maximum length of a sealed request state, in bytes of text, 256 KiB by default. All answers of the client so
+    /// far have to fit into the request state.
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
     }
 
-    /// The maximum length of a state. What tasks keep in their records has the same limit.
+    /// The maximum length of a sealed request state, in bytes. The state that an MCP task keeps in its record has the
+    /// same limit.
     pub(crate) fn byte_limit(&self) -> usize {
         self.max_bytes
     }
 
-    /// Seals a state; it can be opened with the same binding.
+    /// Seals a request state, which can be opened only with the same binding.
     pub(crate) fn seal(&self, binding: &[u8], state: &[u8]) -> Result<String, SealError> {
         self.seal_at(SystemTime::now(), binding, state)
     }
 
-    /// Opens a state.
+    /// Decrypts a sealed request state; fails if the state has expired or was sealed with another binding.
     pub(crate) fn open(&self, binding: &[u8], sealed: &str) -> Result<Vec<u8>, UnsealError> {
         self.open_at(SystemTime::now(), binding, sealed)
     }
@@ -131,7 +136,7 @@ impl StateKeys {
     }
 }
 
-/// Why a state could not be sealed.
+/// Why a request state could not be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SealError {
     NoRandomNumbers,
@@ -147,13 +152,13 @@ impl fmt::Display for SealError {
     }
 }
 
-/// Why a state was not opened.
+/// Why a sealed request state was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnsealError {
-    /// It was changed, it belongs to another request or another user, or another server sealed it. The client is not
-    /// told which.
+    /// The request state was changed, it belongs to another request or another user, or another server sealed it. The
+    /// client is not told which of these reasons applies.
     Foreign,
-    /// It was valid, and has expired.
+    /// The request state was valid, and has expired.
     Expired,
 }
 
@@ -166,12 +171,12 @@ impl fmt::Display for UnsealError {
     }
 }
 
-/// Whole seconds since 1970.
+/// Converts a system time into whole seconds since 1970.
 fn seconds(now: SystemTime) -> u64 {
     now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Never prints a key.
+/// The `Debug` output of `StateKeys` never contains a key.
 impl fmt::Debug for StateKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

@@ -1,10 +1,12 @@
 //! URLs that users are asked to visit: whether they are valid, and whether they are unencrypted.
 //!
-//! Only as much of a URL is parsed as these checks need; the client parses the rest.
+//! Before a server asks a user to visit a URL, it parses only the scheme, the host and the characters of the URL. The MCP client
+//! that opens the URL parses it completely.
 
 use crate::error::Error;
 
-/// Rejects an invalid URL. One that is not encrypted is accepted, for development, and logged.
+/// Rejects an invalid URL that a user is asked to visit. A URL whose traffic is not encrypted is accepted, for
+/// development, and logged.
 pub(crate) fn check(url: &str) -> Result<(), Error> {
     if !is_url(url) {
         return Err(Error::usage(
@@ -28,7 +30,7 @@ fn is_url(url: &str) -> bool {
     is_scheme && has_valid_characters && has_target
 }
 
-/// Whether it goes over the network unencrypted: http, and not to this machine.
+/// Whether the traffic to a URL goes over the network unencrypted: http, and not to this machine.
 fn is_unencrypted(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once(':') else { return false };
     let is_local = |host: &str| matches!(&*host.to_ascii_lowercase(), "localhost" | "127.0.0.1" | "[::1]");
@@ -39,7 +41,7 @@ fn is_web(scheme: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
-/// The host in the part after the scheme.
+/// Returns the host in the part of a URL after the scheme.
 fn host(rest: &str) -> Option<&str> {
     let authority = rest.strip_prefix("//")?.split(['/', '?', '#']).next()?;
     let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, host_and_port)| host_and_port);

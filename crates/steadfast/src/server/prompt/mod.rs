@@ -1,4 +1,4 @@
-//! A prompt: its definition, which clients list, and the function that makes its messages.
+//! A prompt of a server: its definition, which clients list, and the function that makes its messages.
 
 pub(crate) mod registry;
 pub(crate) mod reply;
@@ -24,13 +24,14 @@ use super::tool::handler::{BlockingHandler, Handler};
 use super::tool::parameters::ParameterTuple;
 use super::tool::schema;
 use crate::error::Error;
-use crate::runtime::HandlerJob;
+use crate::runtime::{FirstPollHistory, HandlerJob};
 use crate::server::dispatch::encode::ServerHandlerOutput;
 use reply::{IntoPromptReply, PromptReply};
 
 /// A prompt of a server: a template for messages that a user can start from. Cheap to clone.
 ///
-/// `#[prompt]` makes a prompt from a function; this makes one without the macro, also at run time:
+/// `#[prompt]` makes a prompt from a function; [`ServerPrompt::new`] makes a prompt without the macro, also at run
+/// time:
 ///
 /// ```
 /// use serde::Deserialize;
@@ -61,16 +62,17 @@ struct ServerPromptInner {
     definition: model::Prompt,
     completers: Completers,
     cooperative: bool,
+    history: Arc<FirstPollHistory>,
     needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
     start: Box<StartPrompt>,
 }
 
-/// Prepares one `prompts/get`. Decoding and checking the arguments is part of the job.
+/// Prepares one `prompts/get`. Decoding and checking the arguments is part of the returned job.
 type StartPrompt = dyn Fn(RawArguments, Context) -> HandlerJob<ServerHandlerOutput> + Send + Sync;
 
 impl ServerPrompt {
-    /// Starts building a prompt with that name. [`ServerPromptBuilder::handler`] completes it.
+    /// Starts building a prompt with that name. [`ServerPromptBuilder::handler`] finishes building the prompt.
     #[allow(clippy::new_ret_no_self, reason = "returns a builder: there is no prompt until it has a handler")]
     pub fn new(name: impl Into<String>) -> ServerPromptBuilder {
         Self::from_definition(model::Prompt::new(name))
@@ -86,28 +88,29 @@ impl ServerPrompt {
         &self.inner.definition.name
     }
 
-    /// The definition that clients list.
+    /// The definition of the prompt, which clients get with `prompts/list`.
     pub fn definition(&self) -> &model::Prompt {
         &self.inner.definition
     }
 
-    /// Whether its handler is cooperative: a cancellation does not drop it, it runs until it ends by itself.
+    /// Whether the handler of the prompt is cooperative: a cancelled handler is not dropped at once, but may go on for
+    /// a grace period.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }
 
-    /// The capabilities that a client must have declared; other clients are refused.
+    /// The capabilities that a client must have declared to use the prompt; requests of other clients are refused.
     pub fn needs(&self) -> &[RequiredClientCapability] {
         &self.inner.needs
     }
 
-    /// What is wrong with the prompt, if anything: two arguments with the same name, for example. Such a prompt cannot
-    /// be used, and [`ServerBuilder::build`](super::ServerBuilder::build) rejects it.
+    /// What is wrong with the prompt, if anything: two arguments with the same name, for example. A prompt with a
+    /// problem cannot be used, and [`ServerBuilder::build`](super::ServerBuilder::build) rejects it.
     pub fn problem(&self) -> Option<&str> {
         self.inner.problem.as_deref()
     }
 
-    /// Runs the prompt without a server, for tests. A blocking handler runs on the current thread.
+    /// Runs the prompt without a server, for tests. In such a run, a blocking handler runs on the current thread.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -141,6 +144,11 @@ impl ServerPrompt {
     }
 
     /// The completion functions of the prompt's arguments, which suggest values to clients.
+    /// The history of the first polls of the prompt's handler.
+    pub(crate) fn history(&self) -> &Arc<FirstPollHistory> {
+        &self.inner.history
+    }
+
     pub(crate) fn completers(&self) -> &Completers {
         &self.inner.completers
     }
@@ -167,7 +175,7 @@ pub struct ServerPromptBuilder {
     needs: Vec<RequiredClientCapability>,
 }
 
-/// An argument with a description, unless that is empty.
+/// Creates an argument of a prompt, with a description unless the description is empty.
 pub(crate) fn described_argument(
     name: impl Into<String>,
     description: impl Into<String>,
@@ -179,29 +187,30 @@ pub(crate) fn described_argument(
 }
 
 impl ServerPromptBuilder {
-    description_setters!(description: "What the prompt is for.");
+    description_setters!(description: "A description of what the prompt is for.");
     needs_setter!();
 
-    /// Adds an argument that must be present, with a description.
+    /// Adds an argument of the prompt that must be present, with a description.
     pub fn required_argument(self, name: impl Into<String>, description: impl Into<String>) -> Self {
         self.argument(described_argument(name, description, true))
     }
 
-    /// Adds an argument that may be absent, with a description.
+    /// Adds an argument of the prompt that may be absent, with a description.
     pub fn optional_argument(self, name: impl Into<String>, description: impl Into<String>) -> Self {
         self.argument(described_argument(name, description, false))
     }
 
-    /// Adds an argument with all its properties.
+    /// Adds an argument of the prompt with all its properties.
     pub fn argument(mut self, argument: PromptArgument) -> Self {
         self.definition.arguments.push(argument);
         self
     }
 
-    /// Derives the arguments from a type, the one that the handler takes: its fields, with their doc comments as
-    /// descriptions. Fields that have a default or are an `Option` are optional.
+    /// Derives the arguments of the prompt from the type that the handler takes: from its fields, with their doc
+    /// comments as descriptions. Fields that have a default or are an `Option` are optional.
     ///
-    /// On the wire all arguments are strings. Numbers, bools and the names of an enum are decoded from them.
+    /// On the wire all arguments of a prompt are strings, from which numbers, bools and the names of an enum are
+    /// decoded.
     ///
     /// ```
     /// use schemars::JsonSchema;
@@ -240,8 +249,8 @@ impl ServerPromptBuilder {
         self
     }
 
-    /// Completes the prompt with an `async` handler, which runs on the async worker threads. See [`Handler`] and
-    /// [`IntoPromptReply`].
+    /// Finishes building the prompt, with an `async` handler, which runs on the async worker threads. What a prompt's
+    /// handler may take and return is described at [`Handler`] and [`IntoPromptReply`].
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerPrompt
     where
         H::Output: IntoPromptReply,
@@ -249,7 +258,8 @@ impl ServerPromptBuilder {
         self.on_async(strings::decode, move |arguments, ctx| handler.call(arguments, ctx))
     }
 
-    /// Completes the prompt with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
+    /// Finishes building the prompt, with a plain handler, which runs on a thread that may block. See
+    /// [`BlockingHandler`].
     pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerPrompt
     where
         H::Output: IntoPromptReply,
@@ -257,7 +267,7 @@ impl ServerPromptBuilder {
         self.on_blocking(strings::decode, move |arguments, ctx| handler.call(arguments, ctx))
     }
 
-    /// The handler that `#[prompt]` makes from an `async fn`.
+    /// Finishes building the prompt, with the handler that `#[prompt]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Out>(self, names: &'static [&'static str], function: F) -> ServerPrompt
     where
         P: ParameterTuple,
@@ -268,7 +278,7 @@ impl ServerPromptBuilder {
         self.on_async(move |strings: &NamedStrings| strings::decode_parameters(strings, names), function)
     }
 
-    /// The handler that `#[prompt]` makes from a plain `fn`.
+    /// Finishes building the prompt, with the handler that `#[prompt]` makes from a plain `fn`.
     pub(crate) fn blocking_parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
@@ -334,7 +344,15 @@ impl ServerPromptBuilder {
         let Self { definition, completers, cooperative, needs } = self;
         let start = Box::new(start);
         ServerPrompt {
-            inner: Arc::new(ServerPromptInner { definition, completers, cooperative, needs, problem, start }),
+            inner: Arc::new(ServerPromptInner {
+                definition,
+                completers,
+                cooperative,
+                history: Arc::default(),
+                needs,
+                problem,
+                start,
+            }),
         }
     }
 
@@ -349,26 +367,26 @@ impl ServerPromptBuilder {
 
     fn problem(&self) -> Option<String> {
         if self.definition.name.is_empty() {
-            return Some("its name is empty".to_owned());
+            return Some("the name of the prompt is empty".to_owned());
         }
         let names: Vec<&str> = self.definition.arguments.iter().map(|argument| argument.name.as_str()).collect();
         let twice = names.iter().enumerate().find(|(position, name)| names.iter().take(*position).any(|n| n == *name));
         if let Some((_, name)) = twice {
-            return Some(format!("it has two arguments named `{name}`"));
+            return Some(format!("the prompt has two arguments named `{name}`"));
         }
         if let Some(unknown) = self.completers.names().find(|completed| !names.contains(completed)) {
-            return Some(format!("it completes `{unknown}`, which is not one of its arguments"));
+            return Some(format!("the prompt completes `{unknown}`, which is not one of its arguments"));
         }
         problem_of_meta(self.definition.meta.as_ref())
     }
 }
 
-/// How strings are decoded into what a handler takes.
+/// Decodes the arguments of a prompt, which are strings, into the value that its handler takes.
 trait DecodeStrings<A>: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static {}
 
 impl<A, F: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static> DecodeStrings<A> for F {}
 
-/// What is checked before a handler runs, and what is added to its result.
+/// What is checked before the handler of a prompt runs, and the description that is added to its result.
 struct PromptArgumentChecks {
     required: Vec<String>,
     description: Option<String>,
@@ -376,7 +394,7 @@ struct PromptArgumentChecks {
 }
 
 impl PromptArgumentChecks {
-    /// Decodes what the handler takes.
+    /// Decodes the arguments into the value that the handler takes.
     fn decode<A>(&self, decode: &impl DecodeStrings<A>, arguments: &RawArguments) -> Result<A, ToolError> {
         Ok(decode(&self.strings(arguments)?)?)
     }
@@ -392,7 +410,7 @@ impl PromptArgumentChecks {
         }
     }
 
-    /// A result without a description gets that of the prompt.
+    /// A prompt's result without a description gets the description of the prompt.
     fn complete(&self, answer: impl IntoPromptReply) -> PromptReply {
         let mut result = answer.into_prompt_reply()?;
         if result.description.is_none() {
@@ -452,10 +470,10 @@ mod tests {
     fn mistakes_are_problems() {
         let twins =
             ServerPrompt::new("p").required_argument("a", "").optional_argument("a", "").handler(|| async { "" });
-        assert_eq!(twins.problem(), Some("it has two arguments named `a`"));
+        assert_eq!(twins.problem(), Some("the prompt has two arguments named `a`"));
         let unknown = ServerPrompt::new("p").complete("a", ["x"]).handler(|| async { "" });
-        assert_eq!(unknown.problem(), Some("it completes `a`, which is not one of its arguments"));
-        assert_eq!(ServerPrompt::new("").handler(|| async { "" }).problem(), Some("its name is empty"));
+        assert_eq!(unknown.problem(), Some("the prompt completes `a`, which is not one of its arguments"));
+        assert_eq!(ServerPrompt::new("").handler(|| async { "" }).problem(), Some("the name of the prompt is empty"));
         assert_eq!(greeting().problem(), None);
     }
 }

@@ -28,23 +28,23 @@ impl CatalogItem for ServerPrompt {
     }
 }
 
-/// The prompts of the server.
+/// Methods to list, find, add and remove the prompts of a server.
 impl Server {
-    /// The prompts, in the order in which they were added.
+    /// The current prompts of the server, in the order in which they were added.
     pub fn prompts(&self) -> Vec<ServerPrompt> {
         self.prompt_list().iter().cloned().collect()
     }
 
-    /// The prompt of that name.
+    /// The server's prompt with that name, if there is one.
     pub fn prompt(&self, name: &str) -> Option<ServerPrompt> {
         self.prompt_list().find(name).cloned()
     }
 
-    /// Adds a prompt, also while clients are connected, and notifies them. A prompt with the same
-    /// name is replaced and returned.
+    /// Adds a prompt, also while clients are connected, and notifies the clients. A prompt with the same name is
+    /// replaced and returned.
     ///
-    /// Clients that connect while the server has no prompts do not know the capability. To declare it anyway, see
-    /// [`ServerBuilder::expect_prompts`](crate::server::ServerBuilder::expect_prompts).
+    /// Clients that connect while the server has no prompts do not know the prompts capability. To declare that
+    /// capability anyway, see [`ServerBuilder::expect_prompts`](crate::server::ServerBuilder::expect_prompts).
     ///
     /// ```
     /// use steadfast::{ServerPrompt, Server};

@@ -1,4 +1,4 @@
-//! What a prompt may return.
+//! What the handler of a prompt may return.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use steadfast_model::{
 use crate::server::tool::error::ToolError;
 use crate::server::tool::media::{Audio, Image};
 
-/// The end of a prompt's call: its messages, or a failure.
+/// The result of a prompt's handler: the messages of the prompt, or a failure.
 pub type PromptReply = Result<GetPromptResult, ToolError>;
 
 /// What a prompt may return: text or any content, as a message of the user; messages with their roles; a whole
@@ -41,7 +41,7 @@ pub type PromptReply = Result<GetPromptResult, ToolError>;
     note = "a prompt returns `String`, `Content`, `PromptMessage`, `(Role, impl Into<Content>)`, a `Vec` or array of these, `GetPromptResult`, or a `Result` of these"
 )]
 pub trait IntoPromptReply {
-    /// Converts this into messages.
+    /// Converts the return value of a prompt's handler into the messages of the prompt.
     fn into_prompt_reply(self) -> PromptReply;
 }
 
@@ -84,7 +84,7 @@ impl<M: Into<PromptMessage>, const N: usize> IntoPromptReply for [M; N] {
     }
 }
 
-/// One message of the user.
+/// Implements `IntoPromptReply` for types of content: the prompt has one message, with the role of the user.
 macro_rules! impl_user_message {
     ($($type:ty: $value:ident => $content:expr),+ $(,)?) => {$(
         impl IntoPromptReply for $type {
@@ -112,14 +112,14 @@ impl_user_message! {
     Arc<str>: text => &*text,
 }
 
-/// A message of the user.
+/// Converts an image into a prompt message with the role of the user.
 impl From<Image> for PromptMessage {
     fn from(image: Image) -> Self {
         Self::user(image)
     }
 }
 
-/// A message of the user.
+/// Converts audio into a prompt message with the role of the user.
 impl From<Audio> for PromptMessage {
     fn from(audio: Audio) -> Self {
         Self::user(audio)

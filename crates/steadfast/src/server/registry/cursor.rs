@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// A position in a list: after one of its items.
+/// The cursor of a paginated list: a position after one of the items of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CatalogCursor {
     kind: u8,
@@ -14,16 +14,16 @@ pub(crate) struct CatalogCursor {
     key_hash: u32,
 }
 
-/// The bytes of a cursor: the kind, the serial number and the hash.
+/// The length of a decoded cursor, in bytes: the kind, the serial number and the hash.
 const LENGTH: usize = 1 + 8 + 4;
 
 impl CatalogCursor {
-    /// A cursor for the page after the item with that serial number and key.
+    /// Creates a cursor for the page after the item with that serial number and key.
     pub(crate) fn after(kind: u8, serial: u64, key: &str) -> Self {
         Self { kind, serial, key_hash: hash_of(key) }
     }
 
-    /// The text for clients.
+    /// Encodes the cursor as opaque text for clients.
     pub(crate) fn encode(self) -> String {
         let mut bytes = vec![self.kind];
         bytes.extend_from_slice(&self.serial.to_be_bytes());
@@ -31,7 +31,7 @@ impl CatalogCursor {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Decodes a cursor from a client; `None` if it is not a cursor of this kind.
+    /// Decodes a cursor from a client; `None` if it is not a cursor of this kind of list.
     pub(crate) fn decode(kind: u8, text: &str) -> Option<Self> {
         let mut bytes = [0; LENGTH];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
@@ -45,13 +45,15 @@ impl CatalogCursor {
         (length == LENGTH && cursor.kind == kind).then_some(cursor)
     }
 
-    /// Whether the cursor was made after an item with this key. If not, it is the cursor of another list.
+    /// Whether the cursor was made for a position after an item with this key. A cursor that was not is the cursor of
+    /// another list.
     pub(crate) fn follows(self, key: &str) -> bool {
         self.key_hash == hash_of(key)
     }
 }
 
-/// FNV-1a: the same in every process, so that servers with the same list accept each other's cursors.
+/// Hashes the key of an item with FNV-1a, which is the same in every process, so that servers with the same list accept
+/// each other's cursors.
 fn hash_of(key: &str) -> u32 {
     key.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

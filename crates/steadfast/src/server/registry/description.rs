@@ -1,12 +1,13 @@
 //! The setters that the builders of tools, prompts, resources and templates share, written once as macros.
 //!
-//! Each of these has its own builder, so that its documentation lists everything; the shared setters are expanded into
-//! each.
+//! Tools, prompts, resources and templates each have their own builder, so that its documentation lists all setters;
+//! the shared setters are expanded into each builder.
 
-/// The setters that all of them have, for an `impl` of a builder with the fields `definition` and `cooperative`.
+/// The setters of the builders of tools, prompts, resources and templates, for an `impl` of a builder with the fields
+/// `definition` and `cooperative`.
 macro_rules! description_setters {
     (description: $description:literal) => {
-        /// The name to display to people.
+        /// The title: the name that is displayed to people.
         pub fn title(mut self, title: impl Into<String>) -> Self {
             self.definition.title = Some(title.into());
             self
@@ -24,14 +25,14 @@ macro_rules! description_setters {
             self
         }
 
-        /// The `_meta` of the definition.
+        /// The `_meta` of the definition that clients list.
         pub fn meta(mut self, meta: impl Into<steadfast_model::Meta>) -> Self {
             self.definition.meta = Some(meta.into());
             self
         }
 
-        /// A cancellation does not drop the handler: it goes on, sees `ctx.cancelled()`, and has to end within the
-        /// grace period. Its result is not sent.
+        /// Makes the handler cooperative: a cancellation does not drop the handler at once. The handler goes on, sees
+        /// `ctx.cancelled()`, and has to end within the grace period. The result of a cancelled handler is not sent.
         pub fn cooperative(mut self) -> Self {
             self.cooperative = true;
             self
@@ -42,8 +43,8 @@ macro_rules! description_setters {
 /// The setter for required client capabilities, for an `impl` of a builder with the field `needs`.
 macro_rules! needs_setter {
     () => {
-        /// A capability that a client must have declared: other clients are refused before the handler runs. May be
-        /// called more than once.
+        /// Adds a capability that a client must have declared: requests of other clients are refused before the handler
+        /// runs. Call `needs` once for each required capability.
         pub fn needs(mut self, need: crate::server::input::need::RequiredClientCapability) -> Self {
             self.needs.push(need);
             self
@@ -67,8 +68,8 @@ macro_rules! contents_setters {
         }
 
         /// How long clients may cache the contents, and whether the cache may be shared between users (since
-        /// 2026-07-28). No caching by default. A handler that returns a
-        /// [`ReadResourceResult`](steadfast_model::ReadResourceResult) can override it.
+        /// 2026-07-28). By default, the contents of a resource are not cached. A handler that returns a
+        /// [`ReadResourceResult`](steadfast_model::ReadResourceResult) can override these cache hints.
         pub fn cache(mut self, cache: steadfast_model::CacheHints) -> Self {
             self.cache = Some(cache);
             self

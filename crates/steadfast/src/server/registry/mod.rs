@@ -1,8 +1,8 @@
 //! The lists of a server: its tools, its prompts, its resources and its resource templates.
 //!
-//! A catalog is immutable: adding or removing an item makes a new one, so running requests keep the one that they
-//! started with. The order is that of insertion, so that a client sees the same list each time. The first page of a
-//! list is encoded once per revision.
+//! A catalog is immutable: adding or removing an item makes a new catalog, so running requests keep the catalog that
+//! they started with. The items of a catalog are in the order of insertion, so that a client sees the same list each
+//! time. The first page of a list is encoded once per revision.
 
 pub(crate) mod cursor;
 pub(crate) mod description;
@@ -17,27 +17,27 @@ use steadfast_model::wire::{self, PerMessageMembers, RequestResult};
 use crate::error::Error;
 use cursor::CatalogCursor;
 
-/// An item of a catalog.
+/// An item of a server's catalog: a tool, a prompt, a resource or a resource template.
 pub(crate) trait CatalogItem: Clone {
-    /// The kind of list, part of each cursor: it detects the cursor of another list.
+    /// The kind of the list, which is part of each cursor, so that the cursor of another kind of list is detected.
     const KIND: u8;
-    /// The definition that clients list.
+    /// The type of the item's definition, which clients list.
     type Definition: Clone;
     /// The result of a list request.
     type List: RequestResult;
 
     /// The key under which the item is looked up: its name, or its URI.
     fn key(&self) -> &str;
-    /// The definition that clients list.
+    /// The definition of the item, which clients list.
     fn definition(&self) -> &Self::Definition;
     /// Builds one page of the list.
     fn page(definitions: Vec<Self::Definition>, next_cursor: Option<String>) -> Self::List;
 }
 
-/// An immutable list of items.
+/// An immutable list of the tools, prompts, resources or resource templates of a server.
 pub(crate) struct Catalog<T> {
     list: Vec<CatalogEntry<T>>,
-    /// Positions in the list, sorted by key.
+    /// The positions of the items in the list, sorted by key.
     by_key: Vec<usize>,
     /// The serial number of the next item that is added.
     next_serial: u64,
@@ -54,8 +54,8 @@ struct CatalogEntry<T> {
 }
 
 impl<T: CatalogItem> Catalog<T> {
-    /// A list of items with that page size. If several items have the same key, the last one is used, at the position
-    /// of the first.
+    /// Creates a catalog of these items with this page size. If several items have the same key, the last of them is
+    /// used, at the position of the first.
     pub(crate) fn new(items: impl IntoIterator<Item = T>, page_size: usize) -> Self {
         let mut list: Vec<CatalogEntry<T>> = Vec::new();
         let mut positions: HashMap<String, usize> = HashMap::new();
@@ -72,7 +72,7 @@ impl<T: CatalogItem> Catalog<T> {
         Self::of_distinct(list, next_serial, page_size)
     }
 
-    /// A list of items whose keys are known to be different.
+    /// Builds a catalog from entries without checking for duplicate keys: the caller guarantees that all keys differ.
     fn of_distinct(list: Vec<CatalogEntry<T>>, next_serial: u64, page_size: usize) -> Self {
         // Sorted by `&str` and not by item, so that this code exists once for all kinds of items.
         let keys = list.iter().enumerate().map(|(position, entry)| (entry.item.key(), position));
@@ -82,7 +82,7 @@ impl<T: CatalogItem> Catalog<T> {
         Self { list, by_key, next_serial, page_size: page_size.max(1), first_pages: Default::default() }
     }
 
-    /// The item with that key.
+    /// The catalog's item with that key, if there is one.
     pub(crate) fn find(&self, key: &str) -> Option<&T> {
         self.list.get(self.position(key)?).map(|entry| &entry.item)
     }
@@ -93,17 +93,17 @@ impl<T: CatalogItem> Catalog<T> {
         self.by_key.get(found).copied()
     }
 
-    /// The items, in the order in which they were added.
+    /// The items of the catalog, in the order in which they were added.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &T> {
         self.list.iter().map(|entry| &entry.item)
     }
 
-    /// Whether there are no items.
+    /// Whether the catalog has no items.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// This catalog with one more item, and the item that it replaced.
+    /// Returns this catalog with one more item, and the item that the new item replaced.
     pub(crate) fn with(&self, item: T) -> (Self, Option<T>) {
         let mut list = self.list.clone();
         let mut next_serial = self.next_serial;
@@ -117,7 +117,7 @@ impl<T: CatalogItem> Catalog<T> {
         (Self::of_distinct(list, next_serial, self.page_size), replaced)
     }
 
-    /// This catalog without that item; `None` if there is no item with that key.
+    /// Returns this catalog without the item with that key; `None` if there is no such item.
     pub(crate) fn without(&self, key: &str) -> Option<Self> {
         let position = self.position(key)?;
         let mut list = self.list.clone();
@@ -125,8 +125,8 @@ impl<T: CatalogItem> Catalog<T> {
         Some(Self::of_distinct(list, self.next_serial, self.page_size))
     }
 
-    /// The encoded result of a list request: the page at the cursor, or the first. The first page is encoded when it is
-    /// first requested, and cached.
+    /// Returns the encoded result of a list request: the page at the cursor, or the first page. The first page of a
+    /// list is encoded when it is first requested, and cached.
     pub(crate) fn list_answer(
         &self,
         cursor: Option<&str>,
@@ -162,8 +162,9 @@ impl<T: CatalogItem> Catalog<T> {
         Ok(written.into())
     }
 
-    /// The position of the page at a cursor. Items that were added since are at the end, and the page continues after
-    /// items that were removed. A cursor of another list is rejected, because it has no position in this one.
+    /// Returns the position in the list at which the page of a cursor begins. Items that were added since the cursor
+    /// was issued are at the end of the list, and the page continues after items that were removed. A cursor of another
+    /// list is rejected, because it has no position in this list.
     fn start_of(&self, cursor: &str) -> Result<usize, Error> {
         let read = CatalogCursor::decode(T::KIND, cursor).filter(|cursor| cursor.serial < self.next_serial);
         let refused = || Error::invalid_params("invalid cursor: list again from the beginning");
@@ -189,7 +190,7 @@ impl<T: CatalogItem> LiveCatalog<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds an item, and returns the item that it replaced.
+    /// Adds an item to the catalog, and returns the item that it replaced.
     pub(crate) fn add(&self, item: T) -> Option<T> {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let (catalog, replaced) = current.with(item);
@@ -197,7 +198,7 @@ impl<T: CatalogItem> LiveCatalog<T> {
         replaced
     }
 
-    /// Removes an item; false if there is none with that key.
+    /// Removes an item from the catalog. Returns false if the catalog has no item with that key.
     pub(crate) fn remove(&self, key: &str) -> bool {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let Some(catalog) = current.without(key) else { return false };

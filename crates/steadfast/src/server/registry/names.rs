@@ -4,16 +4,16 @@ use steadfast_model::error::excerpt;
 use steadfast_model::meta::{check_extension, check_key};
 use steadfast_model::{JsonObject, Meta, TASKS_EXTENSION};
 
-/// What is wrong with the keys of a `_meta`, if anything.
+/// Returns what is wrong with the keys of a `_meta`, if anything.
 pub(crate) fn problem_of_meta(meta: Option<&Meta>) -> Option<String> {
     let (key, bad) = meta?.keys().find_map(|key| Some((key, check_key(key).err()?)))?;
-    Some(format!("its `_meta` has the key `{}`: {bad}", excerpt(key)))
+    Some(format!("the `_meta` of the definition has the key `{}`: {bad}", excerpt(key)))
 }
 
-/// What is wrong with the extensions that a server declares, if anything.
+/// Returns what is wrong with the extensions that a server declares, if anything.
 pub(crate) fn problem_of_extensions(extensions: &JsonObject) -> Option<String> {
     if extensions.contains_key(TASKS_EXTENSION) {
-        return Some(format!("`{TASKS_EXTENSION}` is declared by tools that run as tasks, and by nothing else"));
+        return Some(format!("`{TASKS_EXTENSION}` is declared by tools that run as MCP tasks, and by nothing else"));
     }
     let (name, bad) = extensions.keys().find_map(|name| Some((name, check_extension(name).err()?)))?;
     Some(format!("`{}` cannot be the name of an extension: {bad}", excerpt(name)))

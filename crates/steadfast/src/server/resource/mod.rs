@@ -1,4 +1,4 @@
-//! A resource: its definition, which clients list, and its contents.
+//! A resource of a server: its definition, which clients list, and its contents.
 
 pub(crate) mod read;
 pub(crate) mod registry;
@@ -20,7 +20,7 @@ use super::registry::names;
 use super::tool::handler::{BlockingHandler, Handler};
 use super::tool::parameters::ParameterTuple;
 use crate::error::Error;
-use crate::runtime::HandlerJob;
+use crate::runtime::{FirstPollHistory, HandlerJob};
 use crate::server::dispatch::encode::ServerHandlerOutput;
 use read::{ReadResultDefaults, ResourceReadRequest, StartResourceReadFn, has_scheme};
 use reply::{IntoResourceReply, blob};
@@ -45,14 +45,18 @@ pub struct ServerResource {
 struct ServerResourceInner {
     definition: model::Resource,
     cooperative: bool,
+    history: Arc<FirstPollHistory>,
     needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
     start: Box<StartResourceReadFn>,
 }
 
 impl ServerResource {
-    /// Starts building a resource at that URI. Its contents or a handler complete it.
-    #[allow(clippy::new_ret_no_self, reason = "a resource that holds nothing is not a resource")]
+    /// Starts building a resource at that URI. A resource is finished by its contents or a handler.
+    #[allow(
+        clippy::new_ret_no_self,
+        reason = "returns a builder: there is no resource until it has contents or a handler"
+    )]
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> ServerResourceBuilder {
         Self::from_definition(model::Resource::new(uri, name))
     }
@@ -72,7 +76,7 @@ impl ServerResource {
         &self.inner.definition.name
     }
 
-    /// The definition that clients list.
+    /// The definition of the resource, which clients get with `resources/list`.
     pub fn definition(&self) -> &model::Resource {
         &self.inner.definition
     }
@@ -82,23 +86,24 @@ impl ServerResource {
         Content::resource_link(self.inner.definition.clone())
     }
 
-    /// Whether the resource's handler is cooperative: a cancelled handler is not dropped, but runs until it returns.
+    /// Whether the resource's handler is cooperative: a cancelled handler is not dropped at once, but may go on for a
+    /// grace period.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }
 
-    /// The capabilities that a client must have declared; other clients are refused.
+    /// The capabilities that a client must have declared to read the resource; requests of other clients are refused.
     pub fn needs(&self) -> &[RequiredClientCapability] {
         &self.inner.needs
     }
 
-    /// What is wrong with the resource, if anything: a URI without a scheme, for example. Reading such a resource ends
-    /// with an error, and [`ServerBuilder::build`](super::ServerBuilder::build) rejects it.
+    /// What is wrong with the resource, if anything: a URI without a scheme, for example. Reading a resource with a
+    /// problem ends with an error, and [`ServerBuilder::build`](super::ServerBuilder::build) rejects it.
     pub fn problem(&self) -> Option<&str> {
         self.inner.problem.as_deref()
     }
 
-    /// Reads the resource without a server, for tests. A blocking handler runs on the current thread.
+    /// Reads the resource without a server, for tests. In such a read, a blocking handler runs on the current thread.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -114,6 +119,11 @@ impl ServerResource {
     }
 
     /// Prepares one `resources/read`.
+    /// The history of the first polls of the resource's handler.
+    pub(crate) fn history(&self) -> &Arc<FirstPollHistory> {
+        &self.inner.history
+    }
+
     pub(crate) fn start(&self, ctx: Context) -> HandlerJob<ServerHandlerOutput> {
         let uri = self.uri().to_owned();
         let variables = NamedStrings::from([("uri".to_owned(), uri.clone())]);
@@ -138,27 +148,28 @@ pub struct ServerResourceBuilder {
 }
 
 impl ServerResourceBuilder {
-    description_setters!(description: "What the resource is, for the model.");
+    description_setters!(description: "A description of the resource, for the model.");
     needs_setter!();
     contents_setters!(
-        mime_type: "Its media type, such as `text/markdown`.",
-        annotations: "Whom it is for, how important it is, and when it last changed."
+        mime_type: "The media type of the resource, such as `text/markdown`.",
+        annotations: "Annotations: whom the resource is for, how important it is, and when it last changed."
     );
 
-    /// The size in bytes. [`ServerResourceBuilder::text`] and [`ServerResourceBuilder::blob`] set it by default.
+    /// The size of the resource in bytes. [`ServerResourceBuilder::text`] and [`ServerResourceBuilder::blob`] set the
+    /// size by default.
     pub fn size(mut self, bytes: u64) -> Self {
         self.definition.size = Some(bytes);
         self
     }
 
-    /// Completes the resource with constant text.
+    /// Finishes building the resource, with constant text as its contents.
     pub fn text(mut self, text: impl Into<String>) -> ServerResource {
         let text: Arc<str> = text.into().into();
         self.definition.size.get_or_insert(u64::try_from(text.len()).unwrap_or(u64::MAX));
         self.handler(move || std::future::ready(Arc::clone(&text)))
     }
 
-    /// Completes the resource with constant bytes.
+    /// Finishes building the resource, with constant bytes as its contents.
     ///
     /// ```
     /// use steadfast::ServerResource;
@@ -172,10 +183,10 @@ impl ServerResourceBuilder {
         self.handler(move || std::future::ready(contents.clone()))
     }
 
-    /// Completes the resource with an `async` handler, which runs on the async worker threads. See [`Handler`] and
-    /// [`IntoResourceReply`].
+    /// Finishes building the resource, with an `async` handler, which runs on the async worker threads. What a
+    /// resource's handler may take and return is described at [`Handler`] and [`IntoResourceReply`].
     ///
-    /// It may take a [`Context`], and a type with a member `uri`.
+    /// The handler may take a [`Context`], and a type with a member `uri`.
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerResource
     where
         H::Output: IntoResourceReply,
@@ -184,7 +195,8 @@ impl ServerResourceBuilder {
         self.finish(start)
     }
 
-    /// Completes the resource with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
+    /// Finishes building the resource, with a plain handler, which runs on a thread that may block. See
+    /// [`BlockingHandler`].
     ///
     /// ```
     /// use steadfast::ServerResource;
@@ -198,7 +210,7 @@ impl ServerResourceBuilder {
         self.finish(start)
     }
 
-    /// The handler that `#[resource]` makes from an `async fn`.
+    /// Finishes building the resource, with the handler that `#[resource]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Out>(self, names: &'static [&'static str], function: F) -> ServerResource
     where
         P: ParameterTuple,
@@ -211,7 +223,7 @@ impl ServerResourceBuilder {
         self.finish(start)
     }
 
-    /// The handler that `#[resource]` makes from a plain `fn`.
+    /// Finishes building the resource, with the handler that `#[resource]` makes from a plain `fn`.
     pub(crate) fn blocking_parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
@@ -234,15 +246,18 @@ impl ServerResourceBuilder {
     fn finish(self, start: Box<StartResourceReadFn>) -> ServerResource {
         let problem = self.problem();
         let Self { definition, cooperative, needs, .. } = self;
-        ServerResource { inner: Arc::new(ServerResourceInner { definition, cooperative, needs, problem, start }) }
+        let history = Arc::default();
+        ServerResource {
+            inner: Arc::new(ServerResourceInner { definition, cooperative, history, needs, problem, start }),
+        }
     }
 
     fn problem(&self) -> Option<String> {
         if self.definition.name.is_empty() {
-            return Some("its name is empty".to_owned());
+            return Some("the name of the resource is empty".to_owned());
         }
         if !has_scheme(&self.definition.uri) {
-            return Some("its URI has no scheme".to_owned());
+            return Some("the URI of the resource has no scheme".to_owned());
         }
         names::problem_of_meta(self.definition.meta.as_ref())
     }
@@ -311,9 +326,9 @@ mod tests {
     #[tokio::test]
     async fn mistakes_are_problems() {
         let relative = ServerResource::new("/etc/hosts", "hosts").text("");
-        assert_eq!(relative.problem(), Some("its URI has no scheme"));
+        assert_eq!(relative.problem(), Some("the URI of the resource has no scheme"));
         assert_eq!(relative.read().await.unwrap_err().object().code, code::INTERNAL_ERROR);
-        assert_eq!(ServerResource::new("a:", "").text("").problem(), Some("its name is empty"));
+        assert_eq!(ServerResource::new("a:", "").text("").problem(), Some("the name of the resource is empty"));
         assert_eq!(ServerResource::new("a:", "a").text("").problem(), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Reading a resource: the variables of its URI are decoded into what the handler takes, and what it returns becomes
-//! the contents of that URI.
+//! Reading a resource: the variables of its URI are decoded into the value that the handler takes, and the handler's
+//! return value becomes the contents of that URI.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::server::tool::error::ToolError;
 
 /// A request to read a resource.
 pub(crate) struct ResourceReadRequest {
-    /// The URI, as the client wrote it.
+    /// The URI of the resource, as the client wrote it.
     pub(crate) uri: String,
     /// The variables of the URI, for the handler.
     pub(crate) variables: NamedStrings,
@@ -25,12 +25,12 @@ pub(crate) struct ResourceReadRequest {
 pub(crate) type StartResourceReadFn =
     dyn Fn(ResourceReadRequest, Context) -> HandlerJob<ServerHandlerOutput> + Send + Sync;
 
-/// How variables are decoded into what a handler takes.
+/// Decodes the variables of a URI into the value that the handler of a resource takes.
 pub(crate) trait DecodeVariables<A>: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static {}
 
 impl<A, F: Fn(&NamedStrings) -> Result<A, Error> + Send + Sync + 'static> DecodeVariables<A> for F {}
 
-/// What is added to the result of a handler.
+/// What is added to the result of a resource's handler if the result does not have it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadResultDefaults {
     pub(crate) mime_type: Option<String>,
@@ -40,7 +40,8 @@ pub(crate) struct ReadResultDefaults {
 }
 
 impl ReadResultDefaults {
-    /// Decodes what the handler takes. A URI whose variables cannot be decoded is a resource that does not exist.
+    /// Decodes the variables of the URI into the value that the handler takes. A URI whose variables cannot be decoded
+    /// counts as a resource that does not exist.
     fn decode<A>(&self, decode: &impl DecodeVariables<A>, request: &ResourceReadRequest) -> Result<A, ToolError> {
         if let Some(problem) = &self.problem {
             return Err(Error::internal(format!("the resource cannot be read: {problem}")).into());
@@ -81,7 +82,7 @@ impl ReadResultDefaults {
     }
 }
 
-/// Adds the URI to a handler's error that there is no such resource, if it has none.
+/// Adds the URI to a handler's resource-not-found error, if the error has no URI.
 fn add_missing_uri(uri: &str, failure: ToolError) -> ToolError {
     let Some(error) = failure.protocol_error().filter(|error| error.object().code == code::RESOURCE_NOT_FOUND) else {
         return failure;
@@ -90,7 +91,7 @@ fn add_missing_uri(uri: &str, failure: ToolError) -> ToolError {
     if uri_in_data.is_some_and(|uri| !uri.is_empty()) { failure } else { Error::resource_not_found(uri).into() }
 }
 
-/// Prepares reading with an `async` handler.
+/// Prepares reading a resource with an `async` handler.
 pub(crate) fn start_async<A, F, Out>(
     options: ReadResultDefaults,
     decode: impl DecodeVariables<A>,
@@ -141,7 +142,7 @@ where
     })
 }
 
-/// Runs a job on the current thread, for tests without a server.
+/// Runs the handler of a resource on the current thread, for tests without a server.
 pub(crate) async fn run(job: HandlerJob<ServerHandlerOutput>) -> Result<ReadResourceResult, Error> {
     match job.run().await {
         ServerHandlerOutput::Resource(reply) => reply.map_err(ToolError::into_error),

@@ -49,33 +49,36 @@ impl CatalogItem for ServerResourceTemplate {
     }
 }
 
-/// The resources of the server.
+/// Methods to list, find, add and remove the resources and resource templates of a server, and to notify clients of
+/// changed resources.
 impl Server {
-    /// Its resources now, in the order in which they were added.
+    /// The current resources of the server, in the order in which they were added.
     pub fn resources(&self) -> Vec<ServerResource> {
         self.resource_list().iter().cloned().collect()
     }
 
-    /// The resource at that URI, if it was added as a resource. Resources of templates are not found.
+    /// The resource at that URI, if it was added as a resource. Resources that only match a resource template are not
+    /// found.
     pub fn resource(&self, uri: &str) -> Option<ServerResource> {
         self.resource_list().find(uri).cloned()
     }
 
-    /// Its resource templates now, in the order in which they were added: the first that matches a URI
-    /// is read.
+    /// The current resource templates of the server, in the order in which they were added: a URI is read with the
+    /// first template that it matches.
     pub fn resource_templates(&self) -> Vec<ServerResourceTemplate> {
         self.resource_template_list().iter().cloned().collect()
     }
 
-    /// The resource template with exactly this text.
+    /// The resource template whose URI template has exactly this text.
     pub fn resource_template(&self, uri_template: &str) -> Option<ServerResourceTemplate> {
         self.resource_template_list().find(uri_template).cloned()
     }
 
-    /// Adds a resource, also while clients are connected, and notifies them. A resource with the same
-    /// URI is replaced and returned.
+    /// Adds a resource, also while clients are connected, and notifies the clients. A resource with the same URI is
+    /// replaced and returned.
     ///
-    /// Resources are declared to clients that connect while there are any. For a server that begins without see
+    /// The resources capability is declared to clients that connect while the server has resources. For a server that
+    /// begins without resources, see
     /// [`ServerBuilder::expect_resources`](crate::server::ServerBuilder::expect_resources).
     ///
     /// ```
@@ -95,7 +98,7 @@ impl Server {
         replaced
     }
 
-    /// Removes a resource; false if there is none at that URI.
+    /// Removes a resource. Returns false if the server has no resource at that URI.
     pub fn remove_resource(&self, uri: &str) -> bool {
         let removed = self.inner.resources.remove(uri);
         if removed {
@@ -119,7 +122,7 @@ impl Server {
         replaced
     }
 
-    /// Removes a resource template. Returns false if no template has this text.
+    /// Removes a resource template from the server. Returns false if no template has this text.
     pub fn remove_resource_template(&self, uri_template: &str) -> bool {
         let removed = self.inner.resource_templates.remove(uri_template);
         if removed {
@@ -128,8 +131,8 @@ impl Server {
         removed
     }
 
-    /// Notifies the subscribers of a resource that it has changed; they can read it again.
-    /// Never blocks. Changes are merged while a notification for the same client is queued.
+    /// Notifies the clients that have subscribed to a resource that the resource has changed, so that they can read it
+    /// again. Never blocks. Changes of a resource are merged while a notification for the same client is queued.
     ///
     /// ```
     /// # let server = steadfast::Server::builder("s", "1").build();
@@ -139,7 +142,7 @@ impl Server {
         self.inner.watchers.notify(&ServerChange::Updated(uri));
     }
 
-    /// Whether a URI names something that may be read: a resource, or a match of a template.
+    /// Whether a URI can be read: it is the URI of a resource, or matches a resource template.
     pub(crate) fn has_resource(&self, uri: &str) -> bool {
         self.resource_list().find(uri).is_some()
             || self.resource_template_list().iter().any(|template| template.start(uri).is_some())

@@ -13,13 +13,15 @@ use crate::error::Error;
 use crate::server::tool::error::ToolError;
 use crate::server::tool::reply::Structured;
 
-/// The end of reading a resource: its contents, or a failure.
+/// The result of reading a resource: its contents, or a failure.
 pub type ResourceReply = Result<ReadResourceResult, ToolError>;
 
 /// What the handler of a resource may return: text, bytes, JSON, [`ResourceContents`], several of these, a whole
-/// [`ReadResourceResult`], or a `Result` of any of these with any error. `None` means that there is no such resource.
+/// [`ReadResourceResult`], or a `Result` of any of these with any error. A handler returns `None` if the requested
+/// resource does not exist; the client then gets an error.
 ///
-/// Contents without a URI get that of the resource that was requested, and its media type unless they have their own.
+/// Contents without a URI get the URI of the resource that was requested, and its media type unless they have a media
+/// type of their own.
 ///
 /// ```
 /// use steadfast::{IntoResourceReply, ServerResourceTemplate};
@@ -46,7 +48,7 @@ pub type ResourceReply = Result<ReadResourceResult, ToolError>;
     note = "to answer with a value of your own as JSON, derive `Serialize` for it and return `Structured<{Self}>`"
 )]
 pub trait IntoResourceReply {
-    /// Converts this into a reply.
+    /// Converts the value that the handler of a resource returned into the result of `resources/read`.
     fn into_resource_reply(self) -> ResourceReply;
 }
 
@@ -59,7 +61,7 @@ impl<T: IntoResourceReply, E: Into<ToolError>> IntoResourceReply for Result<T, E
     }
 }
 
-/// `None`: there is no such resource.
+/// `None` means that the requested resource does not exist.
 impl<T: IntoResourceReply> IntoResourceReply for Option<T> {
     fn into_resource_reply(self) -> ResourceReply {
         // The caller adds the URI.
@@ -85,7 +87,7 @@ impl<const N: usize> IntoResourceReply for [ResourceContents; N] {
     }
 }
 
-/// A value as JSON text.
+/// A [`Structured`] value becomes the contents of a resource, as JSON text.
 impl<T: Serialize> IntoResourceReply for Structured<T> {
     fn into_resource_reply(self) -> ResourceReply {
         let text = serde_json::to_string(&self.0).map_err(Error::encode)?;
@@ -93,21 +95,21 @@ impl<T: Serialize> IntoResourceReply for Structured<T> {
     }
 }
 
-/// Any JSON, as text.
+/// A JSON value becomes the contents of a resource, as JSON text.
 impl IntoResourceReply for Value {
     fn into_resource_reply(self) -> ResourceReply {
         Structured(self).into_resource_reply()
     }
 }
 
-/// Any JSON object, as text.
+/// A JSON object becomes the contents of a resource, as JSON text.
 impl IntoResourceReply for JsonObject {
     fn into_resource_reply(self) -> ResourceReply {
         Structured(self).into_resource_reply()
     }
 }
 
-/// Types that become one item of contents.
+/// Implements `IntoResourceReply` for types that become one item of a resource's contents.
 macro_rules! contents {
     ($($type:ty: $value:ident => $contents:expr),+ $(,)?) => {$(
         impl IntoResourceReply for $type {

@@ -11,7 +11,7 @@ use super::read;
 use super::read::{ReadResultDefaults, ResourceReadRequest, StartResourceReadFn, has_scheme};
 use super::reply::IntoResourceReply;
 use crate::error::Error;
-use crate::runtime::HandlerJob;
+use crate::runtime::{FirstPollHistory, HandlerJob};
 use crate::server::completion::{Completer, Completers};
 use crate::server::context::Context;
 use crate::server::decode::strings;
@@ -25,9 +25,9 @@ use crate::server::tool::parameters::ParameterTuple;
 
 /// Resources whose URIs match a template (RFC 6570). Cheap to clone.
 ///
-/// The handler takes the variables, like the arguments of a tool: numbers, bools and the names of an enum are decoded
-/// from text, and an optional variable is an `Option`. Values are percent-decoded, and cannot escape their position by
-/// path segments like `..`: see [`steadfast_model::UriTemplate`].
+/// The handler of a resource template takes the variables of the URI, like the arguments of a tool: numbers, bools and
+/// the names of an enum are decoded from text, and an optional variable is an `Option`. The values of variables are
+/// percent-decoded, and cannot escape their position by path segments like `..`: see [`steadfast_model::UriTemplate`].
 ///
 /// ```
 /// use serde::Deserialize;
@@ -53,18 +53,19 @@ pub struct ServerResourceTemplate {
 
 struct ServerResourceTemplateInner {
     definition: model::ResourceTemplate,
-    /// `None` if the text is not a valid template.
+    /// The parsed URI template; `None` if its text is not valid.
     template: Option<UriTemplate>,
     completers: Completers,
     cooperative: bool,
+    history: Arc<FirstPollHistory>,
     needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
     start: Box<StartResourceReadFn>,
 }
 
 impl ServerResourceTemplate {
-    /// Starts building a template. [`ServerResourceTemplateBuilder::handler`] completes it.
-    #[allow(clippy::new_ret_no_self, reason = "a template without a handler is not one")]
+    /// Starts building a resource template. [`ServerResourceTemplateBuilder::handler`] finishes building the template.
+    #[allow(clippy::new_ret_no_self, reason = "returns a builder: there is no template until it has a handler")]
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> ServerResourceTemplateBuilder {
         Self::from_definition(model::ResourceTemplate::new(uri_template, name))
     }
@@ -87,33 +88,37 @@ impl ServerResourceTemplate {
         &self.inner.definition.uri_template
     }
 
-    /// The name of the template.
+    /// The name of the resource template.
     pub fn name(&self) -> &str {
         &self.inner.definition.name
     }
 
-    /// The definition that clients list.
+    /// The definition of the resource template, which clients get from `resources/templates/list`.
     pub fn definition(&self) -> &model::ResourceTemplate {
         &self.inner.definition
     }
 
-    /// Whether its handler is cooperative: a cancellation does not drop it, it runs until it ends by itself.
+    /// Whether the handler of the template is cooperative: a cancelled handler is not dropped at once, but may go on
+    /// for a grace period.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }
 
-    /// The capabilities that a client must have declared; other clients are refused.
+    /// The capabilities that a client must have declared to read resources of the template; requests of other clients
+    /// are refused.
     pub fn needs(&self) -> &[RequiredClientCapability] {
         &self.inner.needs
     }
 
-    /// What is wrong with the template, if anything: text that is not a valid template, for example. No URI matches
-    /// such a template, and [`ServerBuilder::build`](crate::server::ServerBuilder::build) rejects it.
+    /// What is wrong with the template, if anything: text that is not a valid template, for example. Resources of a
+    /// template with a problem cannot be read, and [`ServerBuilder::build`](crate::server::ServerBuilder::build)
+    /// rejects it.
     pub fn problem(&self) -> Option<&str> {
         self.inner.problem.as_deref()
     }
 
-    /// Reads one of its resources without a server, for tests. A blocking handler runs on the current thread.
+    /// Reads one resource of the template without a server, for tests. In such a read, a blocking handler runs on the
+    /// current thread.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -154,6 +159,11 @@ impl ServerResourceTemplate {
     }
 
     /// The completion functions of the template's variables, which suggest values to clients.
+    /// The history of the first polls of the template's handler.
+    pub(crate) fn history(&self) -> &Arc<FirstPollHistory> {
+        &self.inner.history
+    }
+
     pub(crate) fn completers(&self) -> &Completers {
         &self.inner.completers
     }
@@ -183,11 +193,11 @@ pub struct ServerResourceTemplateBuilder {
 }
 
 impl ServerResourceTemplateBuilder {
-    description_setters!(description: "What its resources are, for the model.");
+    description_setters!(description: "A description of the template's resources, for the model.");
     needs_setter!();
     contents_setters!(
-        mime_type: "Their media type, if all have the same.",
-        annotations: "Whom they are for and how important they are."
+        mime_type: "The media type of the template's resources, if all have the same.",
+        annotations: "Annotations: whom the template's resources are for, and how important they are."
     );
 
     /// Adds completion of a variable while a user types it. See [`Completer`].
@@ -196,8 +206,9 @@ impl ServerResourceTemplateBuilder {
         self
     }
 
-    /// Completes the template with an `async` handler, which runs on the async worker threads. See [`Handler`] and
-    /// [`IntoResourceReply`].
+    /// Finishes building the resource template, with an `async` handler, which runs on the async worker threads. See
+    /// [`Handler`] for the parameters of a handler, and [`IntoResourceReply`] for what a handler of resources may
+    /// return.
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerResourceTemplate
     where
         H::Output: IntoResourceReply,
@@ -207,7 +218,8 @@ impl ServerResourceTemplateBuilder {
         self.finish(start)
     }
 
-    /// Completes the template with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
+    /// Finishes building the resource template, with a plain handler, which runs on a thread that may block. See
+    /// [`BlockingHandler`].
     pub fn blocking_handler<M: 'static, H: BlockingHandler<M>>(self, handler: H) -> ServerResourceTemplate
     where
         H::Output: IntoResourceReply,
@@ -217,7 +229,7 @@ impl ServerResourceTemplateBuilder {
         self.finish(start)
     }
 
-    /// The handler that `#[resource]` makes from an `async fn`.
+    /// Finishes building the resource template, with the handler that `#[resource]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
@@ -234,7 +246,7 @@ impl ServerResourceTemplateBuilder {
         self.finish(start)
     }
 
-    /// The handler that `#[resource]` makes from a plain `fn`.
+    /// Finishes building the resource template, with the handler that `#[resource]` makes from a plain `fn`.
     pub(crate) fn blocking_parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
@@ -262,6 +274,7 @@ impl ServerResourceTemplateBuilder {
             template: template.ok(),
             completers,
             cooperative,
+            history: Arc::default(),
             needs,
             problem,
             start,
@@ -271,18 +284,18 @@ impl ServerResourceTemplateBuilder {
 
     fn problem(&self) -> Option<String> {
         if self.definition.name.is_empty() {
-            return Some("its name is empty".to_owned());
+            return Some("the name of the resource template is empty".to_owned());
         }
         let template = match &self.template {
             Ok(template) => template,
-            Err(fault) => return Some(format!("its URI is not a template: {fault}")),
+            Err(fault) => return Some(format!("the URI template is invalid: {fault}")),
         };
         if !has_scheme(template.as_str()) && !template.as_str().starts_with('{') {
-            return Some("its URI has no scheme".to_owned());
+            return Some("the URI template has no scheme".to_owned());
         }
         let unknown = self.completers.names().find(|completed| !template.variables().any(|known| known == *completed));
         if let Some(unknown) = unknown {
-            return Some(format!("it completes `{unknown}`, which is not one of its variables"));
+            return Some(format!("the resource template completes `{unknown}`, which is not one of its variables"));
         }
         names::problem_of_meta(self.definition.meta.as_ref())
     }
@@ -349,11 +362,11 @@ mod tests {
             |text: &str| ServerResourceTemplate::new(text, "x").handler(|| async { "" }).problem().map(str::to_owned);
         assert_eq!(
             problem("x:{a").as_deref(),
-            Some("its URI is not a template: a brace that is not closed at character 3")
+            Some("the URI template is invalid: a brace that is not closed at character 3")
         );
-        assert_eq!(problem("/x").as_deref(), Some("its URI has no scheme"));
+        assert_eq!(problem("/x").as_deref(), Some("the URI template has no scheme"));
         assert_eq!(problem("{+any}"), None);
         let unknown = ServerResourceTemplate::new("x:{a}", "x").complete("b", ["1"]).handler(|| async { "" });
-        assert_eq!(unknown.problem(), Some("it completes `b`, which is not one of its variables"));
+        assert_eq!(unknown.problem(), Some("the resource template completes `b`, which is not one of its variables"));
     }
 }

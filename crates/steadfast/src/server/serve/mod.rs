@@ -14,7 +14,7 @@ use super::{IntoServer, Server};
 use crate::error::{Error, Outcome};
 use crate::runtime::connection::heartbeat;
 use crate::runtime::{
-    ConnectionCloseReport, ConnectionDriver, DriverCommand, DriverMailbox, Runtime, TokioRuntime, io_handle,
+    ConnectionCloseReport, ConnectionDriver, DriverCommand, DriverMailbox, Runtime, TokioRuntime, main_io_loop,
 };
 use crate::transport::Transport;
 use crate::transport::stdio::Stdio;
@@ -23,16 +23,16 @@ type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// How a server is served: implemented for every type that can be converted into a server.
 pub trait Serve: IntoServer + Sized {
-    /// Serves the process that started this one, on standard input and output, until it closes them.
+    /// Serves the process that started this process, on standard input and output, until that process closes them.
     ///
-    /// From here on stdin and stdout belong to the protocol: `println!` goes to standard error, and child processes get
-    /// an empty standard input. SIGTERM and SIGINT start a graceful shutdown; a second signal ends the process
-    /// immediately.
+    /// Once the server runs, standard input and output are reserved for MCP messages: `println!` goes to standard
+    /// error, and child processes get an empty standard input. SIGTERM and SIGINT start a graceful shutdown; a second
+    /// signal ends the process immediately.
     ///
     /// When the client closes its end, running handlers have until the drain deadline to answer; then they are dropped
     /// and their cleanups run. If a handler still blocks its thread after that, **the process exits** with code 0: a
     /// blocked thread cannot be stopped, and would keep the process alive for as long as it blocks.
-    /// [`ServeBuilder::keep_process`] turns that off.
+    /// [`ServeBuilder::keep_process`] prevents that the process exits.
     ///
     /// ```no_run
     /// # use steadfast::prelude::*;
@@ -50,11 +50,11 @@ pub trait Serve: IntoServer + Sized {
         serving
     }
 
-    /// Serves any number of clients over Streamable HTTP at `/mcp`, until it is shut down. The
-    /// [builder](crate::transport::http::ServeHttpBuilder) that it returns has other paths and options.
+    /// Serves any number of clients over Streamable HTTP at `/mcp`, until the server is shut down. The returned
+    /// [builder](crate::transport::http::ServeHttpBuilder) sets other paths and options.
     ///
-    /// On a loopback address only this machine is allowed to connect: `Host` and `Origin` are checked. SIGTERM and
-    /// SIGINT start a graceful shutdown; a second signal ends the process immediately.
+    /// A server on a loopback address accepts requests only from this machine: the headers `Host` and `Origin` are
+    /// checked. SIGTERM and SIGINT start a graceful shutdown; a second signal ends the process immediately.
     ///
     /// ```no_run
     /// # use steadfast::prelude::*;
@@ -74,13 +74,13 @@ pub trait Serve: IntoServer + Sized {
         crate::transport::http::server::ServeHttpBuilder::new(self.into_server(), address)
     }
 
-    /// Serves HTTP on an existing listener, for example on a port that the system chose.
+    /// Serves HTTP on an existing TCP listener, for example on a port that the system chose.
     #[cfg(feature = "http")]
     fn serve_http_on(self, listener: std::net::TcpListener) -> crate::transport::http::server::ServeHttpBuilder {
         crate::transport::http::server::ServeHttpBuilder::on_listener(self.into_server(), Ok(listener))
     }
 
-    /// Serves one client on a transport until one of the two closes the connection.
+    /// Serves one client on a transport, until the client or the server closes the connection.
     ///
     /// ```
     /// # use steadfast::prelude::*;
@@ -108,7 +108,7 @@ impl Server {
     }
 }
 
-/// A server that is ready to be served: await it.
+/// A server that is ready to be served: await it to serve.
 #[must_use = "nothing is served until this is awaited"]
 pub struct ServeBuilder {
     server: Server,
@@ -141,23 +141,23 @@ impl ServeBuilder {
         }
     }
 
-    /// Starts a graceful shutdown when `shutdown` completes. It replaces the signal handlers.
+    /// Starts a graceful shutdown when `shutdown` completes. The future replaces the handlers of SIGTERM and SIGINT.
     pub fn shutdown_when(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(Box::pin(shutdown));
         self.on_signals = false;
         self
     }
 
-    /// Uses these limits instead of those of the server.
+    /// Sets the limits of the connection to the client; by default the limits of the server apply.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Pings the client at this interval, and closes the connection if it has not answered when the next ping is due. A
-    /// client that disconnects is noticed without this; one that hangs is not.
+    /// Pings the client at this interval, and closes the connection if the client has not answered when the next ping
+    /// is due. A client that disconnects is noticed without pings; a client that hangs is not.
     ///
-    /// Up to 2025-11-25: later revisions have no pings. Off by default.
+    /// By default a server sends no pings. Only revisions up to 2025-11-25 have pings.
     pub fn ping_interval(mut self, interval: Duration) -> Self {
         self.ping_interval = Some(interval);
         self
@@ -169,20 +169,20 @@ impl ServeBuilder {
         self
     }
 
-    /// Uses another runtime than the tokio runtime in which this is awaited, such as that of a simulator. Shutdown by
-    /// signals is not available there.
+    /// Serves the client on `runtime`, for example the runtime of a simulator, instead of the tokio runtime in which
+    /// the builder is awaited. Shutdown by signals is not available on such a runtime.
     pub fn runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
         self.runtime = Some(runtime);
         self.on_signals = false;
         self
     }
 
-    /// Serves, and returns how the connection ended.
+    /// Serves the client, and returns how the connection ended.
     ///
     /// # Errors
     ///
-    /// If it could not start: stdin and stdout are already in use, there is no tokio runtime, or the system refuses a
-    /// thread. What the client does is never an error.
+    /// Fails if the server could not start: stdin and stdout are already in use, there is no tokio runtime, or the
+    /// system refuses a thread. Nothing that the client does is an error here.
     pub async fn run(self) -> Result<ConnectionCloseReport, Error> {
         if cfg!(panic = "abort") {
             tracing::warn!("built with panic=abort: a panic in a handler ends the whole process");
@@ -191,9 +191,11 @@ impl ServeBuilder {
             ServeTransport::Stdio => Box::new(Stdio::take().map_err(start_failed)?),
             ServeTransport::Transport(transport) => transport,
         };
-        let (runtime, on_io_thread) = match self.runtime {
-            Some(runtime) => (runtime, false),
-            None => (Arc::new(TokioRuntime::current().map_err(start_failed)?) as Arc<dyn Runtime>, true),
+        let (runtime, io_loop): (Arc<dyn Runtime>, _) = if let Some(runtime) = self.runtime {
+            (runtime, None)
+        } else {
+            let io_loop = main_io_loop().map_err(start_failed)?;
+            (Arc::new(TokioRuntime::current().map_err(start_failed)?.on_io_loop(&io_loop)), Some(io_loop))
         };
         let hello = self.server.hello();
         let server = self.server;
@@ -212,10 +214,7 @@ impl ServeBuilder {
             self.shutdown.map(|shutdown| (shutdown, DriverCommand::ShutDown { at_once: false })),
             ping_lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, DriverCommand::ShutDown { at_once: true })),
         ];
-        if !on_io_thread {
-            return Ok(drive_until(driver, ends, mailbox).await);
-        }
-        let io = io_handle().map_err(start_failed)?;
+        let Some(io_loop) = io_loop else { return Ok(drive_until(driver, ends, mailbox).await) };
         if self.on_signals {
             let mailbox = Arc::downgrade(&mailbox);
             let shut_down = move || {
@@ -223,12 +222,12 @@ impl ServeBuilder {
                     .upgrade()
                     .is_some_and(|mailbox| mailbox.post(DriverCommand::ShutDown { at_once: false }).is_ok())
             };
-            signals::listen(io, shut_down).map_err(start_failed)?;
+            signals::listen(io_loop.handle(), shut_down).map_err(start_failed)?;
         }
         // If the future that waits here is dropped, the guard shuts the connection down.
         let end_process = Arc::new(AtomicBool::new(self.end_process));
         let guard = ConnectionCloseGuard { mailbox: Some(Arc::clone(&mailbox)), end_process: Arc::clone(&end_process) };
-        let driven = io.spawn(async move {
+        let driven = io_loop.handle().spawn(async move {
             let ended = driver.await;
             if ended.abandoned > 0 && end_process.load(Ordering::SeqCst) {
                 std::process::exit(0);
@@ -241,10 +240,10 @@ impl ServeBuilder {
     }
 }
 
-/// A future that ends the connection when it completes, and the command that is then posted to the driver.
+/// A future that ends the connection when it completes, and the command that is then sent to the driver.
 type ShutdownTrigger = Option<(BoxFuture<()>, DriverCommand)>;
 
-/// Runs the driver to its end; when one of the other futures completes first, its command is posted to the driver.
+/// Runs the driver to its end; when one of the other futures completes first, its command is sent to the driver.
 async fn drive_until<T>(driver: impl Future<Output = T>, ends: [ShutdownTrigger; 2], mailbox: Arc<DriverMailbox>) -> T {
     let mut driver = std::pin::pin!(driver);
     let mut ends = ends;
@@ -260,7 +259,8 @@ async fn drive_until<T>(driver: impl Future<Output = T>, ends: [ShutdownTrigger;
     .await
 }
 
-/// Closes the connection when the future that serves it is dropped. The program goes on, so the process must not exit.
+/// Closes the connection when the future that serves it is dropped. The program goes on after such a drop, so the
+/// process must not exit.
 struct ConnectionCloseGuard {
     mailbox: Option<Arc<DriverMailbox>>,
     end_process: Arc<AtomicBool>,

@@ -1,11 +1,11 @@
-//! SIGTERM and SIGINT: the first starts a graceful shutdown, the second ends the process.
+//! SIGTERM and SIGINT: the first signal starts a graceful shutdown, the second signal ends the process.
 
 use std::io;
 
 use tokio::runtime::Handle;
 
-/// Listens on the I/O thread, which no handler can block. `shut_down` starts a shutdown, and returns whether there was
-/// anything to shut down.
+/// Listens to SIGTERM and SIGINT on an I/O loop, which no handler can block. `shut_down` starts a shutdown, and
+/// returns whether there was anything to shut down.
 pub(crate) fn listen(io: &Handle, shut_down: impl FnOnce() -> bool + Send + 'static) -> io::Result<()> {
     let _inside = io.enter();
     let mut signals = ProcessShutdownSignals::new()?;
@@ -33,7 +33,8 @@ impl ProcessShutdownSignals {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// The exit code that shells use for a process that was ended by the signal.
+    /// Waits for the next signal, and returns the exit code that shells use for a process that was ended by that
+    /// signal.
     async fn next(&mut self) -> i32 {
         tokio::select! {
             biased;

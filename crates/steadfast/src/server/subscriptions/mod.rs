@@ -1,5 +1,6 @@
-//! Notifications of changes. Clients of the older revisions get those of all lists, and of the resources that they subscribed
-//! to. Since 2026-07-28 each `subscriptions/listen` stream gets what it asked for; of tasks only those of its own client.
+//! The change notifications of a server. Up to 2025-11-25 each client is notified of the changes of all lists, and of
+//! the resources that it subscribed to. Since 2026-07-28 each `subscriptions/listen` stream gets the notifications that
+//! it asked for; notifications about MCP tasks only go to the client that owns the task.
 
 pub(crate) mod watch;
 
@@ -21,16 +22,16 @@ use super::tasks::{self, TaskChangeNotifier, TaskRecord};
 use super::{Server, ServerChange, ServerChangeCallback};
 use crate::runtime::{DriverMailbox, HandlerExecution, HandlerJob, OutboundNotifications, PreparedHandler};
 
-/// The subscriptions of a connection of an older revision.
+/// The subscriptions of one client connection, in revisions up to 2025-11-25.
 pub(super) struct ServerConnectionSubscriptions {
     uris: Arc<Mutex<BTreeSet<String>>>,
     most: usize,
-    /// The callback that posts notifications of changes to the client, for as long as the connection lives.
+    /// The callback that queues notifications of changes for the client, as long as the connection exists.
     _watcher: Arc<ServerChangeCallback>,
 }
 
 impl ServerConnectionSubscriptions {
-    /// The subscriptions of a connection on which the server has declared these capabilities.
+    /// Creates the subscriptions of a connection on which the server has declared these capabilities.
     pub(super) fn new(server: &Server, declared: &ServerCapabilities, mailbox: &Arc<DriverMailbox>) -> Self {
         let told = SubscriptionFilter::new()
             .with_tools_list_changed(declared.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true)))
@@ -60,7 +61,7 @@ impl ServerConnectionSubscriptions {
         Self { uris, most: mailbox.subscribed, _watcher: watcher }
     }
 
-    /// The response to `resources/subscribe`.
+    /// Handles `resources/subscribe`, and returns the response.
     pub(super) fn subscribe(&self, server: &Server, request: &Request) -> EncodedResponse {
         let uri = match uri_of(request) {
             Ok(uri) => uri,
@@ -81,7 +82,7 @@ impl ServerConnectionSubscriptions {
         done(server, request)
     }
 
-    /// The response to `resources/unsubscribe`. Unsubscribing twice is not an error.
+    /// Handles `resources/unsubscribe`, and returns the response. Unsubscribing twice is not an error.
     pub(super) fn unsubscribe(&self, server: &Server, request: &Request) -> EncodedResponse {
         match uri_of(request) {
             Ok(uri) => {
@@ -93,7 +94,7 @@ impl ServerConnectionSubscriptions {
     }
 }
 
-/// Opens a stream of notifications, for as long as the request lives.
+/// Handles `subscriptions/listen`: opens a stream of notifications, which exists as long as the request.
 pub(super) fn listen(scope: ServerDispatchContext<'_>, request: &Request) -> ServerDispatchResult {
     let ServerDispatchContext { server, mailbox, .. } = scope;
     let asked = match serde_json::from_str::<SubscriptionParams>(request.params.text()) {
@@ -136,8 +137,8 @@ pub(super) fn listen(scope: ServerDispatchContext<'_>, request: &Request) -> Ser
     Ok(PreparedHandler::new(execution, lasting, server.clone()).acknowledged(acknowledged))
 }
 
-/// The same for a client that names tasks. The store knows which of them belong to the client: until it has answered, the
-/// acknowledgement waits, and notifications queue after it.
+/// Handles a `subscriptions/listen` request that names MCP tasks. The task store knows which of the named tasks belong
+/// to the client: until the store has answered, the acknowledgement waits, and notifications queue after it.
 pub(super) fn listen_to_tasks(
     server: &Server,
     mut stream: ServerSubscriptionStream,
@@ -173,10 +174,10 @@ pub(super) fn listen_to_tasks(
     PreparedHandler::new(execution, lasting, server.clone())
 }
 
-/// Called with each change of a task.
+/// Called with each change of an MCP task.
 type ServerTaskChangeCallback = dyn Fn(&TaskRecord) + Send + Sync;
 
-/// A stream and the notifications that it gets.
+/// A `subscriptions/listen` stream, and the filter of the notifications that it gets.
 pub(crate) struct ServerSubscriptionStream {
     honoured: SubscriptionFilter,
     revision: Revision,
@@ -189,7 +190,7 @@ impl ServerSubscriptionStream {
         params_text(self.revision, &SubscriptionParams::new(self.honoured.clone()), &common_members)
     }
 
-    /// Posts the notifications of the changes that match the filter.
+    /// Creates a callback that queues notifications for the changes that match the filter of the stream.
     fn watcher(
         &self,
         notices: Arc<OutboundNotifications>,

@@ -1,4 +1,4 @@
-//! Input that is requested before a call becomes a task.
+//! Input that a tool requests from the client before a call becomes an MCP task.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use crate::server::{Context, ToolError};
 
 type PreTaskInputFuture = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send>>;
 
-/// The function of a tool that requests the input which is needed before a call becomes a task.
+/// The function of a tool that requests the input which is needed before a call becomes an MCP task.
 #[derive(Clone)]
 pub(crate) struct PreTaskInputHandler(Arc<dyn Fn(Context) -> PreTaskInputFuture + Send + Sync>);
 

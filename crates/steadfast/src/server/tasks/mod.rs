@@ -1,4 +1,5 @@
-//! Tasks: calls of tools that go on after their response (the extension `io.modelcontextprotocol/tasks`, 2026-07-28).
+//! MCP tasks: calls of tools that go on after their response (the extension `io.modelcontextprotocol/tasks`,
+//! 2026-07-28).
 //!
 //! ```text
 //!   working --+--> input_required --> working ...      the handler asks, the client answers with `tasks/update`
@@ -6,9 +7,10 @@
 //!             +--> cancelled                           `tasks/cancel`; or it expired
 //! ```
 //!
-//! A task belongs to its store, not to the connection that created it. The handler runs as it does for any call, in its
-//! own exchange: when it requests input its run ends, and it runs again when all answers have arrived. What a run leaves to
-//! the next one is in the record, and lives as long as the task.
+//! An MCP task belongs to its store, not to the connection that created it. The handler of an MCP task runs as it does
+//! for any call, in its own exchange: when the handler requests input its run ends, and the handler runs again when all
+//! answers have arrived. The state that one run of the handler leaves to the next run is in the record of the task, and
+//! exists as long as the task.
 
 mod first_input;
 mod notifications;
@@ -41,20 +43,21 @@ use timestamp::timestamp;
 
 use super::subscriptions::watch::{ServerChange, ServerChangeWatchers};
 
-/// Whether calls of a tool run as tasks.
+/// Whether calls of a tool run as MCP tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum TaskMode {
     /// Never.
     #[default]
     Never,
-    /// A call of the tool becomes a task if the client supports tasks; otherwise the call is answered when it is done.
+    /// A call of the tool becomes an MCP task if the client supports tasks; otherwise the call is answered when it is
+    /// done.
     Optional,
-    /// A call of the tool always becomes a task: clients without support for tasks are refused.
+    /// A call of the tool always becomes an MCP task: clients without support for tasks are refused.
     Required,
 }
 
-/// Where and how long a server stores its tasks.
+/// Where and how long a server stores its MCP tasks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -78,25 +81,26 @@ impl Default for TaskSettings {
 }
 
 impl TaskSettings {
-    /// Uses this store for tasks. By default tasks expire after an hour, and clients are asked to poll once a second.
+    /// Creates settings with which a server keeps its MCP tasks in `store`. By default MCP tasks expire after an
+    /// hour, and clients are asked to poll once a second.
     pub fn new(store: impl TaskStore) -> Self {
         let (time_to_live, poll_interval) = (Some(Duration::from_secs(60 * 60)), Duration::from_secs(1));
         Self { store: Arc::new(store), time_to_live, poll_interval }
     }
 
-    /// The lifetime of a task after its creation; then it is stopped if it still runs, and deleted.
+    /// The lifetime of an MCP task after its creation. An expired task is stopped if it still runs, and deleted.
     pub fn time_to_live(mut self, time: Duration) -> Self {
         self.time_to_live = Some(time);
         self
     }
 
-    /// Tasks never expire: for stores that delete them in another way.
+    /// Lets MCP tasks never expire, for stores that delete tasks in another way.
     pub fn never_expire(mut self) -> Self {
         self.time_to_live = None;
         self
     }
 
-    /// How often clients should poll.
+    /// The interval at which clients should poll MCP tasks.
     pub fn poll_interval(mut self, interval: Duration) -> Self {
         self.poll_interval = interval;
         self
@@ -113,27 +117,28 @@ impl fmt::Debug for TaskSettings {
     }
 }
 
-/// How often a change is retried after a conflict with another writer.
+/// The maximum number of attempts to change the record of an MCP task, if each attempt conflicts with another writer.
 const MAX_CONFLICT_RETRIES: usize = 32;
 
-/// The tasks of a server.
+/// The MCP tasks of a server: where they are stored, when they expire, and which of them run in this process.
 pub(crate) struct ServerTasks {
     store: Arc<dyn TaskStore>,
     time_to_live: Option<Duration>,
     poll_interval: Duration,
-    /// Notified of changes.
+    /// The watchers that are notified of changes of MCP tasks.
     watchers: Arc<ServerChangeWatchers>,
-    /// The tasks that run in this process.
+    /// The MCP tasks that run in this process.
     running: Mutex<HashMap<String, Arc<ServerTaskChangeSignal>>>,
 }
 
-/// Wakes a task that runs in this process after its record was changed.
+/// Wakes an MCP task that runs in this process after its record was changed.
 #[derive(Default)]
 pub(super) struct ServerTaskChangeSignal {
     changed: tokio::sync::Notify,
 }
 
-/// The parameters of a new task.
+/// What a server needs to create an MCP task for a `tools/call`: the tool and its arguments, the client, the owner, and the
+/// input that came with the call.
 pub(crate) struct NewTask {
     pub(crate) tool: String,
     pub(crate) arguments: Option<JsonObject>,
@@ -153,7 +158,8 @@ impl ServerTasks {
         Self { store, time_to_live, poll_interval, watchers, running: Mutex::default() }
     }
 
-    /// Creates a task. When this completes, clients can fetch it.
+    /// Creates an MCP task for a `tools/call`, and adds the task to the store. When the returned future completes,
+    /// clients can get the task.
     pub(crate) async fn create(&self, new: NewTask) -> Result<TaskRecord, ErrorObject> {
         let now = SystemTime::now();
         let mut task = Task::new(random_id().map_err(ErrorObject::internal)?, TaskStatus::Working, timestamp(now));
@@ -176,19 +182,19 @@ impl ServerTasks {
         Ok(record)
     }
 
-    /// The task with that id; an error if there is none that this owner may see.
+    /// Returns the MCP task with that id, or an error if there is no such task that this owner may see.
     pub(crate) async fn find(&self, id: &str, owner: Option<&str>) -> Result<TaskRecord, ErrorObject> {
         self.load_for_owner(id, owner).await?.ok_or_else(|| task_not_found(id))
     }
 
-    /// The task with that id, if there is one that this owner may see.
+    /// Returns the MCP task with that id, if there is such a task that this owner may see.
     async fn load_for_owner(&self, id: &str, owner: Option<&str>) -> Result<Option<TaskRecord>, ErrorObject> {
         let found = self.store.load(id).await.map_err(|error| store_error(&error))?;
         // The task of another owner is treated as missing, so that ids cannot be probed.
         Ok(found.filter(|record| record.owner.as_deref() == owner))
     }
 
-    /// Adds answers to the input requests of the task. Answers without an input request are ignored.
+    /// Adds the client's answers to the input requests of an MCP task. Answers without an input request are ignored.
     pub(crate) async fn answer(
         &self,
         id: &str,
@@ -218,7 +224,7 @@ impl ServerTasks {
         Ok(())
     }
 
-    /// Cancels the task, if it has not ended.
+    /// Cancels an MCP task, if it has not ended.
     pub(crate) async fn cancel(&self, id: &str, owner: Option<&str>) -> Result<(), ErrorObject> {
         self.find(id, owner).await?;
         self.change(id, |record| {
@@ -231,7 +237,8 @@ impl ServerTasks {
         Ok(())
     }
 
-    /// Changes a task that has not ended, if `change` returns true. Returns the record that is then stored.
+    /// Changes the record of an MCP task that has not ended, if `change` returns true. Returns the record that is
+    /// stored afterwards; `None` if there is no such task.
     pub(super) async fn change(
         &self,
         id: &str,
@@ -258,12 +265,12 @@ impl ServerTasks {
         Err(store_error(&TaskStoreError::Conflict))
     }
 
-    /// Registers a task that starts to run in this process.
+    /// Registers an MCP task that starts to run in this process.
     pub(super) fn enter(&self, id: &str) -> Arc<ServerTaskChangeSignal> {
         Arc::clone(self.running().entry(id.to_owned()).or_default())
     }
 
-    /// Removes a task that no longer runs in this process.
+    /// Removes an MCP task that no longer runs in this process.
     pub(super) fn leave(&self, id: &str) {
         self.running().remove(id);
     }
@@ -279,7 +286,7 @@ impl ServerTasks {
     }
 }
 
-/// A task id that cannot be guessed.
+/// Creates an id for an MCP task that cannot be guessed.
 fn random_id() -> Result<String, String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| format!("random number generator failed: {error}"))?;

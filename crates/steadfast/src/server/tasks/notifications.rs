@@ -1,4 +1,5 @@
-//! Task notifications of one stream: `notifications/tasks`, each with the same content as a `tasks/get` result.
+//! The notifications about MCP tasks on one subscription stream: `notifications/tasks`, each with the same content as a
+//! `tasks/get` result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,21 +9,24 @@ use steadfast_model::{ErrorObject, Method};
 use super::{ServerTasks, TaskRecord};
 use crate::runtime::OutboundNotifications;
 
-/// Notifies one stream of changes in the tasks that it named, if they belong to its client.
+/// Notifies one subscription stream of changes of the MCP tasks that the subscription named, if the tasks belong to its
+/// client.
 pub(crate) struct TaskChangeNotifier {
     named: Vec<String>,
     owner: Option<String>,
     notifications: Arc<OutboundNotifications>,
     write: Box<TaskNotificationEncoder>,
-    /// The last version of each task that was sent. Changes may be observed in another order than they were made.
+    /// The last version of each MCP task that was sent. Changes of a task may be observed in another order than they
+    /// were made.
     sent_versions: Mutex<BTreeMap<String, u64>>,
 }
 
-/// Encodes the parameters of the notification.
+/// Encodes the parameters of a notification about an MCP task.
 type TaskNotificationEncoder = dyn Fn(&TaskRecord) -> Box<str> + Send + Sync;
 
 impl TaskChangeNotifier {
-    /// Notifies one client about the tasks that it named when it opened its stream.
+    /// Creates a notifier for one client, about the MCP tasks that the client named when it opened its subscription
+    /// stream.
     pub(crate) fn new(
         named: Vec<String>,
         owner: Option<String>,
@@ -34,7 +38,7 @@ impl TaskChangeNotifier {
         Self { named, owner, notifications, write: Box::new(write), sent_versions: Mutex::default() }
     }
 
-    /// The current records of the named tasks that exist and belong to the client.
+    /// Returns the current records of the named MCP tasks that exist and belong to the client.
     pub(crate) async fn find(&self, tasks: &ServerTasks) -> Result<Vec<TaskRecord>, ErrorObject> {
         let mut found = Vec::new();
         for id in &self.named {
@@ -43,7 +47,8 @@ impl TaskChangeNotifier {
         Ok(found)
     }
 
-    /// Sends a notification, unless the task is not one of the named ones, or a newer version was sent.
+    /// Queues a notification about an MCP task, unless the subscription did not name the task, the task belongs to
+    /// another owner, or the same or a newer version was sent.
     pub(crate) fn notify(&self, record: &TaskRecord) {
         if record.owner != self.owner || !self.named.iter().any(|id| id == record.id()) {
             return;
@@ -53,7 +58,8 @@ impl TaskChangeNotifier {
             return;
         }
         sent_versions.insert(record.id().to_owned(), record.version);
-        // Posted with the lock held, so that it is queued after older versions.
+        // The notification is queued while `sent_versions` is locked, so that notifications about older versions of the task are
+        // queued before it.
         self.notifications.post_newest(Method::TaskUpdated, record.id(), (self.write)(record));
     }
 }

@@ -1,4 +1,5 @@
-//! The rounds of a task: what one run of its handler leaves to the next is kept in the record, and never leaves the server.
+//! The input rounds of an MCP task: the state that one run of the task's handler leaves to the next run is kept in the
+//! record of the task, and never leaves the server.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,19 +9,20 @@ use steadfast_proto::encode::EncodedResponse;
 use super::TaskRecord;
 use crate::runtime::{InputRoundState, InputRoundStore};
 
-/// One run of the handler of a task: what it got from earlier runs, and what it leaves if it requests input.
+/// The state of one run of an MCP task's handler: what the run got from earlier runs, and what it leaves to the next
+/// run if the handler requests input.
 pub(crate) struct ServerTaskRounds {
     state: Option<String>,
     answers: JsonObject,
-    /// The maximum length of a state, in bytes of text.
+    /// The maximum length of the state between two runs of the handler, in bytes of text.
     longest: usize,
     suspended: Mutex<Option<ServerTaskSuspension>>,
 }
 
-/// A run that ended with input requests.
+/// What a run of an MCP task's handler leaves if it ended with input requests.
 pub(super) struct ServerTaskSuspension {
     pub(super) requests: InputRequests,
-    /// The state for the next run, as JSON text; `None` if there is nothing to keep.
+    /// The state for the next run of the handler, as JSON text; `None` if there is nothing to keep.
     pub(super) state: Option<String>,
 }
 
@@ -30,18 +32,18 @@ impl ServerTaskRounds {
         Arc::new(Self { state, answers, longest, suspended: Mutex::default() })
     }
 
-    /// The store for the input rounds of this run, whose call has this id.
+    /// Creates the store for the input rounds of this run of the handler, whose request has this id.
     pub(crate) fn store(self: &Arc<Self>, id: &RequestId) -> Box<dyn InputRoundStore> {
         Box::new(TaskRoundStore { rounds: Arc::clone(self), id: id.clone() })
     }
 
-    /// The state that a run of the task's handler left behind, if it ended with input requests.
+    /// Takes the state that a run of the MCP task's handler left behind, if the run ended with input requests.
     pub(super) fn take_suspended(&self) -> Option<ServerTaskSuspension> {
         self.suspended.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// The state of a round as a record has it; `None` if there is nothing to keep.
+/// Encodes the state of an input round for the record of an MCP task; `None` if there is nothing to keep.
 pub(super) fn write_state(state: &InputRoundState) -> Result<Option<String>, ErrorObject> {
     if *state == InputRoundState::default() {
         return Ok(None);

@@ -1,7 +1,8 @@
-//! The entrances to tasks, as function pointers.
+//! The entry points of the code for MCP tasks, as function pointers.
 //!
-//! Only [`ServerToolBuilder::task`](crate::server::ServerToolBuilder::task) and [`ServerBuilder::tasks`](crate::server::ServerBuilder::tasks)
-//! refer to them. The linker leaves the code of tasks out of a program that calls neither.
+//! Only [`ServerToolBuilder::task`](crate::server::ServerToolBuilder::task) and
+//! [`ServerBuilder::tasks`](crate::server::ServerBuilder::tasks) refer to these function pointers. The linker leaves
+//! the code for MCP tasks out of a program that calls neither.
 
 use std::sync::Arc;
 
@@ -14,14 +15,14 @@ use crate::server::dispatch::routes::ServerDispatchResult;
 use crate::server::subscriptions::{self, ServerSubscriptionStream};
 use crate::server::{Server, ServerTool};
 
-/// The routes of requests about tasks.
+/// The routes of a server's requests about MCP tasks.
 #[derive(Debug)]
 pub(crate) struct ServerTaskRequestRoutes {
-    /// `tools/call` that becomes a task.
+    /// The route of a `tools/call` that becomes an MCP task.
     pub(crate) begin: fn(ServerDispatchContext<'_>, &ServerTool, &Request) -> ServerDispatchResult,
-    /// `tasks/get`, `tasks/update` and `tasks/cancel`.
+    /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
     pub(crate) serve: fn(ServerDispatchContext<'_>, &Request) -> ServerDispatchResult,
-    /// `subscriptions/listen` that names tasks.
+    /// The route of a `subscriptions/listen` that names MCP tasks.
     pub(crate) listen:
         fn(&Server, ServerSubscriptionStream, Vec<String>, Arc<HandlerExecution>) -> PreparedHandler<Server>,
 }
@@ -29,7 +30,8 @@ pub(crate) struct ServerTaskRequestRoutes {
 pub(crate) static TASK_ROUTES: ServerTaskRequestRoutes =
     ServerTaskRequestRoutes { begin: serve::begin, serve: serve::serve, listen: subscriptions::listen_to_tasks };
 
-/// What a server that may have tasks needs: set with its store, or by the first task. Clones of a builder share it.
+/// The settings and routes of a server that may have MCP tasks: set together with the task store, or by the first task.
+/// Clones of a server builder share the same task setup.
 #[derive(Debug)]
 pub(crate) struct ServerTaskSetup {
     pub(crate) settings: TaskSettings,

@@ -1,4 +1,4 @@
-//! Runs a task: its handler, and again with the input of the client, until the task ends.
+//! Runs an MCP task: runs its handler, and runs it again with the input of the client, until the task ends.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::runtime::{RequestExchange, Runtime, Timer};
 use crate::server::Server;
 use crate::server::dispatch::ServerDispatcher;
 
-/// Runs the handler of one task.
+/// Runs the handler of one MCP task.
 pub(super) struct ServerTaskRunner {
     pub(super) server: Server,
     pub(super) principal: Option<Principal>,
@@ -23,7 +23,7 @@ pub(super) struct ServerTaskRunner {
 }
 
 impl ServerTaskRunner {
-    /// Runs a task to its end.
+    /// Runs an MCP task to its end.
     pub(super) async fn run(&self, id: &str) {
         let tasks = self.server.tasks();
         let waker = tasks.enter(id);
@@ -70,7 +70,7 @@ impl ServerTaskRunner {
         }
     }
 
-    /// Starts one run of the handler.
+    /// Starts one run of the MCP task's handler.
     fn begin(&self, record: &TaskRecord) -> ServerTaskRun {
         let rounds = ServerTaskRounds::new(record, self.server.state_keys().byte_limit());
         let principal = self.principal.as_ref();
@@ -80,7 +80,7 @@ impl ServerTaskRunner {
         ServerTaskRun { exchange, rounds }
     }
 
-    /// Completes when the task expires, if it does.
+    /// Completes when the MCP task has expired; never completes if the task does not expire.
     async fn expiry(&self, tasks: &ServerTasks, id: &str) {
         let mut timer = self.runtime.timer();
         loop {
@@ -96,23 +96,23 @@ impl ServerTaskRunner {
     }
 }
 
-/// One run of the handler.
+/// One run of the MCP task's handler.
 struct ServerTaskRun {
     exchange: RequestExchange<ServerDispatcher>,
     rounds: Arc<ServerTaskRounds>,
 }
 
-/// The next event of a task.
+/// The next event of an MCP task.
 enum ServerTaskRunEvent {
-    /// The response to the call.
+    /// The response of the task's handler.
     Response(Vec<u8>),
-    /// The status message may be stored.
+    /// A status message of the task is due to be stored.
     StatusMessage,
     /// A request of the client has changed the stored record of the task.
     RecordChanged,
 }
 
-/// Waits for the next event of the task.
+/// Waits for the next event of the MCP task.
 async fn next(
     run: Option<&mut ServerTaskRun>,
     waker: &ServerTaskChangeSignal,
@@ -145,8 +145,8 @@ async fn next(
     .await
 }
 
-/// The status message of a task, from the progress of its handler. It is stored at most once per poll interval: clients see no
-/// more of it, and a store may be slow.
+/// The status message of an MCP task, from the progress of its handler. A status message is stored at most once per
+/// poll interval: clients do not see more of them, and a store may be slow.
 struct StatusMessageThrottle {
     /// Not stored yet.
     newest: Option<String>,
@@ -173,7 +173,7 @@ impl StatusMessageThrottle {
         Poll::Ready(())
     }
 
-    /// Takes the message that is stored now.
+    /// Takes the newest status message, which the caller stores now.
     fn take(&mut self, runtime: &dyn Runtime) -> Option<String> {
         let message = self.newest.take()?;
         self.timer.reset(Some(runtime.now() + self.interval));
@@ -182,7 +182,7 @@ impl StatusMessageThrottle {
     }
 }
 
-/// How a run of the handler ended.
+/// How a run of the MCP task's handler ended.
 enum ServerTaskRunEnd {
     /// The handler requested input from the client, and runs again with the answers.
     Suspended(ServerTaskSuspension),
@@ -195,7 +195,7 @@ impl ServerTaskRunEnd {
         if let Some(suspended) = run.and_then(|run| run.rounds.take_suspended()) {
             return Self::Suspended(suspended);
         }
-        let failed = || ErrorObject::internal("the handler ended without a response");
+        let failed = || ErrorObject::internal("the task's handler ended without a valid response");
         match envelope::read(response, usize::MAX) {
             Ok(Message::Response { body: ResultOrError::Result(result), .. }) => {
                 serde_json::from_str(result).map_or_else(|_| Self::Failed(failed()), Self::Completed)
@@ -229,7 +229,8 @@ impl ServerTaskRunEnd {
     }
 }
 
-/// The `tools/call` that a run of the handler answers. Answers and state are not part of it: see [`ServerTaskRounds`].
+/// Encodes the `tools/call` request that a run of the MCP task's handler serves. The client's answers and the state of
+/// earlier runs are not part of the request: see [`ServerTaskRounds`].
 fn call_of(record: &TaskRecord) -> Vec<u8> {
     let mut params = json!({
         "name": record.tool,

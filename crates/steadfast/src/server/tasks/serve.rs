@@ -1,4 +1,5 @@
-//! Requests about tasks: `tools/call` that starts one, and `tasks/get`, `tasks/update` and `tasks/cancel`.
+//! How a server handles requests about MCP tasks: `tools/call` that starts a task, and `tasks/get`, `tasks/update`
+//! and `tasks/cancel`.
 
 use std::sync::Arc;
 
@@ -22,17 +23,17 @@ use crate::server::dispatch::encode::ServerHandlerOutput;
 use crate::server::dispatch::routes::ServerDispatchResult;
 use crate::server::{Context, Server, ServerTool};
 
-/// What the server decided for one call of a tool: to run it as a task, as an ordinary call, or to refuse it.
+/// What the server decided for one call of a tool: to run it as an MCP task, as an ordinary call, or to refuse it.
 pub(crate) enum TaskDecision {
-    /// It runs as an ordinary call.
+    /// The tool call runs as an ordinary call, not as an MCP task.
     Inline,
-    /// It becomes a task.
+    /// The tool call becomes an MCP task.
     Task(&'static ServerTaskRequestRoutes),
-    /// The tool runs only as a task, and the client does not support tasks.
+    /// The call is refused: the tool runs only as an MCP task, and the client does not support tasks.
     Refused(ErrorObject),
 }
 
-/// Decides whether a call of this tool by this client runs as a task.
+/// Decides whether a call of this tool by this client runs as an MCP task.
 pub(crate) fn task_decision(tool: &ServerTool, peer: &PeerInfo) -> TaskDecision {
     let knows_tasks = peer.revision.has_tasks_extension() && peer.client_capabilities.has_extension(TASKS_EXTENSION);
     match tool.tasks() {
@@ -42,7 +43,7 @@ pub(crate) fn task_decision(tool: &ServerTool, peer: &PeerInfo) -> TaskDecision 
     }
 }
 
-/// Creates a task for a call. The response follows when the task is stored.
+/// Creates an MCP task for a tool call. The response to the call is sent when the task is stored.
 pub(super) fn begin(scope: ServerDispatchContext<'_>, tool: &ServerTool, request: &Request) -> ServerDispatchResult {
     let ServerDispatchContext { server, mailbox, runtime } = scope;
     let principal = mailbox.principal();
@@ -53,6 +54,7 @@ pub(super) fn begin(scope: ServerDispatchContext<'_>, tool: &ServerTool, request
     let first = tool.asks_first().cloned();
     let execution = scope.execution_with_input(request);
     let ctx = Context::new(Arc::clone(&execution), server);
+    let call = Arc::clone(&execution);
     let runner = ServerTaskRunner { server: server.clone(), principal, runtime: Arc::clone(runtime) };
     let work = async move {
         let mut new = new;
@@ -70,27 +72,42 @@ pub(super) fn begin(scope: ServerDispatchContext<'_>, tool: &ServerTool, request
         let runtime = Arc::clone(&runner.runtime);
         let (tell, told) = oneshot::channel();
         // In a task of its own: if the client hangs up now, a task that is stored must not be left without a runner.
-        runtime.spawn(Box::pin(make(runner, new, tell)));
+        runtime.spawn(Box::pin(make(runner, new, tell, call)));
         let task = told.await.unwrap_or_else(|_| Err(ErrorObject::internal("the task was not created")))?;
         Ok(ServerTaskReply::Created(CreateTaskResult::new(task)))
     };
     Ok(handler(server, execution, work))
 }
 
-/// Creates a task, sends it to its client, and runs it. If the client is gone by then, the task is cancelled: no client knows its
-/// id.
-async fn make(runner: ServerTaskRunner, new: NewTask, tell: oneshot::Sender<Result<Task, ErrorObject>>) {
-    let tasks = runner.server.tasks();
+/// Creates an MCP task, sends it to its client as the response to `call`, and runs it. If the call is cancelled, or the client is
+/// gone, before the task could be sent, the task is cancelled, because no client knows its id.
+async fn make(
+    runner: ServerTaskRunner,
+    new: NewTask,
+    tell: oneshot::Sender<Result<Task, ErrorObject>>,
+    call: Arc<HandlerExecution>,
+) {
+    let tasks = Arc::clone(runner.server.tasks());
     let made = tasks.create(new).await.map(|record| (record.id().to_owned(), record.owner, record.task.task));
-    match made {
-        Ok((id, owner, task)) => match tell.send(Ok(task)) {
-            Ok(()) => runner.run(&id).await,
-            // A failure of the store is in the log already.
-            Err(_) => drop(tasks.cancel(&id, owner.as_deref()).await),
-        },
+    let (id, owner, task) = match made {
+        Ok(made) => made,
         // If the client is gone, there is no task to cancel.
-        Err(error) => drop(tell.send(Err(error))),
+        Err(error) => return drop(tell.send(Err(error))),
+    };
+    if tell.send(Ok(task)).is_err() {
+        // A failure of the store is in the log already.
+        return drop(tasks.cancel(&id, owner.as_deref()).await);
     }
+    let runtime = Arc::clone(&runner.runtime);
+    let unsent = id.clone();
+    runtime.spawn(Box::pin(async move {
+        let stopped = call.closed().await;
+        drop(call);
+        if stopped.is_some() {
+            drop(tasks.cancel(&unsent, owner.as_deref()).await);
+        }
+    }));
+    runner.run(&id).await;
 }
 
 /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.
@@ -112,13 +129,13 @@ pub(super) fn serve(scope: ServerDispatchContext<'_>, request: &Request) -> Serv
     Ok(handler(server, execution, work))
 }
 
-/// The response to `tasks/get`, `tasks/update` and `tasks/cancel` of a server that has no tasks.
+/// The response to `tasks/get`, `tasks/update` and `tasks/cancel` of a server that has no MCP tasks.
 pub(crate) fn refuse_unknown_task(request: &Request) -> EncodedResponse {
     let error = read_params(request).map_or_else(|error| error, |(id, _)| task_not_found(&id));
     EncodedResponse::error(&request.id, &error)
 }
 
-/// The id of the task, and the answers to its input requests.
+/// Reads the id of the MCP task, and the answers to its input requests, from the parameters of a request.
 fn read_params(request: &Request) -> Result<(String, InputResponses), ErrorObject> {
     let id = request.params.get_string("taskId").map(std::borrow::Cow::into_owned);
     let id = id.ok_or_else(|| ErrorObject::invalid_params("params.taskId must be the id of a task"))?;
@@ -131,17 +148,18 @@ fn read_params(request: &Request) -> Result<(String, InputResponses), ErrorObjec
 }
 
 enum ServerTaskReply {
-    /// The server created no task: the input that the tool asks for before it starts was not given.
+    /// The server created no MCP task, because the client did not give the input that the tool requests before a task
+    /// starts.
     NotBegun(CallToolResult),
     Created(CreateTaskResult),
     Shown(Box<DetailedTask>),
     Done,
 }
 
-/// What a request about tasks comes to.
+/// The result of a request about MCP tasks, before it is encoded.
 type TaskReplyResult = Result<ServerTaskReply, ErrorObject>;
 
-/// The handler of a request about tasks, which does this work.
+/// Creates the handler of a request about MCP tasks, which runs `work`.
 fn handler(
     server: &Server,
     execution: Arc<HandlerExecution>,

@@ -1,7 +1,8 @@
-//! Task stores: a trait for durable stores, and one in memory.
+//! Stores of MCP tasks: a trait for durable stores, and a store in memory.
 //!
-//! A record has everything that is needed to show a task to a client and to run it again in another process. It is
-//! changed by replacing it, with optimistic concurrency: each record has a version that grows by one with each change.
+//! The record of an MCP task has everything that is needed to show the task to a client and to run it again in another
+//! process. A record is changed by replacing it, with optimistic concurrency: each record has a version that grows by
+//! one with each change.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,7 +16,7 @@ use steadfast_model::{ClientCapabilities, DetailedTask, Implementation, InputRes
 /// The future that the methods of a task store return.
 pub type TaskStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TaskStoreError>> + Send + 'a>>;
 
-/// A task in a store. A store in another crate can build it, and serialise it with serde:
+/// The record of an MCP task in a store. A store in another crate can build records, and serialise them with serde:
 ///
 /// ```
 /// use steadfast::model::{DetailedTask, Task, TaskStatus};
@@ -30,47 +31,50 @@ pub type TaskStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, TaskStor
 /// # Ok::<_, steadfast::serde_json::Error>(())
 /// ```
 ///
-/// Members that this version does not know are ignored, and members that it misses have their defaults: a store may be shared by
-/// two versions of a server.
+/// Members of a record that this version of the library does not know are ignored, and missing members have their
+/// defaults: two versions of a server may share a store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskRecord {
-    /// The task as clients see it.
+    /// The MCP task as clients see it.
     pub task: DetailedTask,
-    /// The principal that created the task; only this principal may see the task.
+    /// The principal that created the MCP task; only this principal may see the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The tool to run.
+    /// The name of the tool that the MCP task runs.
     pub tool: String,
-    /// The arguments of the call.
+    /// The arguments of the `tools/call` that created the MCP task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<JsonObject>,
-    /// The revision of the call.
+    /// The protocol revision of the `tools/call` that created the MCP task.
     #[serde(default = "first_revision")]
     pub revision: Revision,
     /// The name and version of the client, which are not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_info: Option<Implementation>,
-    /// The capabilities of the client.
+    /// The capabilities of the client that created the MCP task.
     #[serde(default)]
     pub client_capabilities: ClientCapabilities,
-    /// The client's answers to the task's current input requests. The handler runs again when all are answered.
+    /// The client's answers to the task's current input requests. The handler runs again when all input requests are
+    /// answered.
     #[serde(default)]
     pub input_responses: InputResponses,
-    /// The state between two runs, as JSON text: the answers of the user so far, among other things. It never leaves the server, so
-    /// it is not sealed and does not expire; a reader of the store can read it.
+    /// The state between two runs of the handler, as JSON text: the answers of the user so far, among other things. The
+    /// state of an MCP task never leaves the server, so it is not sealed and does not expire; a reader of the store can
+    /// read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// When it may be deleted.
+    /// When the record expires, and may be deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<SystemTime>,
-    /// The number of changes.
+    /// The number of changes of the record so far.
     #[serde(default)]
     pub version: u64,
 }
 
 impl TaskRecord {
-    /// A new record of a task that runs this tool, without an owner and without arguments. It never expires.
+    /// Creates a record of an MCP task that runs this tool, without an owner, without arguments and without an expiry
+    /// time.
     pub fn new(task: DetailedTask, tool: impl Into<String>) -> Self {
         Self {
             task,
@@ -87,42 +91,44 @@ impl TaskRecord {
         }
     }
 
-    /// The id of the task.
+    /// The id of the MCP task.
     pub fn id(&self) -> &str {
         &self.task.task.task_id
     }
 
-    /// Whether it may be deleted.
+    /// Whether the record has expired, and may be deleted.
     pub fn is_expired(&self, now: SystemTime) -> bool {
         self.expires_at.is_some_and(|expires_at| expires_at <= now)
     }
 }
 
-/// The revision of records without one: the first that had tasks as an extension.
+/// The revision of records that have none: the first revision that had tasks as an extension.
 fn first_revision() -> Revision {
     Revision::V2026_07_28
 }
 
-/// A store of tasks.
+/// A store for the MCP tasks of a server.
 ///
-/// Implement it for a durable store. Every method may be called from several tokio tasks and processes at once.
+/// Implement `TaskStore` to keep MCP tasks in a durable store, such as a database. Every method may be called from
+/// several tokio tasks and processes at once.
 pub trait TaskStore: Send + Sync + 'static {
-    /// Adds a new task. After this completes, [`TaskStore::load`] finds it, from every process.
+    /// Adds a new MCP task to the store. After the returned future completes, [`TaskStore::load`] finds the task,
+    /// from every process.
     ///
     /// # Errors
     ///
-    /// [`TaskStoreError::Full`] if the limit of tasks is reached.
+    /// [`TaskStoreError::Full`] if the maximum number of tasks in the store is reached.
     fn insert(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()>;
 
-    /// The task with that id, if there is one and it has not expired.
+    /// Returns the MCP task with that id, if there is one and it has not expired.
     fn load<'a>(&'a self, id: &'a str) -> TaskStoreFuture<'a, Option<TaskRecord>>;
 
-    /// Replaces the record whose version is one less than that of the new record.
+    /// Replaces the record of the same MCP task, if its version is one less than the version of the new record.
     ///
     /// # Errors
     ///
-    /// [`TaskStoreError::Conflict`] if there is no record with that version: another writer was faster, or it has expired.
-    /// Load it again.
+    /// [`TaskStoreError::Conflict`] if the store has no record of the MCP task with the preceding version: another
+    /// writer was faster, or the record has expired. After a conflict, load the record again.
     fn replace(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()>;
 }
 
@@ -140,11 +146,11 @@ impl<T: TaskStore + ?Sized> TaskStore for Arc<T> {
     }
 }
 
-/// Why a store operation failed.
+/// Why an operation of a task store failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TaskStoreError {
-    /// The limit of tasks is reached.
+    /// The maximum number of tasks in the store is reached.
     Full,
     /// The record of the task was changed or deleted since it was loaded.
     Conflict,
@@ -185,7 +191,7 @@ impl Default for MemoryTaskStore {
 }
 
 impl MemoryTaskStore {
-    /// A store for that many tasks. Expired tasks are deleted when it is full.
+    /// Creates a store for at most `max_tasks` tasks. Expired tasks are deleted when the store is full.
     pub fn new(max_tasks: usize) -> Self {
         Self { max_tasks, records: Mutex::default() }
     }

@@ -1,8 +1,8 @@
-//! Timestamps of tasks: RFC 3339 in UTC, with milliseconds.
+//! Formats the timestamps of MCP tasks as RFC 3339 in UTC, with milliseconds.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// `2026-07-28T12:30:00.250Z`. Times before 1970 are written as its first moment.
+/// Formats a time as in `2026-07-28T12:30:00.250Z`. Times before 1970 are written as the first moment of 1970.
 pub(super) fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs();
@@ -12,9 +12,10 @@ pub(super) fn timestamp(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
 }
 
-/// The date in the Gregorian calendar that is so many days after 1970-01-01.
+/// Returns the date (year, month, day) in the Gregorian calendar that is `days` days after 1970-01-01.
 ///
-/// Years are counted from March here, so that the leap day is the last of its year: every 400 years have 146,097 days.
+/// Years are counted from March here, so that the leap day is the last day of its year: every 400 years have 146,097
+/// days.
 fn date(days: u64) -> (u64, u64, u64) {
     // 719,468 days from 0000-03-01 to 1970-01-01.
     let days = days + 719_468;

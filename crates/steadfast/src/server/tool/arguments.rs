@@ -1,7 +1,8 @@
 //! The arguments of a call: raw JSON text until they are decoded into the handler's type.
 //!
-//! Arguments are decoded directly from the text of the message, once, without a tree of values in between. Only if that
-//! fails are they decoded again by a deserializer that tracks its position, so that the error names the argument.
+//! Arguments are decoded directly from the text of the message, once, without a tree of values in between. If that
+//! fails, the arguments are decoded again by a deserializer that tracks its position, so that the error names the
+//! argument.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,14 +14,14 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, Map
 use super::error::ToolError;
 use crate::server::decode::explain;
 
-/// The text of `params.arguments`, within the message that has it.
+/// The JSON text of `params.arguments`, as a range of the text of the request's parameters.
 pub(crate) struct RawArguments {
     text: Box<str>,
     range: Range<usize>,
 }
 
 impl RawArguments {
-    /// No arguments: an empty object.
+    /// The arguments of a request without `params.arguments`: an empty JSON object.
     pub(crate) fn none() -> Self {
         Self { text: Box::default(), range: 0..0 }
     }
@@ -30,7 +31,7 @@ impl RawArguments {
         Self { text, range }
     }
 
-    /// The JSON text: an object, unless the client made a mistake.
+    /// The JSON text of the arguments: an object, unless the client made a mistake.
     pub(crate) fn text(&self) -> &str {
         match self.text.get(self.range.clone()) {
             None | Some("" | "null") => "{}",
@@ -38,12 +39,13 @@ impl RawArguments {
         }
     }
 
-    /// Decodes them as `T`.
+    /// Decodes the arguments of the client's request as `T`.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         self.decode_seed(PhantomData::<T>)
     }
 
-    /// Decodes them with a seed; if that fails, again with a deserializer that tracks its position.
+    /// Decodes the arguments with a seed; if that fails, decodes them again with a deserializer that tracks its
+    /// position.
     pub(crate) fn decode_seed<T, S>(&self, seed: S) -> Result<T, ToolError>
     where
         S: for<'de> DeserializeSeed<'de, Value = T> + Copy,
@@ -68,7 +70,7 @@ impl fmt::Debug for RawArguments {
     }
 }
 
-/// The error for the model, which lets it correct the call.
+/// Creates the error about a bad argument, with which the model can correct its call.
 fn argument_error(path: &str, error: &serde_json::Error) -> ToolError {
     let reason = explain::explain_json(error);
     let reason = shorten(&reason);
@@ -78,7 +80,7 @@ fn argument_error(path: &str, error: &serde_json::Error) -> ToolError {
     ToolError::new(format!("Bad argument `{path}`: {reason}"))
 }
 
-/// The start and the end of a text that repeats a long value.
+/// Shortens an error text that repeats a long value to its start and its end.
 pub(crate) fn shorten(reason: &str) -> Cow<'_, str> {
     const MAX_BYTES: usize = 400;
     const KEEP_BYTES: usize = 150;

@@ -34,10 +34,11 @@ pub struct ServerToolBuilder {
     ask_first: Option<PreTaskInputHandler>,
     needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
+    on_workers: bool,
 }
 
-/// Which schemas were written by hand: those are checked at each call. Schemas derived from a type need no check,
-/// because decoding into the type is the check.
+/// Which schemas of a tool were written by hand: arguments and results are checked against such schemas at each call.
+/// Schemas that were derived from a type need no check, because decoding into the type is the check.
 #[derive(Debug, Default)]
 pub(super) struct HandwrittenSchemaFlags {
     pub(super) input_by_hand: bool,
@@ -46,18 +47,27 @@ pub(super) struct HandwrittenSchemaFlags {
 
 impl ServerToolBuilder {
     pub(super) fn new(definition: model::Tool, schemas: HandwrittenSchemaFlags) -> Self {
-        Self { definition, schemas, cooperative: false, tasks: None, ask_first: None, needs: Vec::new(), problem: None }
+        Self {
+            definition,
+            schemas,
+            cooperative: false,
+            tasks: None,
+            ask_first: None,
+            needs: Vec::new(),
+            problem: None,
+            on_workers: false,
+        }
     }
 
     description_setters!(description: "What the tool does and when to use it, for the model.");
 
-    /// The JSON Schema of the arguments: an object. Arguments are checked against it before the handler runs.
-    /// That needs the feature `schema-validation`: without it the tool has a [problem](ServerTool::problem), and no server is
-    /// built with it.
+    /// The JSON Schema of the tool's arguments: an object. Arguments are checked against this schema before the handler
+    /// runs. The check needs the crate feature `schema-validation`: without this feature the tool has a
+    /// [problem](ServerTool::problem), and no server can be built with the tool.
     ///
-    /// The dialect is 2020-12 unless `$schema` names another: 2019-09, draft-07, draft-06 and draft-04 are supported
-    /// too. The schema may not refer to other documents, and has limits: 1 MiB, and
-    /// bounds for its depth and its number of subschemas. A schema that exceeds them is a [problem](ServerTool::problem) of the
+    /// The dialect of the schema is 2020-12 unless `$schema` names another: 2019-09, draft-07, draft-06 and draft-04
+    /// are supported too. The schema may not refer to other documents, and has limits: 1 MiB, and bounds for its depth
+    /// and its number of subschemas. A schema that exceeds these limits is a [problem](ServerTool::problem) of the
     /// tool.
     pub fn input_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
@@ -67,12 +77,12 @@ impl ServerToolBuilder {
                 self.schemas.input_by_hand = true;
                 self
             }
-            _ => self.with_problem("its input schema is not an object"),
+            _ => self.with_problem("the input schema of the tool is not an object"),
         }
     }
 
-    /// Derives the schema of the arguments from a type, the one that the handler takes. Decoding into that type is the
-    /// check, so there is no other.
+    /// Derives the schema of the tool's arguments from the type that the handler takes. Decoding into that type is the
+    /// check, so the arguments are not checked against the schema.
     ///
     /// ```
     /// use schemars::JsonSchema;
@@ -95,9 +105,9 @@ impl ServerToolBuilder {
         self
     }
 
-    /// The JSON Schema of the structured content, with the same rules as [`ServerToolBuilder::input_schema`]. Results are
-    /// checked against it, which needs the feature `schema-validation` too. A handler that returns [`Structured`](crate::Structured) has
-    /// its own schema.
+    /// The JSON Schema of the tool's structured content, with the same rules as [`ServerToolBuilder::input_schema`].
+    /// Results of the tool are checked against this schema, which needs the crate feature `schema-validation` too. A
+    /// handler that returns [`Structured`](crate::Structured) has its own schema.
     pub fn output_schema(mut self, schema: impl Into<Value>) -> Self {
         match schema.into() {
             Value::Object(schema) => {
@@ -105,20 +115,21 @@ impl ServerToolBuilder {
                 self.schemas.output_by_hand = true;
                 self
             }
-            _ => self.with_problem("its output schema is not an object"),
+            _ => self.with_problem("the output schema of the tool is not an object"),
         }
     }
 
-    /// Derives the schema of the structured content from a type, for a handler that returns a
-    /// [`CallToolResult`](steadfast_model::CallToolResult) or JSON of that shape. Results are checked against it, which needs
-    /// the feature `schema-validation`; a handler that returns [`Structured`](crate::Structured) needs neither.
+    /// Derives the schema of the tool's structured content from a type, for a handler that returns a
+    /// [`CallToolResult`](steadfast_model::CallToolResult) or JSON of that shape. Results of the tool are checked
+    /// against this schema, which needs the crate feature `schema-validation`; a handler that returns
+    /// [`Structured`](crate::Structured) needs neither the schema nor the feature.
     pub fn output<T: JsonSchema>(mut self) -> Self {
         self.definition.output_schema = Some(schema::of_output::<T>());
         self.schemas.output_by_hand = true;
         self
     }
 
-    /// All hints at once.
+    /// Sets all annotations of the tool, which are hints for clients, and replaces those that were set before.
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.definition.annotations = Some(annotations);
         self
@@ -130,7 +141,8 @@ impl ServerToolBuilder {
         self
     }
 
-    /// A hint: whether the tool may perform destructive updates. Clients assume so by default.
+    /// A hint: whether the tool may perform destructive updates. Without a hint, clients assume that a tool may
+    /// perform destructive updates.
     pub fn destructive(mut self, destructive: bool) -> Self {
         self.hints().destructive_hint = Some(destructive);
         self
@@ -142,14 +154,15 @@ impl ServerToolBuilder {
         self
     }
 
-    /// A hint: whether the tool interacts with the outside world, such as the web. Clients assume so by default.
+    /// A hint: whether the tool interacts with the outside world, such as the web. Without a hint, clients assume
+    /// that a tool interacts with the outside world.
     pub fn open_world(mut self, open_world: bool) -> Self {
         self.hints().open_world_hint = Some(open_world);
         self
     }
 
-    /// Whether calls run as tasks: the client gets a task at once, polls it, and fetches the result from it. The
-    /// handler is the same either way.
+    /// Whether calls of the tool run as MCP tasks: the client gets a task at once, polls the task, and gets the result
+    /// from it. The handler of the tool is the same with and without tasks.
     ///
     /// ```
     /// use steadfast::ServerTool;
@@ -163,9 +176,10 @@ impl ServerToolBuilder {
         self
     }
 
-    /// Requests input before a call becomes a task: the call ends with these input requests until they are answered,
-    /// and then the task starts. The handler requests the same input again, in the same way, and gets the answers
-    /// immediately. If a call does not become a task, only the handler requests the input.
+    /// Requests input from the client before a call of the tool becomes an MCP task: the call ends with these input
+    /// requests until they are answered, and then the task starts. The handler of the task requests the same input
+    /// again, in the same way, and gets the answers immediately. If a call does not become an MCP task, only the
+    /// handler requests the input.
     ///
     /// ```
     /// use steadfast::server::tasks::TaskMode;
@@ -189,8 +203,8 @@ impl ServerToolBuilder {
         self
     }
 
-    /// A capability that a client must have declared: other clients are refused before the tool runs. May be called
-    /// more than once.
+    /// Adds a capability that a client must have declared: calls of other clients are refused before the tool runs.
+    /// Call `needs` once for each required capability.
     ///
     /// ```
     /// use steadfast::{Context, ServerTool};
@@ -206,9 +220,18 @@ impl ServerToolBuilder {
         self
     }
 
-    /// Completes the tool with an `async` handler, which runs on the async worker threads. See [`Handler`].
+    /// Runs the handler only on the workers of the tokio runtime or, if it is a plain function, on a blocking thread.
+    /// Without `on_workers`, a handler that usually answers at once is polled for the first time on a thread of the
+    /// library: see [`ServerBuilder::handlers_on_workers`](crate::server::ServerBuilder::handlers_on_workers).
+    pub fn on_workers(mut self) -> Self {
+        self.on_workers = true;
+        self
+    }
+
+    /// Finishes building the tool, with an `async` handler, which runs on the async worker threads. See [`Handler`].
     ///
-    /// A handler that blocks its thread delays others: use [`ServerToolBuilder::blocking_handler`] for that.
+    /// An `async` handler that blocks its thread delays others: use [`ServerToolBuilder::blocking_handler`] for code
+    /// that blocks.
     pub fn handler<M: 'static, H: Handler<M>>(self, handler: H) -> ServerTool
     where
         H::Output: IntoToolReply,
@@ -217,7 +240,8 @@ impl ServerToolBuilder {
         self.on_async(decoder, move |arguments, ctx| handler.call(arguments, ctx))
     }
 
-    /// Completes the tool with a plain handler, which runs on a thread that may block. See [`BlockingHandler`].
+    /// Finishes building the tool, with a plain handler, which runs on a thread that may block. See
+    /// [`BlockingHandler`].
     ///
     /// ```
     /// use serde::Deserialize;
@@ -240,7 +264,7 @@ impl ServerToolBuilder {
         self.on_blocking(decoder, move |arguments, ctx| handler.call(arguments, ctx))
     }
 
-    /// The handler that `#[tool]` makes from an `async fn`.
+    /// Finishes building the tool, with the handler that `#[tool]` makes from an `async fn`.
     pub(crate) fn parameters_handler<P, F, Out>(self, names: &'static [&'static str], function: F) -> ServerTool
     where
         P: ParameterTuple,
@@ -251,7 +275,7 @@ impl ServerToolBuilder {
         self.on_async(NamedArgumentsDecoder::<P>::new(names), function)
     }
 
-    /// The handler that `#[tool]` makes from a plain `fn`.
+    /// Finishes building the tool, with the handler that `#[tool]` makes from a plain `fn`.
     pub(crate) fn blocking_parameters_handler<P, F, Out>(
         self,
         names: &'static [&'static str],
@@ -265,7 +289,7 @@ impl ServerToolBuilder {
         self.on_blocking(NamedArgumentsDecoder::<P>::new(names), function)
     }
 
-    /// Sets a schema that was derived from the types of the handler.
+    /// Sets an input schema that was derived from the types of the handler.
     pub(crate) fn typed_input_schema(mut self, schema: JsonObject) -> Self {
         self.definition.input_schema = schema;
         self.schemas.input_by_hand = false;
@@ -294,7 +318,8 @@ impl ServerToolBuilder {
     }
 
     fn complete(self, handler: Arc<dyn ErasedHandler>) -> ServerTool {
-        let Self { definition, cooperative, tasks, ask_first, needs, mut problem, .. } = self;
+        let Self { definition, cooperative, tasks, ask_first, needs, mut problem, on_workers, .. } = self;
+        let history = (!on_workers).then(Arc::default);
         let mut mirrored = MirroredParams::default();
         // A tool with a problem is never called, and its schema may be of any size.
         if problem.is_none() {
@@ -312,6 +337,7 @@ impl ServerToolBuilder {
                 needs,
                 problem,
                 handler,
+                history,
                 mirrored,
             }),
         }
@@ -322,7 +348,7 @@ impl ServerToolBuilder {
             self.definition.output_schema = R::output_schema();
         }
         if self.definition.name.is_empty() {
-            self.note_problem("its name is empty");
+            self.note_problem("the name of the tool is empty");
         } else if !is_recommended_name(&self.definition.name) {
             let name = &*self.definition.name;
             tracing::warn!(
@@ -331,7 +357,7 @@ impl ServerToolBuilder {
             );
         }
         if self.definition.input_schema.get("type") != Some(&Value::from("object")) {
-            self.note_problem("its input schema is not of `type: object`");
+            self.note_problem("the input schema of the tool is not of `type: object`");
         }
         if let Some(problem) = names::problem_of_meta(self.definition.meta.as_ref()) {
             self.note_problem(&problem);
@@ -348,7 +374,7 @@ impl ServerToolBuilder {
         match compiled? {
             Ok(validator) => Some(validator),
             Err(complaint) => {
-                self.note_problem(&format!("its {which} schema cannot be used: {complaint}"));
+                self.note_problem(&format!("the {which} schema of the tool cannot be used: {complaint}"));
                 None
             }
         }
@@ -369,7 +395,8 @@ impl ServerToolBuilder {
     }
 }
 
-/// Whether the specification recommends this form of name. Other names work here, and with most clients.
+/// Whether the specification recommends this form of tool name. Tools with other names work in this library, and with
+/// most clients.
 fn is_recommended_name(name: &str) -> bool {
     name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }

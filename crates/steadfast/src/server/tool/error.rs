@@ -1,12 +1,12 @@
-//! The errors of a tool.
+//! The errors of a tool's handler, and how they are sent to the client.
 //!
-//! There are two kinds, and a model sees only one of them. A [`ToolError`] is a result with `isError`: the model reads
-//! it and can try something else. A [`crate::Error`] is a JSON-RPC error: the call itself was wrong, and the client
-//! handles it. `?` sorts them: every error becomes a [`ToolError`], and a [`crate::Error`] inside is still sent as a
-//! JSON-RPC error.
+//! A tool fails with one of two kinds of errors, and a model sees only one of them. A [`ToolError`] is a result with
+//! `isError`: the model reads it and can try something else. A [`crate::Error`] is a JSON-RPC error: the call itself
+//! was wrong, and the client handles it. `?` converts every error into a [`ToolError`], and a [`crate::Error`] inside
+//! of it is still sent as a JSON-RPC error.
 //!
-//! [`ToolError`] does not implement [`std::error::Error`]. Otherwise the conversion from *every* error, including those
-//! of `anyhow`, would conflict with the conversion of a type into itself.
+//! [`ToolError`] does not implement [`std::error::Error`], because then the conversion from *every* error, including
+//! those of `anyhow`, would conflict with the conversion of a type into itself.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -15,7 +15,7 @@ use steadfast_model::{CallToolResult, Content};
 
 use crate::error::{Error, ErrorKind, write_with_causes};
 
-/// The end of a tool's call: its result, or a failure.
+/// The result of a tool's handler: the result of the call, or a failure.
 pub type ToolReply = Result<CallToolResult, ToolError>;
 
 /// The failure of a tool, made by `?` from any error.
@@ -44,12 +44,12 @@ enum ToolErrorRepr {
 }
 
 impl ToolError {
-    /// A failure with this text for the model.
+    /// Creates a failure of the tool with this text for the model.
     pub fn new(message: impl Into<String>) -> Self {
         Self(Box::new(ToolErrorRepr::Message(message.into())))
     }
 
-    /// A failure with these pieces of content for the model.
+    /// Creates a failure of the tool with these pieces of content for the model.
     ///
     /// ```
     /// use steadfast::{Content, ToolError};
@@ -60,12 +60,13 @@ impl ToolError {
         Self::from_result(CallToolResult::new(content.into_iter().map(Into::into).collect()))
     }
 
-    /// A failure with a whole result, including structured content and `_meta`. It is marked as an error.
+    /// Creates a failure of the tool with a whole result, including structured content and `_meta`. The result is
+    /// marked as an error.
     pub fn from_result(result: CallToolResult) -> Self {
         Self(Box::new(ToolErrorRepr::Result(result)))
     }
 
-    /// This failure with a context before it: what was being done when it happened.
+    /// Adds a context before the text of this failure: what was being done when the failure happened.
     ///
     /// ```
     /// use steadfast::ToolError;
@@ -73,7 +74,7 @@ impl ToolError {
     /// assert_eq!(error.to_string(), "asking the station: no such host");
     /// ```
     ///
-    /// A [`crate::Error`] inside stays a protocol error and is not changed.
+    /// A [`crate::Error`] inside of this failure stays a protocol error and is not changed.
     pub fn context(self, context: impl fmt::Display) -> Self {
         match *self.0 {
             ToolErrorRepr::Protocol(_) => self,
@@ -85,7 +86,7 @@ impl ToolError {
         }
     }
 
-    /// The error that this was made from, if it is an `E`.
+    /// Returns the error that this failure was made from, if that error is an `E`.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         match &*self.0 {
             ToolErrorRepr::Source(source) => source.downcast_ref(),
@@ -94,7 +95,8 @@ impl ToolError {
         }
     }
 
-    /// The result that the model reads; `Err` if this is a protocol error, which is not for the model.
+    /// Converts the failure into the result that the model reads; `Err` if the failure is a protocol error, which is
+    /// not for the model.
     pub fn into_result(self) -> Result<CallToolResult, Error> {
         match *self.0 {
             ToolErrorRepr::Message(message) => Ok(CallToolResult::error(message)),
@@ -104,8 +106,9 @@ impl ToolError {
         }
     }
 
-    /// The failure as a JSON-RPC error, for methods whose results cannot report a failure: prompts, resources and
-    /// completions. The error and its causes are sent to the peer.
+    /// Converts the failure into a JSON-RPC error, for methods whose results cannot report a failure: prompts,
+    /// resources and completions. The JSON-RPC error that the client gets contains the messages of the failure and of
+    /// its causes.
     pub(crate) fn into_error(self) -> Error {
         match self.into_result() {
             Err(error) => error,
@@ -113,7 +116,7 @@ impl ToolError {
         }
     }
 
-    /// The protocol error, which is not for the model.
+    /// Returns the failure's protocol error, which is not for the model, if it has one.
     pub(crate) fn protocol_error(&self) -> Option<&Error> {
         match &*self.0 {
             ToolErrorRepr::Protocol(error) => Some(error),
@@ -136,7 +139,7 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>> From<E> for ToolError {
     }
 }
 
-/// What the model reads.
+/// Writes the failure of a tool as the text that the model reads.
 impl fmt::Display for ToolError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
@@ -152,7 +155,8 @@ impl fmt::Display for ToolError {
     }
 }
 
-/// The error and its causes, one per line: this is what `main` prints when it returns an error.
+/// The debug output is the error and its causes, one per line, because `main` prints the debug output of an error that
+/// it returns.
 impl fmt::Debug for ToolError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
@@ -163,7 +167,8 @@ impl fmt::Debug for ToolError {
     }
 }
 
-/// An error and its causes in one line. A cause that its parent's message already ends with is not repeated.
+/// Returns the messages of an error and of its causes as one line, separated by colons. A cause is not repeated if
+/// the message of its parent error already ends with it.
 fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

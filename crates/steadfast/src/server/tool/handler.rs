@@ -20,9 +20,9 @@ use crate::validation::SchemaValidator;
 
 /// An `async` function or closure that can be the handler of a tool or a prompt.
 ///
-/// It takes the arguments and a [`Context`], only one of these, or nothing. The arguments are any type that is
-/// `Deserialize`, or [`JsonObject`] for all of them. The handler of a tool returns [`IntoToolReply`], that of a prompt
-/// [`IntoPromptReply`](crate::server::IntoPromptReply).
+/// A handler takes the arguments and a [`Context`], only one of these, or nothing. The arguments are any type that is
+/// `Deserialize`, or [`JsonObject`] for all arguments as they are. The handler of a tool returns [`IntoToolReply`],
+/// that of a prompt [`IntoPromptReply`](crate::server::IntoPromptReply).
 ///
 /// ```
 /// use serde::Deserialize;
@@ -48,9 +48,9 @@ use crate::validation::SchemaValidator;
 pub trait Handler<Marker>: sealed::Sealed<Marker> + Send + Sync + 'static {
     /// The type that the arguments are decoded into.
     type Arguments: DeserializeOwned + Send + 'static;
-    /// What the handler returns.
+    /// The type that an `async` handler returns when its future completes.
     type Output;
-    /// The future of one call.
+    /// The future of one call of the handler.
     type Future: Future<Output = Self::Output> + Send + 'static;
 
     /// Calls the handler.
@@ -59,7 +59,7 @@ pub trait Handler<Marker>: sealed::Sealed<Marker> + Send + Sync + 'static {
 
 /// A plain function or closure that can be the handler of a tool or a prompt; it runs on a thread that may block.
 ///
-/// It takes the same parameters as a [`Handler`].
+/// A blocking handler takes the same parameters as a [`Handler`].
 #[diagnostic::on_unimplemented(
     message = "this is not a blocking handler",
     label = "not a blocking handler",
@@ -70,7 +70,7 @@ pub trait Handler<Marker>: sealed::Sealed<Marker> + Send + Sync + 'static {
 pub trait BlockingHandler<Marker>: sealed::Sealed<Marker> + Send + Sync + 'static {
     /// The type that the arguments are decoded into.
     type Arguments: DeserializeOwned + Send + 'static;
-    /// What the handler returns.
+    /// The type that a blocking handler returns.
     type Output;
 
     /// Calls the handler.
@@ -141,13 +141,13 @@ pub(crate) trait ErasedHandler: Send + Sync {
     fn start(self: Arc<Self>, arguments: RawArguments, ctx: Context) -> HandlerJob<ServerHandlerOutput>;
 }
 
-/// How arguments are decoded into what a handler takes.
+/// Decodes the arguments of a tool call into the value that the handler takes.
 pub(crate) trait DecodeArguments: Send + Sync + 'static {
     type Value: Send + 'static;
     fn decode(&self, arguments: &RawArguments, checks: &ToolChecks) -> Result<Self::Value, ToolError>;
 }
 
-/// Decodes all arguments into one value.
+/// Decodes all arguments of a tool call into one value.
 pub(crate) struct WholeArgumentsDecoder<A>(PhantomData<fn() -> A>);
 
 impl<A> WholeArgumentsDecoder<A> {
@@ -175,7 +175,7 @@ impl<A: DeserializeOwned + Send + 'static> DecodeArguments for WholeArgumentsDec
     }
 }
 
-/// Decodes each argument into its element of a tuple.
+/// Decodes each argument of a tool call into its element of a tuple of parameters.
 pub(crate) struct NamedArgumentsDecoder<P> {
     names: &'static [&'static str],
     types: PhantomData<fn() -> P>,
@@ -194,7 +194,8 @@ impl<P: ParameterTuple> DecodeArguments for NamedArgumentsDecoder<P> {
     }
 }
 
-/// The checks of a call besides those of the types: for tools whose schemas were written by hand.
+/// The checks of a tool call besides decoding into types: of the schemas that were written by hand, and of the tool
+/// itself.
 #[derive(Default)]
 pub(crate) struct ToolChecks {
     pub(crate) input: Option<SchemaValidator>,
@@ -211,13 +212,13 @@ impl ToolChecks {
         }
     }
 
-    /// Decodes the arguments of a call.
+    /// Decodes the arguments of a tool call.
     fn decode<I: DecodeArguments>(&self, decoder: &I, arguments: &RawArguments) -> Result<I::Value, ToolError> {
         self.check_tool()?;
         decoder.decode(arguments, self)
     }
 
-    /// Checks what the handler returned.
+    /// Checks the result that the tool's handler returned.
     fn complete(&self, reply: ToolReply) -> ServerHandlerOutput {
         ServerHandlerOutput::Tool(reply.and_then(|result| self.check_output(result)))
     }

@@ -1,4 +1,4 @@
-//! Images and audio from bytes.
+//! Images and audio that a tool returns, made from bytes.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! A tool: its definition, which clients list, and the function that it runs.
+//! A tool of a server: its definition, which clients list, and its handler.
 
 pub(crate) mod arguments;
 mod builder;
@@ -24,7 +24,7 @@ use super::input::need::RequiredClientCapability;
 use super::registry::CatalogItem;
 use super::tasks::{PreTaskInputHandler, ServerTaskRequestRoutes, TaskMode};
 use crate::error::Error;
-use crate::runtime::HandlerJob;
+use crate::runtime::{FirstPollHistory, HandlerJob};
 use crate::server::dispatch::encode::ServerHandlerOutput;
 use arguments::RawArguments;
 use builder::HandwrittenSchemaFlags;
@@ -32,10 +32,10 @@ use handler::ErasedHandler;
 
 pub use builder::ServerToolBuilder;
 
-/// A tool of a server. Cheap to clone.
+/// A tool that a server offers to clients: its definition and its handler. Cheap to clone.
 ///
-/// `#[tool]` makes a tool from a function; this makes one without the macro, also at run time. Schemas that are written by
-/// hand need the feature `schema-validation`:
+/// `#[tool]` makes a tool from a function; [`ServerTool::new`] makes a tool without the macro, also at run time.
+/// Schemas that are written by hand need the crate feature `schema-validation`:
 ///
 #[cfg_attr(feature = "schema-validation", doc = "```")]
 #[cfg_attr(not(feature = "schema-validation"), doc = "```no_run")]
@@ -69,13 +69,15 @@ struct ServerToolInner {
     needs: Vec<RequiredClientCapability>,
     problem: Option<String>,
     handler: Arc<dyn ErasedHandler>,
-    /// The arguments that HTTP clients mirror into headers.
-    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "checked all the same"))]
+    /// The history of the first polls of the tool's handler. `None` if the handler runs on the workers only.
+    history: Option<Arc<FirstPollHistory>>,
+    /// The arguments of the tool that HTTP clients mirror into headers.
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "the annotations are checked without HTTP too"))]
     mirrored: MirroredParams,
 }
 
 impl ServerTool {
-    /// Starts building a tool with that name. [`ServerToolBuilder::handler`] completes it.
+    /// Starts building a tool with that name. [`ServerToolBuilder::handler`] finishes building the tool.
     #[allow(clippy::new_ret_no_self, reason = "returns a builder: there is no tool until it has a handler")]
     pub fn new(name: impl Into<String>) -> ServerToolBuilder {
         let mut definition = model::Tool::new(name);
@@ -85,8 +87,8 @@ impl ServerTool {
 
     /// Starts building a tool with an existing definition, for example that of another server's tool.
     ///
-    /// Arguments and results are checked against the schemas of the definition, which needs the feature
-    /// `schema-validation`: without it the tool has a [problem](ServerTool::problem).
+    /// Arguments and results are checked against the schemas of the definition, which needs the crate feature
+    /// `schema-validation`: without this feature the tool has a [problem](ServerTool::problem).
     pub fn from_definition(definition: model::Tool) -> ServerToolBuilder {
         let schemas =
             HandwrittenSchemaFlags { input_by_hand: true, output_by_hand: definition.output_schema.is_some() };
@@ -98,51 +100,53 @@ impl ServerTool {
         &self.inner.definition.name
     }
 
-    /// The definition that clients list.
+    /// The definition of the tool, which clients get from `tools/list`.
     pub fn definition(&self) -> &model::Tool {
         &self.inner.definition
     }
 
-    /// Whether the tool's handler is cooperative: a cancelled handler is not dropped, but runs until it returns.
+    /// Whether the tool's handler is cooperative: a cancelled handler is not dropped at once, but may go on for a grace
+    /// period.
     pub fn is_cooperative(&self) -> bool {
         self.inner.cooperative
     }
 
-    /// The arguments that HTTP clients mirror into headers.
+    /// The arguments of the tool that HTTP clients mirror into headers.
     #[cfg(feature = "http")]
     pub(crate) fn mirrored(&self) -> &MirroredParams {
         &self.inner.mirrored
     }
 
-    /// Whether calls run as tasks.
+    /// Whether calls of the tool run as MCP tasks.
     pub fn task_mode(&self) -> TaskMode {
         self.inner.tasks.map_or(TaskMode::Never, |(support, _)| support)
     }
 
-    /// Whether calls of the tool run as tasks, and the server's routes for task requests; `None` if they never do.
+    /// Whether calls of the tool run as MCP tasks, and the server's routes for task requests; `None` if calls never run
+    /// as tasks.
     pub(crate) fn tasks(&self) -> Option<(TaskMode, &'static ServerTaskRequestRoutes)> {
         self.inner.tasks
     }
 
-    /// The capabilities that a client must have declared; calls of other clients are refused.
+    /// The capabilities that a client must have declared to call the tool; calls of other clients are refused.
     pub fn needs(&self) -> &[RequiredClientCapability] {
         &self.inner.needs
     }
 
-    /// The handler that requests input from the client before a call of the tool becomes a task.
+    /// The handler that requests input from the client before a call of the tool becomes an MCP task.
     pub(super) fn asks_first(&self) -> Option<&PreTaskInputHandler> {
         self.inner.ask_first.as_ref()
     }
 
-    /// What is wrong with the tool, if anything: an invalid schema, for example. Calls of such a tool end with an
-    /// error, and [`ServerBuilder::build`](super::ServerBuilder::build) rejects it.
+    /// What is wrong with the tool, if anything: an invalid schema, for example. Calls of a tool with a problem end
+    /// with an error, and [`ServerBuilder::build`](super::ServerBuilder::build) rejects it.
     pub fn problem(&self) -> Option<&str> {
         self.inner.problem.as_deref()
     }
 
-    /// Calls the tool without a server, for tests. A blocking handler runs on the current thread.
+    /// Calls the tool without a server, for tests. In such a call, a blocking handler runs on the current thread.
     ///
-    /// If the tool fails, this returns `Ok` with a result that has `isError`; `Err` is a JSON-RPC error.
+    /// If the tool fails, this function returns `Ok` with a result that has `isError`; `Err` is a JSON-RPC error.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -163,12 +167,18 @@ impl ServerTool {
         }
     }
 
-    /// An error if the client has not declared a capability that the tool needs.
+    /// The history of the first polls of the tool's handler, if they may run on the thread of an I/O loop.
+    pub(crate) fn history(&self) -> Option<&Arc<FirstPollHistory>> {
+        self.inner.history.as_ref()
+    }
+
+    /// Returns an error if the client has not declared a capability that the tool needs.
     pub(crate) fn check_needs(&self, client: &PeerInfo) -> Result<(), Error> {
         need::check(&self.inner.needs, client)
     }
 
-    /// Prepares one call. No code of the handler runs before the returned future is polled, or the function called.
+    /// Prepares one call of the tool. No code of the handler runs before the returned future is polled, or the returned
+    /// function is called.
     pub(crate) fn start(&self, arguments: RawArguments, ctx: Context) -> HandlerJob<ServerHandlerOutput> {
         Arc::clone(&self.inner.handler).start(arguments, ctx)
     }

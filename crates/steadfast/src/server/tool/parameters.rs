@@ -1,7 +1,8 @@
 //! The parameters of a `#[tool]` function: a tuple, decoded member by member from the arguments.
 //!
-//! A tuple has no names, so they are passed separately. One decoder per tuple of types serves every tool with those
-//! types; the macro derives nothing. Members without a parameter are ignored.
+//! A tuple has no names, so the names of the parameters are passed separately. One decoder per tuple of types serves
+//! every tool with parameters of those types; the macro generates no decoder. Arguments for which the function has no
+//! parameter are ignored.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +13,7 @@ use serde::forward_to_deserialize_any;
 use super::arguments::RawArguments;
 use super::error::ToolError;
 
-/// A tuple of parameters.
+/// A tuple of the parameters of a `#[tool]` function, which is decoded from the arguments of a call.
 pub trait ParameterTuple: Sized + Send + 'static {
     /// Decodes the members of an object by name, the first name for the first element of the tuple.
     fn read<'de, M: MapAccess<'de>>(names: &[&'static str], map: M) -> Result<Self, M::Error>;
@@ -82,7 +83,7 @@ fn fill<'de, T: DeserializeOwned, M: MapAccess<'de>>(
     Ok(())
 }
 
-/// An absent member is `None` if `T` allows it, and an error otherwise.
+/// Returns the value of an argument. An absent argument is `None` if `T` is an `Option`, and an error otherwise.
 fn finish<T: DeserializeOwned, E: Error>(slot: Option<T>, name: &'static str) -> Result<T, E> {
     match slot {
         Some(value) => Ok(value),

@@ -1,4 +1,4 @@
-//! What a tool may return.
+//! The types that the handler of a tool may return, and how they become the result of `tools/call`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ use crate::error::Error;
     note = "to answer with a value of your own, derive `Serialize` and `JsonSchema` for it and return `Structured<{Self}>`"
 )]
 pub trait IntoToolReply {
-    /// Converts this into a reply.
+    /// Converts the value that the handler of a tool returned into the result of `tools/call`.
     fn into_tool_reply(self) -> ToolReply;
 
     /// The schema of the structured content, for types that always have structured content.
@@ -100,7 +100,8 @@ impl<T: IntoToolReply, E: Into<ToolError>> IntoToolReply for Result<T, E> {
     }
 }
 
-/// `None` is a result without content. It has no schema, because `None` has no structured content.
+/// `None` becomes a tool result without content. An `Option` has no output schema, because `None` has no structured
+/// content.
 impl<T: IntoToolReply> IntoToolReply for Option<T> {
     fn into_tool_reply(self) -> ToolReply {
         self.map_or_else(|| ().into_tool_reply(), T::into_tool_reply)
@@ -114,7 +115,7 @@ impl IntoToolReply for Value {
     }
 }
 
-/// Any JSON object: see [`Value`].
+/// A JSON object is sent as structured content without a schema and as text, as any JSON [`Value`] is.
 impl IntoToolReply for JsonObject {
     fn into_tool_reply(self) -> ToolReply {
         Value::Object(self).into_tool_reply()
@@ -145,7 +146,7 @@ impl<const N: usize> IntoToolReply for [Content; N] {
     }
 }
 
-/// Types that become one content block.
+/// Implements `IntoToolReply` for types that become one content block.
 macro_rules! content {
     ($($type:ty: $value:ident => $content:expr),+ $(,)?) => {$(
         impl IntoToolReply for $type {
@@ -173,7 +174,7 @@ content! {
     Arc<str>: text => Content::text(&*text),
 }
 
-/// The value as formatted by `Display`.
+/// Implements `IntoToolReply` for types that become text, as formatted by `Display`.
 macro_rules! displayed {
     ($($type:ty),+) => { content! { $($type: value => Content::text(value.to_string())),+ } };
 }

@@ -1,9 +1,9 @@
 //! JSON Schemas derived from Rust types, in a form that strict clients accept.
 //!
-//! Draft 2020-12, simplified: subschemas are inlined (a `$ref` remains only if a type contains itself), an optional
-//! argument is not `required` and never `type: [T, "null"]`, formats that only Rust has (`uint8`) are omitted because
-//! the bounds say the same, and an enum of names is an `enum` even if its names have descriptions. The schema of
-//! arguments is always an object.
+//! The derived schemas are of draft 2020-12, simplified: subschemas are inlined (a `$ref` remains only if a type
+//! contains itself), an optional argument is not `required` and never `type: [T, "null"]`, formats that only Rust has
+//! (`uint8`) are omitted because the bounds say the same, and an enum of names is an `enum` even if its names have
+//! descriptions. The schema of arguments is always an object.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{Transform, transform_subschemas};
@@ -14,7 +14,8 @@ use steadfast_model::JsonObject;
 
 use super::parameters;
 
-/// The formats that JSON Schema defines. Validators may reject others.
+/// The formats that JSON Schema defines. Validators may reject a schema with a format that JSON Schema does not
+/// define.
 const STANDARD_FORMATS: &[&str] = &[
     "date",
     "date-time",
@@ -71,7 +72,7 @@ pub(crate) fn of_nothing() -> JsonObject {
     object
 }
 
-/// The schema of arguments that are declared one by one, as by `#[tool]`.
+/// Builds the schema of arguments that are declared one by one, as by `#[tool]`.
 pub struct ArgumentSchemaBuilder {
     generator: SchemaGenerator,
     members: JsonObject,
@@ -140,7 +141,7 @@ fn into_object(mut schema: Schema) -> JsonObject {
     std::mem::take(schema.ensure_object())
 }
 
-/// The simplification of every subschema.
+/// Simplifies a JSON Schema and all of its subschemas, for example by removing formats that are not standard.
 struct SimplifySchema {
     nulls_mean_absent: bool,
 }

@@ -1,4 +1,4 @@
-//! How a server process is started and ended.
+//! The settings with which a client starts and ends a server process.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,13 +10,15 @@ use std::{fmt, io};
 use super::lines::LINE_LIMIT;
 use super::{Child, report};
 
-/// The program to start, its arguments, directory and environment, and the timeouts for ending it.
+/// A server program that a client starts: its arguments, working directory and environment, and the timeouts for ending
+/// the process.
 ///
-/// By default the process inherits the environment and working directory of this process, and its standard error is logged line
-/// by line with `tracing`. If it exits unexpectedly, the errors of a client say how, with its last lines of standard error unless
-/// that is [inherited](Command::stderr_inherit) or [discarded](Command::stderr_null). They name the program, but never its
+/// By default the process inherits the environment and working directory of this process, and its standard error is
+/// logged line by line with `tracing`. If the server process exits unexpectedly, the errors of the client say how, with
+/// the last lines of the process's standard error unless that is [inherited](Command::stderr_inherit) or
+/// [discarded](Command::stderr_null). The errors of the client contain the name of the server program, but never its
 /// arguments or environment.
-#[must_use = "nothing is started until a client connects to it"]
+#[must_use = "no process is started until a client connects to the command"]
 pub struct Command {
     pub(super) process: process::Command,
     pub(super) stderr: StderrTarget,
@@ -24,25 +26,25 @@ pub struct Command {
     pub(super) end_timeouts: ChildShutdownTimeouts,
 }
 
-/// Callback for a line of standard error.
+/// The callback that is called with each line of a child process's standard error.
 pub(super) type StderrLineCallback = Box<dyn FnMut(&str) + Send>;
 
-/// Where standard error goes.
+/// Where the standard error of a child process goes.
 #[derive(Clone)]
 pub(super) enum StderrTarget {
     Log,
-    /// Passes each line to a callback, which all processes started from this command share.
+    /// Passes each line of standard error to a callback, which all processes started from this command share.
     Lines(Arc<Mutex<StderrLineCallback>>),
     Inherit,
     Null,
 }
 
-/// The timeouts for ending a process.
+/// The timeouts for ending a child process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChildShutdownTimeouts {
     /// How long to wait for the process to exit after its standard input was closed, before SIGTERM is sent.
     pub(super) leave: Duration,
-    /// From SIGTERM to SIGKILL.
+    /// How long to wait for the process to exit after SIGTERM, before SIGKILL is sent.
     pub(super) terminate: Duration,
 }
 
@@ -69,7 +71,7 @@ impl Command {
         self
     }
 
-    /// Sets an environment variable.
+    /// Sets an environment variable of the server process.
     pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.process.env(key, value);
         self
@@ -81,20 +83,21 @@ impl Command {
         self
     }
 
-    /// Removes an environment variable.
+    /// Removes a variable from the environment of the server process.
     pub fn env_remove(mut self, key: impl AsRef<OsStr>) -> Self {
         self.process.env_remove(key);
         self
     }
 
-    /// Starts with an empty environment.
+    /// Starts the server process with an empty environment, apart from variables that are set later.
     pub fn env_clear(mut self) -> Self {
         self.process.env_clear();
         self
     }
 
-    /// Passes only these variables of our own environment on, so that a server sees only the secrets that it is meant to see.
-    /// Variables set with [`env`](Command::env) before this call are removed, those set after it stay.
+    /// Passes only the variables `keys` of this program's environment on to the server process, so that the server
+    /// sees only the secrets that it is meant to see. Environment variables that were set with [`env`](Command::env)
+    /// before are removed; those that are set later stay.
     pub fn env_only(mut self, keys: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.process.env_clear();
         for key in keys {
@@ -111,46 +114,49 @@ impl Command {
         self
     }
 
-    /// Calls `callback` with each line of standard error, without its line break, on a thread of its own. Bytes that
-    /// are not UTF-8 arrive as replacement characters. A callback that panics is not called again.
+    /// Calls `callback` with each line that the server process writes to standard error, without its line break, on a
+    /// separate thread. Bytes of a line that are not valid UTF-8 are replaced by U+FFFD. A callback that panics is not
+    /// called again.
     pub fn on_stderr_line(mut self, callback: impl FnMut(&str) + Send + 'static) -> Self {
         self.stderr = StderrTarget::Lines(Arc::new(Mutex::new(Box::new(callback))));
         self
     }
 
-    /// Lets the process write to our own standard error.
+    /// Lets the server process write to the standard error of this program.
     pub fn stderr_inherit(mut self) -> Self {
         self.stderr = StderrTarget::Inherit;
         self
     }
 
-    /// Discards standard error.
+    /// Discards the standard error of the server process.
     pub fn stderr_null(mut self) -> Self {
         self.stderr = StderrTarget::Null;
         self
     }
 
-    /// Sets the maximum length of a line of standard error in bytes, 16 KiB by default. A longer line is split.
+    /// Sets the maximum length of a line of standard error in bytes, 16 KiB by default. A longer line of the server's
+    /// standard error is split.
     pub fn stderr_line_limit(mut self, bytes: usize) -> Self {
         self.line_limit = bytes;
         self
     }
 
-    /// Sets how long the process may take to exit after its standard input was closed, before it is sent SIGTERM. Two seconds by
-    /// default.
+    /// Sets how long the process may take to exit after its standard input was closed, before it is sent SIGTERM. By
+    /// default the server process has two seconds to exit after its standard input was closed.
     pub fn leave_within(mut self, time: Duration) -> Self {
         self.end_timeouts.leave = time;
         self
     }
 
-    /// Sets how long the process may take to exit after SIGTERM, before it is killed with its whole group. Two seconds by
-    /// default.
+    /// Sets how long the process may take to exit after SIGTERM, before it is killed with its whole group. By default
+    /// the server process has two seconds to exit after SIGTERM.
     pub fn terminate_within(mut self, time: Duration) -> Self {
         self.end_timeouts.terminate = time;
         self
     }
 
-    /// Starts a process. Each call starts another one; all of them share the callback for lines of standard error.
+    /// Starts a process. Each call of `spawn` starts another process; all of them share the callback for lines of
+    /// standard error.
     ///
     /// # Errors
     ///

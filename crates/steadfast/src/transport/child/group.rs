@@ -1,13 +1,13 @@
 //! Waits for the end of a process group whose leader is reaped.
 //!
-//! While a group has members its id is not reused, so a signal to it cannot reach other processes. There is no event for the end
-//! of a group: it has to be polled.
+//! While a process group has members, its id is not reused, so a signal to the group cannot reach other processes. The
+//! system reports no event for the end of a process group, so its end has to be polled.
 
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
-/// Waits until the group is gone, for at most `timeout`. Returns whether it is.
+/// Waits until the process group is gone, for at most `timeout`. Returns whether the process group is gone.
 pub(super) fn wait_until_gone(group: Pid, timeout: Duration) -> bool {
     let deadline = Instant::now().checked_add(timeout);
     let mut pause = Duration::from_millis(1);
@@ -22,7 +22,7 @@ pub(super) fn wait_until_gone(group: Pid, timeout: Duration) -> bool {
     true
 }
 
-/// Whether the group has no more processes that a signal could end.
+/// Whether the process group has no more processes that a signal could end.
 pub(super) fn is_gone(group: Pid) -> bool {
     // If this process adopts orphans, as the first process of a container does, it has to reap them.
     let reap = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
@@ -30,8 +30,8 @@ pub(super) fn is_gone(group: Pid) -> bool {
     rustix::process::test_kill_process_group(group).is_err() || only_zombies(group)
 }
 
-/// Whether all processes of the group have exited and wait for another process to reap them. Not every first process of
-/// a container does that soon, or ever.
+/// Whether all processes of the group have exited and wait for another process to reap them. The first process of a
+/// container, for example, may reap such zombies late or never.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn only_zombies(group: Pid) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
@@ -49,8 +49,9 @@ fn only_zombies(group: Pid) -> bool {
     zombies > 0
 }
 
-/// The state of a process that belongs to `group`, from its `/proc/PID/stat`. The name in it, in parentheses, may contain
-/// anything; the fields after it are the state, the parent and the group.
+/// The state of a process from its `/proc/PID/stat`; `None` if the process does not belong to `group`. In
+/// `/proc/PID/stat`, the process name in parentheses may contain any characters; the fields after it are the state, the
+/// parent and the group.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn state_in_group<'a>(stat: &'a str, group: &str) -> Option<&'a str> {
     let (_, fields) = stat.rsplit_once(')')?;
@@ -59,7 +60,8 @@ fn state_in_group<'a>(stat: &'a str, group: &str) -> Option<&'a str> {
     (fields.nth(1)? == group).then_some(state)
 }
 
-/// On other systems a group of zombies cannot be signalled, so the caller has already found that it is gone.
+/// On systems other than Linux, a group that has only zombies cannot be signalled, so the caller has already found that
+/// the group is gone.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn only_zombies(_group: Pid) -> bool {
     false

@@ -4,10 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::command::{StderrLineCallback, StderrTarget};
 
-/// The default for the length in bytes above which a line is split.
+/// The default maximum length of a line of standard error, in bytes; a longer line is split.
 pub(super) const LINE_LIMIT: usize = 16 * 1024;
 
-/// Splits a byte stream into lines and calls the callback with each.
+/// Splits the standard error of a process into lines and calls the callback with each line.
 pub(super) struct StderrLineSplitter {
     deliver: Option<StderrLineCallback>,
     partial: Vec<u8>,
@@ -15,7 +15,7 @@ pub(super) struct StderrLineSplitter {
 }
 
 impl StderrLineSplitter {
-    /// `None` if standard error is not read.
+    /// Creates the splitter; `None` if the standard error of the process is inherited or discarded.
     pub(super) fn new(stderr: StderrTarget, limit: usize, id: u32) -> Option<Self> {
         let deliver: StderrLineCallback = match stderr {
             StderrTarget::Log => {
@@ -43,7 +43,7 @@ impl StderrLineSplitter {
         self.extend(bytes);
     }
 
-    /// Delivers the last line, which has no line break.
+    /// Calls the callback with the last line, which has no line break.
     pub(super) fn finish(&mut self) {
         if !self.partial.is_empty() {
             self.end_line();
@@ -60,7 +60,7 @@ impl StderrLineSplitter {
         self.partial.extend_from_slice(bytes);
     }
 
-    /// Delivers a piece of a long line, without the incomplete character at its end.
+    /// Calls the callback with a piece of a line that is too long, without the incomplete UTF-8 character at its end.
     fn deliver_piece(&mut self) {
         let incomplete = incomplete_tail(&self.partial);
         let tail = self.partial.split_off(self.partial.len().saturating_sub(incomplete));
@@ -88,7 +88,7 @@ impl StderrLineSplitter {
     }
 }
 
-/// How many bytes at the end are an incomplete character.
+/// The number of bytes at the end of `bytes` that are an incomplete UTF-8 character.
 fn incomplete_tail(bytes: &[u8]) -> usize {
     for length in 1..=3_usize.min(bytes.len()) {
         let Some(&byte) = bytes.get(bytes.len() - length) else { return 0 };

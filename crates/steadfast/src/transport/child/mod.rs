@@ -1,14 +1,16 @@
-//! A server process that is started, spoken to, and always ended.
+//! A transport to a server process that the client starts and always ends.
 //!
-//! The process gets a process group of its own, pipes for its standard input and output, and a thread that reads its standard
-//! error. It is ended in the same way by [`Child::shutdown`], by dropping the [`Child`], and when the process exits while others
-//! of its group still run: its standard input is closed; after a timeout SIGTERM is sent to the whole group; after another
-//! timeout SIGKILL. The process is always reaped.
+//! The process gets a process group of its own, pipes for its standard input and output, and a thread that reads its
+//! standard error. [`Child::shutdown`] and dropping the [`Child`] end the process in the same way: its standard input
+//! is closed; after a timeout SIGTERM is sent to the whole group; after another timeout SIGKILL. If the process exits
+//! while other processes of its group still run, these get SIGTERM at once, and SIGKILL after a timeout. The server
+//! process is always reaped.
 //!
-//! Plain threads do all of this, one that waits for the process and one that reads its standard error, so it works without a
-//! runtime and while a runtime shuts down. The last lines of standard error are stored, to explain in errors why the process
-//! exited. If a process has moved to another group and keeps the pipes open, this module does not wait for it: the peer is the
-//! process that was started, and when that process has exited, its stream ends too.
+//! Plain threads supervise the process: one waits for its exit and one reads its standard error, so the process is
+//! ended even without a runtime and while a runtime shuts down. The last lines of standard error are stored, to explain
+//! in errors why the process exited. If a descendant of the process has moved to another group and keeps the pipes
+//! open, this module does not wait for the descendant: the peer is the process that was started, and the byte stream
+//! ends when that process has exited.
 //!
 //! On systems other than Unix there are no process groups and no SIGTERM: the process alone is killed after both timeouts.
 
@@ -45,17 +47,18 @@ pub use process_state::{ChildHandle, ProcessExitFuture, ProcessGroupExitFuture};
 /// ```
 #[derive(Debug)]
 pub struct Child {
-    /// `None` once the process has ended and everything that it wrote was read.
+    /// The pipe from the standard output of the process; `None` once the process has exited and everything that it
+    /// wrote was read, or this transport has begun to end the process.
     input: Option<TransportReadHalf>,
-    /// `None` once it is closed.
+    /// The pipe to the standard input of the process; `None` once it is closed.
     output: Option<TransportWriteHalf>,
     handle: ChildHandle,
     watcher: process_state::ProcessStateWaiter,
     input_reported: bool,
     output_reported: bool,
-    /// This transport has begun to end the process.
+    /// The transport has begun to end the server process.
     ending: bool,
-    /// The process exited, or closed its end of a pipe, before its end was requested.
+    /// The process exited, or closed its end of a pipe, before this program requested its end.
     left_early: bool,
 }
 
@@ -64,8 +67,8 @@ impl Child {
     ///
     /// # Errors
     ///
-    /// If there is no such program, or the system cannot start it or a thread that supervises it. Then no process is left
-    /// running.
+    /// Fails if the server program does not exist, or if the system cannot start the program or a thread that
+    /// supervises it. After an error no process is left running.
     pub fn spawn(mut command: Command) -> io::Result<Self> {
         command.spawn()
     }
@@ -90,7 +93,7 @@ impl Child {
         self.handle.id()
     }
 
-    /// A handle that outlives the transport, to wait for the end of the process or to end it.
+    /// A handle to the server process that outlives the transport, to wait for the end of the process or to end it.
     pub fn handle(&self) -> ChildHandle {
         self.handle.clone()
     }
@@ -100,8 +103,8 @@ impl Child {
         self.handle.exit()
     }
 
-    /// Closes the standard input of the process, gives it time to exit, and ends it if it does not. Whatever it still writes is
-    /// read and discarded, so that it does not block in a write.
+    /// Closes the standard input of the process, gives it time to exit, and ends it if it does not. Whatever the
+    /// process still writes to standard output is read and discarded, so that it does not block in a write.
     ///
     /// The future completes when the process is reaped and its group is gone. Dropping the future does not stop the shutdown.
     pub fn shutdown(mut self) -> ProcessGroupExitFuture {
@@ -109,8 +112,8 @@ impl Child {
         self.handle.group_exit()
     }
 
-    /// Whether the process has exited. If its end was requested through a [`ChildHandle`], which has no access to the pipes, this
-    /// closes standard input.
+    /// Returns whether the server process has exited. Closes the standard input of the process if its end was
+    /// requested through a [`ChildHandle`], which has no access to the pipes.
     fn poll_exited(&mut self, cx: &mut Context<'_>) -> bool {
         let process = self.watcher.poll_view(cx);
         if process.ending {
@@ -120,7 +123,7 @@ impl Child {
         process.exited
     }
 
-    /// The process has closed its end of a pipe.
+    /// Notes that the process has closed its end of a pipe.
     fn note_closed_pipe(&mut self) {
         self.left_early |= !self.handle.is_ending();
     }
@@ -177,7 +180,8 @@ impl Transport for Child {
         }
     }
 
-    /// Reports both directions, also when the process has exited while another process holds its pipes open.
+    /// Reports a hangup of both directions, also when the process has exited while another process holds its pipes
+    /// open.
     fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         let exited = self.poll_exited(cx);
         if !self.input_reported {
@@ -220,7 +224,8 @@ impl Transport for Child {
         self.watcher.poll_group_gone(cx)
     }
 
-    /// The program, how it exited and its last lines of standard error; `None` if its end was requested.
+    /// The exit report: the program, how it exited and its last lines of standard error; `None` if this program
+    /// requested its end.
     fn poll_exit_reason(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
         self.poll_exited(cx);
         if self.handle.is_ending() && !self.left_early {

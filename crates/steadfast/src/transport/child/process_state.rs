@@ -1,11 +1,11 @@
-//! The state of a child process, shared by the threads that supervise it and all that wait for its end.
+//! The state of a child process, shared by the threads that supervise it and all tasks that wait for its end.
 //!
 //! ```text
 //!  Running --(the process has exited and is reaped)--> Exited --(its group is gone, or was killed)--> GroupGone
 //! ```
 //!
-//! Only the supervisor's threads change the phase. Signals are sent under the lock under which the process is reaped, so none
-//! can reach another process that got the same id later.
+//! Only the threads of the supervisor change the phase of the process. Signals are sent under the lock under which the
+//! process is reaped, so no signal can reach another process that got the same id later.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ pub(super) struct ChildProcessState {
     program: String,
     pub(super) end_timeouts: ChildShutdownTimeouts,
     state: Mutex<ProcessLifecycleState>,
-    /// The end of standard error.
+    /// The last bytes that the process wrote to standard error.
     stderr_tail: Mutex<StderrTail>,
 }
 
@@ -41,11 +41,11 @@ pub(super) struct ProcessLifecycleState {
     pub(super) ending: bool,
     /// The supervisor has sent a signal to the process.
     pub(super) signalled: bool,
-    /// The process was killed through a handle.
+    /// The process was killed through a [`ChildHandle`].
     killed: bool,
-    /// The exit status. Stays empty if other code in this program has reaped the process.
+    /// The exit status of the process; stays `None` if other code in this program has reaped the process.
     pub(super) status: Option<ExitStatus>,
-    /// How the supervisor controls the process.
+    /// The handle with which the supervisor kills the process.
     pub(super) control: supervisor::ChildKillHandle,
     wakers: BTreeMap<u64, Waker>,
     next_key: u64,
@@ -76,7 +76,7 @@ impl ChildProcessState {
         self.stderr_tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
     }
 
-    /// How the process exited, in words for people.
+    /// A text for people that says how the process exited.
     pub(super) fn exit_report(&self) -> String {
         let state = self.lock();
         let cause = match (state.status, state.signalled) {
@@ -94,7 +94,7 @@ impl ChildProcessState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Advances to `phase` and wakes all watchers.
+    /// Advances the state of the process to `phase` and wakes all tasks that wait for a change of it.
     pub(super) fn advance(mut state: MutexGuard<'_, ProcessLifecycleState>, phase: ProcessExitState) {
         state.phase = phase;
         Self::wake_watchers(state);
@@ -124,13 +124,14 @@ impl ChildHandle {
         ProcessExitFuture(self.watcher())
     }
 
-    /// Completes when the process is reaped and its process group is gone. Does not end the process.
+    /// Completes when the process is reaped and its process group is gone. `group_exit` only waits for the process,
+    /// and does not end it.
     pub fn group_exit(&self) -> ProcessGroupExitFuture {
         ProcessGroupExitFuture(self.watcher())
     }
 
-    /// Begins to end the process: the transport closes its standard input when it is polled next, and the timeouts for SIGTERM
-    /// and SIGKILL start now.
+    /// Begins to end the process: the transport closes the standard input of the process when the transport is polled
+    /// next, and the timeouts for SIGTERM and SIGKILL start now.
     pub fn shutdown(&self) {
         supervisor::end(self, None);
     }
@@ -143,7 +144,7 @@ impl ChildHandle {
         supervisor::kill(&self.process);
     }
 
-    /// Whether the end of the process was requested.
+    /// Whether this program has requested the end of the child process.
     pub(super) fn is_ending(&self) -> bool {
         self.process.lock().ending
     }
@@ -163,15 +164,16 @@ impl fmt::Debug for ChildHandle {
     }
 }
 
-/// One task that waits for changes of a process.
+/// Waits for changes of the state of a child process, for one async task.
 pub(super) struct ProcessStateWaiter {
     process: Arc<ChildProcessState>,
-    /// Of its waker.
+    /// The key in `ProcessLifecycleState::wakers` under which the waiter stores its waker.
     key: u64,
 }
 
 impl ProcessStateWaiter {
-    /// Whether the process has exited, and whether its end was requested. Wakes the task when either changes.
+    /// Whether the process has exited, and whether its end was requested. Wakes the polling task when the process exits
+    /// or its end is requested.
     pub(super) fn poll_view(&mut self, cx: &mut Context<'_>) -> ProcessStatus {
         let state = self.process.lock();
         let view = ProcessStatus { exited: state.phase >= ProcessExitState::Exited, ending: state.ending };
@@ -195,7 +197,8 @@ impl ProcessStateWaiter {
         Poll::Pending
     }
 
-    /// A waker may be the last reference to a task that waits here, so none is dropped under the lock.
+    /// Stores the waker of the polling task. The previous waker is dropped outside of the lock, because it may be the
+    /// last reference to a task that waits for the process.
     fn store_waker(&self, mut state: MutexGuard<'_, ProcessLifecycleState>, cx: &Context<'_>) {
         let displaced = match state.wakers.get(&self.key) {
             Some(waker) if waker.will_wake(cx.waker()) => None,
@@ -206,7 +209,7 @@ impl ProcessStateWaiter {
     }
 }
 
-/// What a transport has to know about its process.
+/// What the transport has to know about the state of its child process.
 pub(super) struct ProcessStatus {
     pub(super) exited: bool,
     pub(super) ending: bool,
@@ -229,7 +232,7 @@ impl fmt::Debug for ProcessStateWaiter {
 
 /// Completes with the exit status of a process as soon as it has exited.
 ///
-/// `None` means that other code in this program has reaped the process first, so its status is lost.
+/// The exit status is `None` if other code in this program has reaped the process first.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are polled"]
 pub struct ProcessExitFuture(ProcessStateWaiter);
@@ -244,9 +247,9 @@ impl Future for ProcessExitFuture {
 
 /// Completes with the exit status of a process when its whole process group is gone.
 ///
-/// `None` means that other code in this program has reaped the process first, so its status is lost.
+/// The exit status is `None` if other code in this program has reaped the process first.
 #[derive(Debug)]
-#[must_use = "the process is ended even if this is dropped, but only the future shows when"]
+#[must_use = "this future only waits until the process group is gone: dropping it does not stop a shutdown"]
 pub struct ProcessGroupExitFuture(ProcessStateWaiter);
 
 impl Future for ProcessGroupExitFuture {

@@ -1,6 +1,7 @@
 //! Error messages about a process: why it could not be started, or how it exited, with its last lines of standard error.
 //!
-//! These error messages name the program, but never its arguments or environment, which may contain secrets.
+//! Error messages about a process name its program, but never its arguments or environment, which may contain
+//! secrets.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -9,17 +10,18 @@ use std::io;
 use std::path::Path;
 use std::process::{self, ExitStatus};
 
-/// How many bytes of standard error are stored.
+/// The maximum number of bytes of standard error that are stored for the exit report.
 const MAX_BYTES: usize = 4 * 1024;
 
-/// How many lines of standard error are shown.
+/// The maximum number of lines of standard error that an exit report shows.
 const MAX_LINES: usize = 20;
 
-/// The end of the standard error of a process.
+/// The last bytes that a child process wrote to standard error.
 #[derive(Default)]
 pub(super) struct StderrTail {
     bytes: VecDeque<u8>,
-    /// Earlier bytes were dropped.
+    /// Earlier bytes of the child process's standard error were dropped, because only the last `MAX_BYTES` are
+    /// stored.
     cut: bool,
 }
 
@@ -32,7 +34,8 @@ impl StderrTail {
         self.bytes.extend(last);
     }
 
-    /// The last lines, complete ones if there are any. Control characters are removed.
+    /// The last lines of standard error: only complete ones, if there are any. Control characters other than tabs are
+    /// removed from the lines of standard error.
     fn lines(&self) -> Vec<String> {
         let (front, back) = self.bytes.as_slices();
         let text = [front, back].concat();
@@ -45,13 +48,13 @@ impl StderrTail {
     }
 }
 
-/// Why a process ended although its end was not requested.
+/// Why a child process ended although this program did not request its end.
 pub(super) enum ProcessExitCause {
     /// The child process exited by itself, with this status.
     Exited(Option<ExitStatus>),
-    /// It closed its pipes, so the supervisor ended it.
+    /// The child process closed its pipes, so the supervisor ended it.
     ClosedPipes,
-    /// This program killed it.
+    /// This program killed the child process.
     Killed,
 }
 
@@ -74,8 +77,8 @@ pub(super) fn exit_report(program: &str, cause: ProcessExitCause, stderr_tail: &
     text
 }
 
-/// The name of the program that a command starts. If it looks like a whole command line, it is cut after the first word: the
-/// rest may be arguments.
+/// The name of the program that a command starts. A name that looks like a whole command line is cut after the first
+/// word, because the rest may be arguments.
 pub(super) fn name_of(process: &process::Command) -> String {
     let program = process.get_program().to_string_lossy();
     match program.split_once(char::is_whitespace) {
@@ -84,7 +87,7 @@ pub(super) fn name_of(process: &process::Command) -> String {
     }
 }
 
-/// Why a process could not be started, and what to do about it.
+/// An error that says why a process could not be started, and what to do about it.
 pub(super) fn spawn_error(process: &process::Command, error: &io::Error) -> io::Error {
     let program = name_of(process);
     let kind = error.kind();

@@ -1,9 +1,9 @@
 //! The threads that supervise a child process: one waits for its exit, one reads its standard error, and two more are started
 //! when it has to end: one sends signals after the timeouts, one discards the rest of its output.
 //!
-//! They are plain threads that wait in system calls, so they need no runtime and cost nothing while nothing happens. All but the
-//! first also poll a pipe that the first one closes when the process and its group are gone, so none of them outlives the
-//! process, even if another process keeps its pipes open.
+//! The threads wait in system calls, so they need no async runtime, and no processor time while nothing happens. The
+//! thread that waits for the exit closes a pipe when the process and its group are gone, and the other threads poll
+//! that pipe, so no thread outlives the process, even if another process keeps the process's pipes open.
 
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,32 +22,35 @@ use super::{group, report};
 use crate::transport::fd::input::TransportReadHalf;
 use crate::transport::fd::output::TransportWriteHalf;
 
-/// How long to wait for the end of a group that was killed. Its members may be zombies that another process has to reap.
+/// How long to wait for the end of a process group that was killed. Members of the killed group may be zombies that
+/// another process has to reap.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long to wait until standard error is read to its end: the callback for its lines may be slow.
+/// How long to wait, after the process group is gone, until its standard error is read to the end: the callback for its
+/// lines may be slow.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How much of a pipe is read after the group is gone, when a process outside the group keeps the pipe open.
+/// The maximum number of bytes that are read from a pipe after the process group is gone, if a process outside the
+/// group keeps the pipe open.
 const MAX_LAST_BYTES: usize = 256 * 1024;
 
-/// A process that was started.
+/// A child process that was started: the byte streams of its standard output and standard input, and its handle.
 pub(super) struct StartedProcess {
     pub(super) input: TransportReadHalf,
     pub(super) output: TransportWriteHalf,
     pub(super) handle: ChildHandle,
 }
 
-/// How to signal a process, and how its threads learn that its group is gone.
+/// Sends signals to a child process, and tells the threads that supervise it when its group is gone.
 pub(super) struct ChildKillHandle {
-    /// The id of the process and of its group.
+    /// The id of the child process and of its process group.
     process: Pid,
-    /// Hangs up when the process and its group are gone.
+    /// The reading end of a pipe, which hangs up when the process and its group are gone.
     group_gone: Arc<PipeReader>,
 }
 
-/// Starts the process and the threads that supervise it. The threads are started first: there must never be a process without
-/// them.
+/// Starts the process and the threads that supervise it. The supervising threads are started before the process: there
+/// must never be a process without them.
 pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     let Command { process, stderr, line_limit, end_timeouts } = command;
     let (stderr, line_limit, end_timeouts) = (stderr.clone(), *line_limit, *end_timeouts);
@@ -110,8 +113,8 @@ pub(super) fn start(command: &mut Command) -> io::Result<StartedProcess> {
     }
 }
 
-/// Begins to end a process whose standard input is closed, or will be at the next poll of the transport. `unread` is its
-/// standard output, if the transport does not read it any more.
+/// Begins to end a process whose standard input is closed, or will be at the next poll of the transport. `unread` is
+/// the standard output of the process, if the transport does not read it any more.
 pub(super) fn end(handle: &ChildHandle, unread: Option<TransportReadHalf>) {
     let mut state = handle.process.lock();
     let running = state.phase == ProcessExitState::Running;
@@ -134,7 +137,7 @@ pub(super) fn end(handle: &ChildHandle, unread: Option<TransportReadHalf>) {
     }
 }
 
-/// Kills the process and its group.
+/// Kills the child process and its process group.
 pub(super) fn kill(process: &ChildProcessState) {
     let mut state = process.lock();
     match state.phase {
@@ -149,7 +152,7 @@ pub(super) fn kill(process: &ChildProcessState) {
     }
 }
 
-/// Runs on the first thread: waits for the process, reaps it, and ends the rest of its group.
+/// Waits for the child process, reaps it, and ends the rest of its group; runs on the first thread of the supervisor.
 fn wait_and_reap(mut child: process::Child, process: &ChildProcessState) {
     let pid = Pid::from_child(&child);
     // The process is not reaped before the lock is held, so that its id is not reused while another thread may send it a
@@ -242,7 +245,7 @@ fn read_until_group_gone(pipe: &OwnedFd, group_gone: &PipeReader, mut take: impl
     }
 }
 
-/// Waits until the group is gone, for at most `timeout`. Returns whether it is.
+/// Waits until the process group is gone, for at most `timeout`. Returns whether the process group is gone.
 fn wait_for_group_gone(group_gone: &PipeReader, timeout: Duration) -> bool {
     let deadline = Instant::now().checked_add(timeout);
     loop {

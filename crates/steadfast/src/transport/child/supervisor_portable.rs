@@ -1,7 +1,7 @@
 //! The threads that supervise a child process on systems without process groups and signals.
 //!
-//! One polls whether the process has exited, one reads its standard error, and one more kills it after the timeouts. Processes
-//! that it has started itself are not ended.
+//! One thread polls whether the child process has exited, one reads its standard error, and a third kills it after the
+//! timeouts. Processes that the child process has started itself are not ended.
 
 use std::io::{self, Read};
 use std::process::{self, Stdio};
@@ -18,18 +18,18 @@ use crate::transport::fd::pump;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long to wait until standard error is read to its end: the callback for its lines may be slow, and another process may keep
-/// the pipe open.
+/// How long to wait, after the process has exited, until its standard error is read to the end: the callback for its
+/// lines may be slow, and another process may keep the pipe open.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A process that was started.
+/// A child process that was started: the byte streams of its standard output and standard input, and its handle.
 pub(super) struct StartedProcess {
     pub(super) input: TransportReadHalf,
     pub(super) output: TransportWriteHalf,
     pub(super) handle: ChildHandle,
 }
 
-/// How to kill a process.
+/// The handle with which the supervisor kills a child process.
 pub(super) struct ChildKillHandle(process::Child);
 
 /// Starts the process and the threads that supervise it.

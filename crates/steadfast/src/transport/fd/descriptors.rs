@@ -1,8 +1,10 @@
-//! Duplicates, replaces and reopens descriptors of this process. No other module does.
+//! Duplicates, replaces and reopens descriptors of this process. No other module duplicates, replaces or reopens file
+//! descriptors.
 //!
-//! It moves the standard streams to other descriptors, out of the reach of `println!` and child processes, and reopens pipes so
-//! that they can be non-blocking without an effect on other processes. It never sets `O_NONBLOCK` on an inherited descriptor:
-//! that flag belongs to the open file description, which the parent process and its shell may share.
+//! This module moves the standard streams to other descriptors, out of the reach of `println!` and child processes, and
+//! reopens pipes so that they can be non-blocking without an effect on other processes. This module never sets
+//! `O_NONBLOCK` on an inherited descriptor: that flag belongs to the open file description, which the parent process
+//! and its shell may share.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,7 +15,7 @@ use rustix::net::SocketType;
 /// The kinds of descriptors that have to be waited for in different ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DescriptorKind {
-    /// A pipe, named or not.
+    /// An anonymous pipe or a named pipe (FIFO).
     Pipe,
     /// A stream socket.
     Socket,
@@ -54,8 +56,8 @@ pub(crate) fn kind_of(descriptor: impl AsFd) -> io::Result<DescriptorKind> {
 
 /// Opens the same end of the same pipe again, with a non-blocking open file description of its own.
 ///
-/// This fails where there is no `/proc`, where the pipe belongs to another user, and for the writing end of a named pipe without
-/// a reader.
+/// Reopening a pipe fails where there is no `/proc`, where the pipe belongs to another user, and for the writing end of
+/// a named pipe without a reader.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn reopen_pipe(pipe: &OwnedFd, end: PipeEnd) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;
@@ -73,14 +75,14 @@ pub(crate) fn reopen_pipe(pipe: &OwnedFd, end: PipeEnd) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// Only Linux can reopen a pipe.
+/// Always returns an error: only Linux can reopen a pipe.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn reopen_pipe(_pipe: &OwnedFd, _end: PipeEnd) -> io::Result<OwnedFd> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// Enlarges the buffer of a pipe, so that a large response is one write, and not a write, a wait and another write. If the
-/// system refuses, the pipe stays as it is.
+/// Enlarges the buffer of a pipe, so that a large response is one write, and not a write, a wait and another write. If
+/// the system refuses to enlarge the buffer, the pipe stays as it is.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn enlarge_pipe_buffer(pipe: &OwnedFd) {
     const SIZE: usize = 1024 * 1024;
@@ -89,7 +91,7 @@ pub(crate) fn enlarge_pipe_buffer(pipe: &OwnedFd) {
     }
 }
 
-/// Only Linux can do this.
+/// Does nothing: only Linux can enlarge the buffer of a pipe.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn enlarge_pipe_buffer(_pipe: &OwnedFd) {}
 

@@ -1,4 +1,5 @@
-//! The reading half of a transport: by readiness where the system supports it, by a thread elsewhere.
+//! The reading half of a transport: reads by readiness events where the system supports them, and with a thread
+//! elsewhere.
 
 use std::io;
 #[cfg(unix)]
@@ -16,7 +17,7 @@ use super::pump;
 use super::readiness::{AsyncDescriptor, NonblockingIoKind};
 use crate::transport::memory::channel::ByteReceiver;
 
-/// Reads bytes of a peer, and notices that it has closed its sending end.
+/// Reads the bytes of a peer, and notices that the peer has closed its sending end.
 #[derive(Debug)]
 pub(crate) enum TransportReadHalf {
     #[cfg(unix)]
@@ -49,19 +50,20 @@ impl TransportReadHalf {
         Ok(Self::thread(pump::reader(descriptor)?))
     }
 
-    /// Reads a pipe whose reading end no other process has.
+    /// Reads a pipe whose reading end no other process shares, so it can be made non-blocking.
     #[cfg(unix)]
     pub(crate) fn own_pipe(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Self::Watched(AsyncDescriptor::new(pipe, NonblockingIoKind::Pipe, Interest::READABLE)))
     }
 
-    /// Receives the bytes that a thread reads.
+    /// Receives the bytes that a thread reads from a descriptor.
     pub(crate) fn thread(receiver: ByteReceiver) -> Self {
         Self::Thread { receiver, reported: false }
     }
 
-    /// See [`Transport::leave_runtime`](crate::transport::Transport::leave_runtime). A thread is registered with no runtime.
+    /// See [`Transport::leave_runtime`](crate::transport::Transport::leave_runtime). A reading half with a thread is
+    /// not registered with any runtime.
     pub(crate) fn leave_runtime(&mut self) {
         match self {
             #[cfg(unix)]
@@ -101,7 +103,7 @@ impl TransportReadHalf {
         }
     }
 
-    /// Gives up this half and returns its descriptor; `None` if it is closed, or if a thread reads it.
+    /// Returns the descriptor of this reading half; `None` if the descriptor is closed, or if a thread reads it.
     #[cfg(unix)]
     pub(crate) fn into_descriptor(self) -> Option<OwnedFd> {
         match self {

@@ -1,4 +1,4 @@
-//! Reads and writes descriptors: by readiness where the system supports it, by threads elsewhere.
+//! Reads and writes file descriptors: by readiness events where the system supports them, and with threads elsewhere.
 
 #[cfg(unix)]
 pub(crate) mod descriptors;

@@ -1,4 +1,5 @@
-//! The writing half of a transport: by readiness where the system supports it, by a thread elsewhere.
+//! The writing half of a transport: writes by readiness events where the system supports them, and with a thread
+//! elsewhere.
 
 use std::io;
 #[cfg(unix)]
@@ -16,7 +17,7 @@ use super::pump;
 use super::readiness::{AsyncDescriptor, NonblockingIoKind};
 use crate::transport::memory::channel::ByteSender;
 
-/// Writes bytes to a peer, and notices that it does not read any more.
+/// Writes bytes to a peer, and notices that the peer does not read any more.
 #[derive(Debug)]
 pub(crate) enum TransportWriteHalf {
     #[cfg(unix)]
@@ -57,12 +58,13 @@ impl TransportWriteHalf {
         Ok(Self::Watched(AsyncDescriptor::new(pipe, NonblockingIoKind::Pipe, Interest::WRITABLE)))
     }
 
-    /// Sends bytes to a thread that writes them.
+    /// Sends bytes to a thread that writes them to a descriptor.
     pub(crate) fn thread(sender: ByteSender) -> Self {
         Self::Thread { sender, reported: false }
     }
 
-    /// See [`Transport::leave_runtime`](crate::transport::Transport::leave_runtime). A thread is registered with no runtime.
+    /// See [`Transport::leave_runtime`](crate::transport::Transport::leave_runtime). A writing half with a thread is
+    /// not registered with any runtime.
     pub(crate) fn leave_runtime(&mut self) {
         match self {
             #[cfg(unix)]
@@ -105,7 +107,7 @@ impl TransportWriteHalf {
         }
     }
 
-    /// Closes the stream; with a thread, completes when everything is written and the descriptor is closed.
+    /// Closes the output; if a thread writes it, completes when everything is written and the descriptor is closed.
     pub(crate) fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             #[cfg(unix)]

@@ -1,8 +1,9 @@
 //! Threads that read and write blocking handles, on systems where handles have no readiness.
 //!
-//! The same two functions as on Unix, for any reader and writer. Hangups are not noticed here: a thread that waits for space in
-//! its channel does not see that the peer is gone until it reads again. The threads are never joined, so one that is stuck in a
-//! read does not prevent the process from exiting.
+//! The functions `reader` and `writer` exist for Unix too, where they take a file descriptor; here they take any
+//! `Read` and `Write`. Hangups are not noticed on these systems: a thread that waits for space in its channel does
+//! not see that the peer is gone until it reads again. The threads are never joined, so one that is stuck in a read
+//! does not prevent the process from exiting.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::thread::Thread;
 
 use crate::transport::memory::channel::{ByteReceiver, ByteSender, channel};
 
-/// How many bytes the channel between a thread and its transport holds.
+/// The capacity of the channel between an I/O thread and its transport, in bytes.
 const CHANNEL_CAPACITY: usize = 64 * 1024;
 
 /// Starts a thread that reads `source`.
@@ -22,7 +23,8 @@ pub(crate) fn reader(source: impl Read + Send + 'static) -> io::Result<ByteRecei
     Ok(receiver)
 }
 
-/// Starts a thread that writes to `target`. It drops `target` when the sender is closed and everything is written.
+/// Starts a thread that writes to `target`. The thread drops `target` when the sender is closed and everything is
+/// written.
 pub(crate) fn writer(target: impl Write + Send + 'static) -> io::Result<ByteSender> {
     let (sender, receiver) = channel(CHANNEL_CAPACITY);
     let thread = std::thread::Builder::new().name("steadfast-output".into());
@@ -59,7 +61,7 @@ fn pump_output(mut target: impl Write, mut receiver: ByteReceiver) {
     }
 }
 
-/// Polls until ready, and parks this thread in between.
+/// Calls `poll` until it returns `Ready`, and parks the calling thread after each `Pending`.
 fn block<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
     let mut cx = Context::from_waker(&waker);

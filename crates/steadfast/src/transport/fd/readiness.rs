@@ -1,15 +1,18 @@
-//! A descriptor whose readiness the runtime watches, and whose hangups are noticed while nothing is read or written.
+//! A file descriptor whose readiness the tokio runtime watches, and whose hangups are noticed while nothing is read or
+//! written.
 //!
-//! Each readiness event of the runtime is copied into flags of our own and cleared in the runtime. The flags say for each
-//! direction whether an event has arrived since the last attempt. Reads and writes try first, and wait only if there was no such
-//! event, so waiting for a hangup while there are unread bytes neither spins nor steals the reader's wakeup. The runtime never
-//! clears that an end is closed, which makes a hangup visible in spite of unread bytes or a full buffer.
+//! Each readiness event of the tokio runtime is copied into flags of `AsyncDescriptor` and cleared in the runtime. The
+//! flags say for each direction whether a readiness event has arrived since the last attempt to read or write. A read
+//! or write waits only if no readiness event has arrived since the last attempt, so waiting for a hangup while there
+//! are unread bytes neither spins nor steals the reader's wakeup. The tokio runtime never clears the readiness flag of
+//! a closed end, so a hangup is visible in spite of unread bytes or a full buffer.
 //!
-//! A read that fills only a part of its buffer counts as "no more bytes for now", as it does in tokio. This holds for every
-//! stream, but not for pipes in packet mode, which are not used for protocols.
+//! A read that fills only a part of its buffer counts as "no more bytes for now", as it does in tokio. That a partial
+//! read has taken all bytes holds for every byte stream, but not for pipes in packet mode, which are not used for
+//! protocols.
 //!
-//! This module never changes the flags of a descriptor. A pipe has to be non-blocking already. A socket may be blocking: each
-//! call on it has the flag not to wait.
+//! An `AsyncDescriptor` never changes the flags of its file descriptor, such as `O_NONBLOCK`. A pipe has to be
+//! non-blocking already. A socket may be blocking: each call on it has the flag `MSG_DONTWAIT`.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,13 +28,13 @@ use crate::transport::broken_pipe;
 /// How a descriptor is read and written without blocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NonblockingIoKind {
-    /// A pipe whose open file description is ours alone and non-blocking.
+    /// A non-blocking pipe whose open file description no other process shares.
     Pipe,
     /// A stream socket, blocking or not.
     Socket,
 }
 
-/// A descriptor that is registered with the runtime that polls it first.
+/// A file descriptor that is registered with the tokio runtime that polls it first.
 #[derive(Debug)]
 pub(crate) struct AsyncDescriptor {
     descriptor: DescriptorRegistration,
@@ -43,20 +46,21 @@ pub(crate) struct AsyncDescriptor {
 
 #[derive(Debug)]
 enum DescriptorRegistration {
-    /// Not polled yet by the current runtime.
+    /// The descriptor is not registered with a runtime yet.
     New(OwnedFd),
     Registered(AsyncFd<OwnedFd>),
     Closed,
 }
 
-/// The state of one direction.
+/// The state of one direction of a descriptor: reading or writing.
 #[derive(Debug, Default)]
 struct DescriptorDirectionState {
-    /// The last read or write would have blocked, and there was no readiness event since.
+    /// The last read or write left no more bytes or space, and no readiness event has arrived since.
     idle: bool,
     /// The peer has closed this direction. Never reset.
     closed: bool,
-    /// The hangup was reported, or this side has closed the direction itself.
+    /// The peer's hangup of this direction of the descriptor was reported, or this process has closed the direction
+    /// itself.
     reported: bool,
 }
 
@@ -67,7 +71,7 @@ enum IoDirection {
 }
 
 impl AsyncDescriptor {
-    /// `interest` are the directions that will be used.
+    /// Creates a descriptor that is not registered yet; `interest` names the directions that will be used.
     pub(crate) fn new(descriptor: OwnedFd, kind: NonblockingIoKind, interest: Interest) -> Self {
         Self {
             descriptor: DescriptorRegistration::New(descriptor),
@@ -97,7 +101,7 @@ impl AsyncDescriptor {
         }
     }
 
-    /// Makes the next read try at once: there may be bytes for which no event has arrived yet.
+    /// Makes the next read try at once: there may be bytes for which no readiness event has arrived yet.
     pub(crate) fn skip_readiness(&mut self) {
         self.input.idle = false;
     }
@@ -132,7 +136,7 @@ impl AsyncDescriptor {
         self.poll_hangup(cx, IoDirection::Output)
     }
 
-    /// Closes the writing side. That closes a pipe; a socket can still be read.
+    /// Closes the writing side: a pipe is closed, and a socket can still be read.
     pub(crate) fn close_output(&mut self) -> io::Result<()> {
         self.output.reported = true;
         match self.kind {
@@ -151,7 +155,8 @@ impl AsyncDescriptor {
         }
     }
 
-    /// Deregisters from the runtime. Both directions are tried again before anything waits for events of the next runtime.
+    /// Deregisters the descriptor from its runtime. The next read and write are tried at once, before they wait for
+    /// readiness events of the next runtime.
     pub(crate) fn leave_runtime(&mut self) {
         self.descriptor = match std::mem::replace(&mut self.descriptor, DescriptorRegistration::Closed) {
             DescriptorRegistration::Registered(registered) => DescriptorRegistration::New(registered.into_inner()),
@@ -160,7 +165,7 @@ impl AsyncDescriptor {
         (self.input.idle, self.output.idle) = (false, false);
     }
 
-    /// Deregisters from the runtime and returns the descriptor.
+    /// Deregisters the descriptor from its runtime and returns it.
     pub(crate) fn into_descriptor(self) -> Option<OwnedFd> {
         match self.descriptor {
             DescriptorRegistration::New(descriptor) => Some(descriptor),
@@ -183,7 +188,7 @@ impl AsyncDescriptor {
         Poll::Ready(())
     }
 
-    /// Waits for the next event of the runtime for one direction, and copies it into our flags.
+    /// Waits for the next readiness event of one direction, and copies it into the flags of that direction.
     fn poll_event(&mut self, cx: &mut Context<'_>, direction: IoDirection) -> Poll<io::Result<()>> {
         let registered = match self.register() {
             Ok(registered) => registered,

@@ -1,8 +1,8 @@
 //! A bounded channel of bytes within this process.
 //!
-//! The [`memory`](super) transport uses two of them, and so do the threads that read and write descriptors without readiness. It
-//! uses wakers and nothing else, no runtime, no clock and no thread, so the same calls in the same order always do the same.
-//! Wakers are called after the lock is released.
+//! The [`memory`](super) transport uses two byte channels, and each thread that reads or writes a descriptor without
+//! readiness events uses one. A byte channel uses only wakers, and no runtime, clock or thread, so the same calls in
+//! the same order always do the same. Wakers are called after the lock of the channel is released.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::transport::broken_pipe;
 
-/// A channel that holds `capacity` bytes, and at least one.
+/// Creates a byte channel that holds `capacity` bytes, or one byte if `capacity` is 0.
 pub(crate) fn channel(capacity: usize) -> (ByteSender, ByteReceiver) {
     let shared = Arc::new(Mutex::new(ByteChannelState {
         bytes: VecDeque::new(),
@@ -30,12 +30,13 @@ pub(crate) fn channel(capacity: usize) -> (ByteSender, ByteReceiver) {
     (ByteSender { shared: Arc::clone(&shared) }, ByteReceiver { shared })
 }
 
-/// The writing end. Dropping it closes the stream after the bytes that are in the channel.
+/// The writing end of a byte channel. Dropping the sender closes the channel: the receiver still reads the bytes that
+/// are in it, and then the end of the stream.
 pub(crate) struct ByteSender {
     shared: Arc<Mutex<ByteChannelState>>,
 }
 
-/// The reading end. Dropping it makes writes of the sender fail.
+/// The reading end of a byte channel. Dropping the receiver makes writes of the sender fail.
 pub(crate) struct ByteReceiver {
     shared: Arc<Mutex<ByteChannelState>>,
 }
@@ -45,12 +46,12 @@ struct ByteChannelState {
     capacity: usize,
     /// The sender has closed the stream.
     closed: bool,
-    /// The source of the sender has hung up; its last bytes may not be in the channel yet.
+    /// The source whose bytes the sender writes has hung up; its last bytes may not be in the channel yet.
     hung_up: bool,
     receiver_dropped: bool,
-    /// The error with which the sender closed the stream, if any. The receiver gets it once.
+    /// The error with which the sender closed the stream, if any. The receiver gets the error of the sender once.
     read_error: Option<io::Error>,
-    /// The error with which the receiver was dropped, if any. The sender gets it once.
+    /// The error with which the receiver was dropped, if any. The sender gets the error of the receiver once.
     write_error: Option<io::Error>,
     /// The waker of the receiver that waits for bytes.
     read_waker: Option<Waker>,
@@ -93,7 +94,7 @@ impl ByteSender {
         Poll::Ready(Ok(count))
     }
 
-    /// Waits until there is space, and returns how many bytes can be written.
+    /// Waits until the byte channel has space, and returns how many bytes can be written.
     pub(crate) fn poll_space(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut state = lock(&self.shared);
         if state.receiver_dropped || state.closed {
@@ -105,7 +106,7 @@ impl ByteSender {
         }
     }
 
-    /// Completes when the receiver has consumed all bytes.
+    /// Completes when the receiver has consumed all bytes of the channel.
     pub(crate) fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = lock(&self.shared);
         if state.bytes.is_empty() {
@@ -123,7 +124,7 @@ impl ByteSender {
         park(state, |state| &mut state.dropped_waker, cx)
     }
 
-    /// Reports a hangup of the source to the receiver, even if its last bytes are not in the channel yet.
+    /// Tells the receiver that the source of the bytes has hung up, even if the last bytes are not in the channel yet.
     #[cfg_attr(not(unix), expect(dead_code, reason = "only a descriptor that can be polled reports hangups"))]
     pub(crate) fn hang_up(&mut self) {
         let mut state = lock(&self.shared);
@@ -133,12 +134,12 @@ impl ByteSender {
         wake(waiting);
     }
 
-    /// Closes the stream after the bytes that are in the channel.
+    /// Closes the channel: the receiver still reads the bytes that are in it, and then the end of the stream.
     pub(crate) fn close(&mut self) {
         self.end(None);
     }
 
-    /// Closes the stream with an error, after the bytes that are in the channel.
+    /// Closes the channel with an error: the receiver still reads the bytes that are in it, and then the error.
     pub(crate) fn fail(&mut self, error: io::Error) {
         self.end(Some(error));
     }
@@ -168,7 +169,7 @@ impl Drop for ByteSender {
 }
 
 impl ByteReceiver {
-    /// Reads and consumes bytes. `Ok(0)` is the end of the stream, if `buf` is not empty.
+    /// Reads bytes and removes them from the byte channel. `Ok(0)` is the end of the stream, if `buf` is not empty.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let count = match self.poll_peek(cx, buf) {
             Poll::Ready(Ok(count)) => count,
@@ -208,7 +209,7 @@ impl ByteReceiver {
         wake(waiting);
     }
 
-    /// Completes when the source has hung up, even if bytes of it are still unread.
+    /// Completes when the source of the bytes has hung up, even if some of its bytes are still unread.
     pub(crate) fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let state = lock(&self.shared);
         if state.hung_up {
@@ -217,7 +218,7 @@ impl ByteReceiver {
         park(state, |state| &mut state.hangup_waker, cx)
     }
 
-    /// Drops the receiver. The sender gets this error.
+    /// Drops the receiver. The next write or flush of the sender fails with `error`.
     pub(crate) fn fail(self, error: io::Error) {
         lock(&self.shared).write_error = Some(error);
     }
@@ -266,8 +267,8 @@ fn lock(shared: &Mutex<ByteChannelState>) -> MutexGuard<'_, ByteChannelState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Stores the waker in a slot and returns `Pending`. The waker that was there before is dropped after the lock is released: it
-/// may be the last reference to a task that owns an end of this very channel.
+/// Stores the waker in a slot and returns `Pending`. The previous waker in the slot is dropped after the lock is
+/// released, because it may be the last reference to a task that owns an end of this channel.
 fn park<T>(
     mut state: MutexGuard<'_, ByteChannelState>,
     slot: impl FnOnce(&mut ByteChannelState) -> &mut Option<Waker>,

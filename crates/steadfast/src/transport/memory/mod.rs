@@ -1,8 +1,8 @@
 //! Two transports that are connected in memory and behave like a socket pair.
 //!
-//! Nothing here needs a runtime: an end stores the waker that it is polled with and wakes the waker of the other end, so a
-//! simulator with an executor of its own gets the same run for the same order of polls. Each direction holds a limited number of
-//! bytes; when it is full, the writer waits.
+//! The transports in memory need no runtime: each end stores the waker that it is polled with and wakes the waker of
+//! the other end, so a simulator with an executor of its own gets the same run for the same order of polls. Each
+//! direction of the connection holds a limited number of bytes; when it is full, the writer waits.
 
 pub(crate) mod channel;
 
@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use super::{HangupDirection, Transport};
 use channel::{ByteReceiver, ByteSender, channel};
 
-/// Creates two connected ends. Each direction holds `capacity` bytes, and at least one.
+/// Creates two connected transports in memory. Each direction holds `capacity` bytes, or one byte if `capacity` is 0.
 ///
 /// ```
 /// use std::task::{Context, Poll, Waker};
@@ -33,10 +33,10 @@ pub fn pair(capacity: usize) -> (MemoryTransport, MemoryTransport) {
     (MemoryTransport::new(from_far, to_far), MemoryTransport::new(from_near, to_near))
 }
 
-/// One end of a [`pair`].
+/// One end of a [`pair`] of transports that are connected in memory.
 ///
-/// Dropping it closes both directions: the other end reads the bytes that were written before and then the end of the stream,
-/// and its writes fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe).
+/// Dropping one end closes both directions: the other end reads the bytes that were written before and then the end of
+/// the stream, and its writes fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe).
 #[derive(Debug)]
 pub struct MemoryTransport {
     input: ByteReceiver,
@@ -60,7 +60,7 @@ impl Transport for MemoryTransport {
         self.output.poll_write(cx, buf)
     }
 
-    /// Completes at once: the other end can read all bytes that were written.
+    /// Flushing completes at once: the other end can read all bytes that were written.
     fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

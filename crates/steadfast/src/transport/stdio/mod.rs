@@ -1,9 +1,10 @@
 //! The standard input and output of this process as a transport.
 //!
-//! An MCP client starts a server and communicates with it through its standard input and output. Two things go wrong with that
-//! in practice: code prints to standard output, between the messages, or a child process inherits standard input and consumes
-//! requests. [`Stdio::take`] prevents both: it moves the two descriptors to other numbers that only the transport knows, and
-//! puts the null device in the place of standard input and standard error in the place of standard output.
+//! An MCP client starts a server and communicates with it through its standard input and output. Two things go wrong
+//! in practice with servers on standard input and output: code prints to standard output, between the messages, or a
+//! child process inherits standard input and consumes requests. [`Stdio::take`] prevents stray output and lost
+//! requests: it moves the descriptors of standard input and output to other numbers that only the transport knows,
+//! and puts the null device in the place of standard input and standard error in the place of standard output.
 //!
 //! The parent process shares the descriptors, so this module never sets `O_NONBLOCK` on them. On Linux a pipe is reopened to get
 //! a non-blocking open file description of its own; each call on a socket has the flag not to wait; everything else (a file,
@@ -23,8 +24,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// A transport over standard input and output, or over two descriptors in their place.
 ///
-/// It notices that the client has closed its end even while there are unread requests or responses that the client does not
-/// read: see [`Transport::poll_hangup`].
+/// The transport notices that the client has closed its end even while there are unread requests or responses that the
+/// client does not read: see [`Transport::poll_hangup`].
 #[derive(Debug)]
 pub struct Stdio {
     input: TransportReadHalf,
@@ -32,18 +33,20 @@ pub struct Stdio {
 }
 
 impl Stdio {
-    /// Takes standard input and output for the protocol. This works once in a process.
+    /// Takes standard input and output for the protocol. Standard input and output can be taken only once in a process.
     ///
-    /// After this call `println!` and the output of child processes go to standard error, and reading standard input returns
-    /// the end of input. Do not read from [`std::io::stdin`] before this call: it may buffer more bytes than it returns, and
-    /// they would be lost. Dropping the transport does not restore the descriptors.
+    /// After `Stdio::take`, `println!` and the output of child processes go to standard error, and reading standard
+    /// input returns the end of input. Do not read from [`std::io::stdin`] before `Stdio::take`: it may buffer more
+    /// bytes than it returns, and they would be lost. Dropping the transport does not restore standard input and
+    /// output.
     ///
-    /// On systems other than Unix, threads read and write the streams, and `println!` still goes to standard output.
+    /// On systems other than Unix, threads read and write the standard streams, and `println!` still goes to standard
+    /// output.
     ///
     /// # Errors
     ///
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if they were taken before, and the error of the system if a descriptor
-    /// cannot be duplicated.
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if standard input and output were taken before, and the error of
+    /// the system if a descriptor cannot be duplicated.
     pub fn take() -> io::Result<Self> {
         if TAKEN.swap(true, Ordering::SeqCst) {
             return Err(io::Error::new(
@@ -68,12 +71,13 @@ impl Stdio {
         })
     }
 
-    /// Uses two descriptors as [`take`](Stdio::take) uses standard input and output. They may be pipes, sockets, files or
-    /// terminals, and other processes may share them: their flags are not changed.
+    /// Uses two descriptors as [`take`](Stdio::take) uses standard input and output. The descriptors may be pipes,
+    /// sockets, files or terminals, and other processes may share them: their flags are not changed.
     ///
     /// # Errors
     ///
-    /// If the kind of a descriptor cannot be found out, or a thread that it needs cannot be started.
+    /// Fails if the kind of a descriptor cannot be determined, or if a thread that reads or writes it cannot be
+    /// started.
     #[cfg(unix)]
     pub fn from_descriptors(input: OwnedFd, output: OwnedFd) -> io::Result<Self> {
         Ok(Self { input: TransportReadHalf::shared(input)?, output: TransportWriteHalf::shared(output)? })

@@ -40,14 +40,15 @@ enum StreamTransportInner {
 }
 
 impl StreamTransport {
-    /// Combines a reader and a writer. Neither is moved to another runtime: if they belong to one, it has to run for as long as
-    /// the transport is used.
+    /// Creates a transport from a reader and a writer. The reader and the writer are not moved to another runtime: if
+    /// they belong to a tokio runtime, that runtime has to run for as long as the transport is used, and while handlers
+    /// block all of its workers, nothing is read or written. `StreamTransport::from` has neither condition.
     pub fn new(reader: impl AsyncRead + Send + 'static, writer: impl AsyncWrite + Send + 'static) -> Self {
         Self(StreamTransportInner::Halves { reader: Box::pin(reader), writer: Box::pin(writer) })
     }
 
-    /// The same for one value that reads and writes, such as a TLS stream. For plain sockets use `StreamTransport::from`, which also
-    /// notices hangups while nothing is read.
+    /// Creates a transport from one value that reads and writes, such as a TLS stream. For plain sockets use
+    /// `StreamTransport::from`, which also notices hangups while nothing is read.
     pub fn duplex(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
         let (reader, writer) = tokio::io::split(stream);
         Self::new(reader, writer)
@@ -55,7 +56,7 @@ impl StreamTransport {
 }
 
 impl From<TcpStream> for StreamTransport {
-    /// Moves the socket to the runtime that polls it first, and turns Nagle's algorithm off.
+    /// Moves the TCP socket to the runtime that polls it first, and turns Nagle's algorithm off.
     fn from(stream: TcpStream) -> Self {
         Self(StreamTransportInner::Socket(StreamSocket::tcp(stream)))
     }
@@ -63,7 +64,7 @@ impl From<TcpStream> for StreamTransport {
 
 #[cfg(unix)]
 impl From<tokio::net::UnixStream> for StreamTransport {
-    /// Moves the socket to the runtime that polls it first.
+    /// Moves the Unix socket to the runtime that polls it first.
     fn from(stream: tokio::net::UnixStream) -> Self {
         Self(StreamTransportInner::Socket(StreamSocket::unix(stream)))
     }
@@ -96,7 +97,7 @@ impl Transport for StreamTransport {
         }
     }
 
-    /// Reports both directions for a socket on Unix, and nothing for any other stream.
+    /// Reports hangups of both directions for a socket on Unix, and no hangup for any other stream.
     fn poll_hangup(&mut self, cx: &mut Context<'_>) -> Poll<HangupDirection> {
         match &mut self.0 {
             StreamTransportInner::Socket(socket) => socket.poll_hangup(cx),

@@ -1,7 +1,7 @@
 //! A TCP or Unix socket that moves to the runtime of the driver.
 //!
-//! A tokio socket is registered with the runtime in which it was opened. The first poll here deregisters it and registers it
-//! with the runtime that polls.
+//! A tokio socket is registered with the runtime in which it was opened. The first poll of the transport deregisters
+//! the socket from the runtime in which it was opened, and registers it with the runtime that polls.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -59,7 +59,8 @@ impl StreamSocket {
         Poll::Ready(self.watched()?.close_output())
     }
 
-    /// Detaches the socket from its tokio runtime. A socket that was never polled is registered only at its first poll.
+    /// Detaches the socket from its tokio runtime. A socket that was never polled is left as it is: its first poll
+    /// moves it to the runtime that polls.
     pub(crate) fn leave_runtime(&mut self) -> bool {
         if let StreamSocketRepr::Watched(watched) = &mut self.0 {
             watched.leave_runtime();
@@ -67,7 +68,7 @@ impl StreamSocket {
         true
     }
 
-    /// Whether Nagle's algorithm is off.
+    /// Whether Nagle's algorithm is off for the TCP socket.
     #[cfg(test)]
     pub(crate) fn nodelay(&self) -> io::Result<bool> {
         match &self.0 {

@@ -1,6 +1,6 @@
 //! A TCP socket on systems where the runtime does not report closed ends.
 //!
-//! It moves to the runtime that polls it first, as on Unix, but notices a hangup only by reading or writing.
+//! The socket moves to the runtime that polls it first, as on Unix, but notices a hangup only by reading or writing.
 
 use std::io;
 use std::pin::Pin;
@@ -35,7 +35,7 @@ impl StreamSocket {
         Pin::new(self.registered()?).poll_write(cx, buf)
     }
 
-    #[expect(clippy::unused_self, reason = "on Unix a socket reports hangups")]
+    #[expect(clippy::unused_self, reason = "only on Unix a socket reports hangups")]
     pub(crate) fn poll_hangup(&mut self, _cx: &mut Context<'_>) -> Poll<HangupDirection> {
         Poll::Pending
     }
@@ -48,7 +48,7 @@ impl StreamSocket {
         Pin::new(self.registered()?).poll_shutdown(cx)
     }
 
-    /// Whether Nagle's algorithm is off.
+    /// Whether Nagle's algorithm is off for the TCP socket.
     #[cfg(test)]
     pub(crate) fn nodelay(&self) -> io::Result<bool> {
         match &self.stream {

@@ -2,5 +2,6 @@
 
 #[cfg(unix)]
 mod driver_migration;
+mod io_loop;
 mod isolation;
 mod lost_runtime;

@@ -14,7 +14,8 @@ use crate::table::{Check, Row};
 
 pub(crate) static ROW: Row = Row {
     name: "blocked_threads",
-    fault: "64 block_thread at once; one block_worker; progress then block; block_worker on every worker but one",
+    fault: "64 block_thread at once; one block_worker; progress then block; block_worker on every worker but one; a tool \
+            that is quick a thousand times and then blocks",
     must: "echo is answered and a cancel taken without delay; after a close the process does not wait for them past the \
            deadline",
     checks: &[
@@ -22,6 +23,8 @@ pub(crate) static ROW: Row = Row {
         Check::new("one_block_worker", Era::BOTH, |context| blocked(context, "block_worker", |_| Ok(1))),
         Check::new("every_worker_but_one", Era::BOTH, all_but_one),
         Check::new("every_worker_but_one_of_four", Era::BOTH, all_but_one_of_four),
+        Check::new("quick_then_block_worker", Era::BOTH, |context| quick_then_blocked(context, "block_worker")),
+        Check::new("quick_then_block_thread", Era::BOTH, |context| quick_then_blocked(context, "block_thread")),
         Check::new("progress_then_block_raced", Era::BOTH, progress_then_block),
         Check::new("one_block_worker_raced", Era::BOTH, one_worker_raced),
         Check::new("sigterm_with_blocked_threads", Era::BOTH, sigterm),
@@ -87,6 +90,21 @@ fn all_but_one_of_four(context: &mut CheckContext) -> Verdict {
     let mut client = context.open_with(&launch)?;
     let count = client.server.workers()?.saturating_sub(1).max(1);
     blocked_client(context, &mut client, &log, "block_worker", count)
+}
+
+/// A tool that was quick for long is trusted to be quick, and the thread of the driver may poll it: then it blocks that thread.
+fn quick_then_blocked(context: &mut CheckContext, tool: &str) -> Verdict {
+    let log = context.new_file();
+    let launch = context.launch().cleanup_log(&log).variable("TOKIO_WORKER_THREADS", "4");
+    let mut client = context.open_with(&launch)?;
+    for round in 0..1_000 {
+        let id = client.call(tool, json!({ "ms": 0 }))?;
+        client.text(&id)?;
+        if round % 10 == 0 {
+            client.round_trip()?;
+        }
+    }
+    blocked_client(context, &mut client, &log, tool, 3)
 }
 
 /// A handler that wakes the driver with its progress and then blocks its worker, in one poll, with others around it.

@@ -1,10 +1,11 @@
 //! Cancellations, duplicates and handlers that misbehave: the faults of the stdio table that HTTP has too.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::reference_server::{ReferenceServer, answer, launch, maybe_answer, rest};
+use super::reference_server::{HttpSession, ReferenceServer, answer, launch, maybe_answer, rest};
+use super::wire::Wire;
 use crate::check_context::{CheckContext, cleanup_lines, seconds, wait_for_cleanups};
 use crate::client::expect::{self, INTERNAL_ERROR, INVALID_REQUEST};
 use crate::client::message::{Body, Id};
@@ -48,11 +49,14 @@ pub(crate) static PANIC: Row = Row {
 
 pub(crate) static BLOCKED: Row = Row {
     name: "http_blocked",
-    fault: "64 block_thread at once; block_worker on every worker",
+    fault: "64 block_thread at once; block_worker on every worker; a tool that is quick a thousand times and then blocks, \
+            with 100 other connections",
     must: "lists are answered and cancellations taken without delay; SIGTERM does not wait for them past the deadline",
     checks: &[
         Check::new("64_block_thread", Era::BOTH, |context| blocked(context, "block_thread", 64)).alone(),
         Check::new("every_worker", Era::BOTH, |context| blocked(context, "block_worker", 0)).alone(),
+        Check::new("quick_then_block_worker", Era::BOTH, |context| quick_then_blocked(context, "block_worker")).alone(),
+        Check::new("quick_then_block_thread", Era::BOTH, |context| quick_then_blocked(context, "block_thread")).alone(),
     ],
 };
 
@@ -224,6 +228,53 @@ fn panic(context: &mut CheckContext) -> Verdict {
         session.round_trip()?;
     }
     server.finish().map(drop)
+}
+
+/// A tool that was quick for long is trusted to be quick, and the threads of the connections may poll it: then it blocks one of
+/// them, and 100 other connections are on the same threads.
+fn quick_then_blocked(context: &mut CheckContext, tool: &str) -> Verdict {
+    let mut server = ReferenceServer::start(context, &launch(context))?;
+    let session = server.session()?;
+    let mut trusted = server.connect()?;
+    for _ in 0..1_000 {
+        let id = server.fresh_id();
+        trusted.send(&session.call(&id, tool, json!({ "ms": 0 })))?;
+        let head = trusted.head()?;
+        answer(&head, &mut trusted, &id)?;
+    }
+    let mut others = Vec::new();
+    for _ in 0..100 {
+        others.push(server.connect()?);
+    }
+    for wire in &mut others {
+        list_over(&session, wire)?;
+    }
+    let mut blocking = Vec::new();
+    for _ in 0..server.server.workers()? {
+        let mut wire = server.connect()?;
+        wire.send(&session.call(&server.fresh_id(), tool, json!({ "ms": BLOCK_MS })))?;
+        blocking.push(wire);
+    }
+    let mut slowest = Duration::ZERO;
+    for wire in &mut others {
+        slowest = slowest.max(list_over(&session, wire)?);
+    }
+    context.note(format!("{} blocked, slowest list of 100 connections {}", blocking.len(), seconds(slowest)));
+    ensure!(slowest < PROMPT, "a list took {slowest:?} while a handler blocks");
+    server.server.signal(rustix::process::Signal::TERM)?;
+    let ending = server.ended(ENDING_ACCEPTED)?;
+    context.note_exit(ending);
+    Ok(())
+}
+
+/// Lists the tools over that connection, and returns how long it took.
+fn list_over(session: &HttpSession<'_>, wire: &mut Wire) -> Verdict<Duration> {
+    let id = session.server.fresh_id();
+    let start = Instant::now();
+    wire.send(&session.ask(&id, "tools/list", json!({})))?;
+    let head = wire.head()?;
+    answer(&head, wire, &id)?;
+    Ok(start.elapsed())
 }
 
 /// `count` of 0: as many as there are workers.

@@ -27,6 +27,8 @@ pub(in crate::client) struct Facts {
     pub(in crate::client) transport_kind: TransportKind,
     /// The server speaks 2026-07-28.
     pub(in crate::client) modern: bool,
+    /// The last request that opened a connection was `initialize`.
+    pub(in crate::client) initializes: bool,
     /// How many calls may wait.
     pub(in crate::client) most_calls: usize,
     /// The most that waited at once since nothing could run.

@@ -40,7 +40,8 @@ pub(in crate::http) fn at_idle(facts: &mut Facts, now: Moment, sessions: usize) 
 
 /// Whether it can be stopped from outside.
 fn is_stoppable(facts: &Facts, life: &LifetimeFacts) -> bool {
-    let blocking = facts.calls.get(&life.tag).is_some_and(|call| call.kind == Kind::Blocking);
+    let blocking =
+        facts.blocked.contains(&life.tag) || facts.calls.get(&life.tag).is_some_and(|call| call.kind == Kind::Blocking);
     life.what != LifetimeKind::Thread && !blocking
 }
 
@@ -71,7 +72,7 @@ fn stopped_are_dropped(facts: &mut Facts, now: Moment) {
     let idle = facts.idle;
     let stopped = |life: &&LifetimeFacts| {
         let may_go_on = facts.calls.get(&life.tag).is_none_or(|call| call.kind != Kind::Async);
-        if life.what != LifetimeKind::Handler || may_go_on {
+        if life.what != LifetimeKind::Handler || may_go_on || facts.blocked.contains(&life.tag) {
             return false;
         }
         let mut requests = facts.requests_of(life.tag);

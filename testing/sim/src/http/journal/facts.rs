@@ -20,6 +20,8 @@ pub(in crate::http) struct Facts {
     pub(in crate::http) forgetful: bool,
     pub(in crate::http) calls: BTreeMap<u64, Call>,
     pub(in crate::http) lives: BTreeMap<u64, LifetimeFacts>,
+    /// Calls whose handlers block their thread now, in their first poll.
+    pub(in crate::http) blocked: Vec<u64>,
     pub(super) next_life: u64,
     /// By their ids, of which no two are the same unless one is sent again.
     pub(in crate::http) requests: BTreeMap<u64, RequestFacts>,
@@ -51,6 +53,8 @@ pub(in crate::http) struct RequestFacts {
     pub(in crate::http) session: Option<usize>,
     pub(in crate::http) tag: Option<u64>,
     pub(in crate::http) sent: usize,
+    /// When it was first sent.
+    pub(in crate::http) sent_at: Moment,
     /// Its body did not arrive whole.
     pub(in crate::http) torn: bool,
     pub(in crate::http) answers: usize,

@@ -1,5 +1,5 @@
-//! The listeners to changes on one connection, up to 2025-11-25: the server sends its notifications to every client,
-//! and the client passes them on to the listeners that want them.
+//! The listeners of a client to changes on one connection, up to 2025-11-25: the server sends its change notifications
+//! to every client, and the client passes them on to the listeners that want them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -29,28 +29,30 @@ struct ClientChangeListenerTable {
     closed: bool,
 }
 
-/// If more changes than this are unread, or more bytes of them, the oldest are dropped.
+/// The maximum number of unread changes of one change listener, and their maximum size. If the unread changes of a
+/// change listener exceed a limit, the oldest changes are dropped.
 const MAX_UNREAD: usize = 1_024;
 const MAX_UNREAD_BYTES: usize = 4 << 20;
 
 pub(crate) struct ClientChangeListener {
     pub(crate) filter: SubscriptionFilter,
     backlog: LossyChannel<Result<Change, ChangeListenerFailure>>,
-    /// The subscriptions are in place, and changes are delivered.
+    /// Whether the subscriptions of the listener are in place, and changes are delivered to it.
     active: AtomicBool,
-    /// Nothing is sent on this channel. When it is dropped, together with the listener, the client unsubscribes.
+    /// Nothing is sent on this channel. When the channel is dropped together with the change listener, the client
+    /// unsubscribes.
     _drop_signal: oneshot::Sender<()>,
 }
 
-/// Why a listener cannot listen.
+/// Why a change listener of the client cannot listen.
 pub(crate) struct ChangeListenerFailure {
     pub(crate) error: Error,
-    /// Set if the connection failed, and a reconnect may help.
+    /// Set if the connection failed, so that a reconnect may help.
     pub(crate) loss: Option<CallLoss>,
 }
 
 impl ClientChangeListeners {
-    /// `max_calls`: how many calls the connection may have in flight.
+    /// `max_calls`: the maximum number of calls that the connection may have in flight.
     pub(crate) fn new(max_calls: usize) -> Self {
         Self { table: Arc::default(), subscribed: Arc::new(ClientResourceSubscriptions::new(max_calls)) }
     }
@@ -75,7 +77,7 @@ impl ClientChangeListeners {
         listeners.any(|listener| listener.filter.resource_subscriptions.iter().any(|wanted| wanted == uri))
     }
 
-    /// Delivers a notification to the listeners that want it.
+    /// Delivers a notification of the server to the change listeners that want it.
     pub(crate) fn deliver(&self, method: Method, params: &OwnedParams) {
         let Some(change) = Change::from_notification(method, params) else { return };
         let bytes = params.text().len();
@@ -87,7 +89,7 @@ impl ClientChangeListeners {
         }
     }
 
-    /// Ends all listeners: the connection is closed.
+    /// Ends all change listeners of the connection, because the connection is closed.
     pub(crate) fn close(&self) {
         let mut table = self.lock();
         table.closed = true;
@@ -96,25 +98,25 @@ impl ClientChangeListeners {
 }
 
 impl ClientChangeListener {
-    /// A listener, and a receiver that completes, with an error, when the listener is dropped.
+    /// Creates a change listener, and a receiver that completes with an error when the listener is dropped.
     pub(crate) fn new(filter: SubscriptionFilter) -> (Arc<Self>, oneshot::Receiver<()>) {
         let (sender, dropped) = oneshot::channel();
         let backlog = LossyChannel::new(MAX_UNREAD, MAX_UNREAD_BYTES);
         (Arc::new(Self { filter, backlog, active: AtomicBool::new(false), _drop_signal: sender }), dropped)
     }
 
-    /// Delivers [`Change::Listening`], and all changes from now on.
+    /// Delivers [`Change::Listening`] to the change listener, and all changes from now on.
     pub(crate) fn activate(&self) {
         self.active.store(true, Ordering::SeqCst);
-        self.backlog.push(Ok(Change::Listening(self.filter.clone())), 0);
+        self.backlog.push_kept(Ok(Change::Listening(self.filter.clone())));
     }
 
-    /// Ends the listener with an error.
+    /// Ends the change listener with an error.
     pub(crate) fn fail(&self, failure: ChangeListenerFailure) {
-        self.backlog.push(Err(failure), 0);
+        self.backlog.push_kept(Err(failure));
     }
 
-    /// The next change; `None` when the connection is closed.
+    /// Returns the next change, or `None` when the connection is closed.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Change, ChangeListenerFailure>>> {
         self.backlog.poll(cx)
     }

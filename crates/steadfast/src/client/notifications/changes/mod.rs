@@ -1,10 +1,10 @@
-//! The changes at a server, as a stream, in every revision.
+//! The changes at a server, as a stream for the client's program, in every revision.
 //!
 //! Since 2026-07-28 a client sends `subscriptions/listen`, and the notifications of each such request are a stream. Up
-//! to 2025-11-25 a server notifies every client of changes to its lists, and of changes to the resources that it has
-//! subscribed to.
+//! to 2025-11-25 a server notifies every client of changes to the server's lists, and of changes to the resources that
+//! the client has subscribed to.
 //!
-//! On a client that reconnects, a stream whose connection is lost continues on the next one.
+//! On a client that reconnects, a stream of changes whose connection is lost continues on the next connection.
 
 mod listeners;
 mod subscribe;
@@ -32,13 +32,13 @@ use subscribe::listen;
 
 pub(crate) use listeners::ClientChangeListeners;
 
-/// A change at the server.
+/// A change at the server that a client listens to, such as a changed list or resource.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
-    /// The server sends notifications from now on, for this filter, which may be less than was requested. Changes
-    /// before this are not reported, so read the current state now. This is sent again after each reconnect, because
-    /// changes in between are not reported.
+    /// The server sends change notifications from now on, for this filter, which may be less than was requested.
+    /// Changes before [`Change::Listening`] are not reported, so read the current state now. The stream yields
+    /// [`Change::Listening`] again after each reconnect, because changes during the disconnect are not reported.
     Listening(SubscriptionFilter),
     /// The list of tools has changed.
     Tools,
@@ -46,14 +46,14 @@ pub enum Change {
     Prompts,
     /// The list of resources or of resource templates has changed.
     Resources,
-    /// The server reported that the resource at this URI has changed: read it again.
+    /// The server reported that the resource at this URI has changed, so read the resource again.
     Resource(String),
-    /// The status of a task has changed.
+    /// The status of an MCP task has changed.
     Task(Box<DetailedTask>),
 }
 
 impl Change {
-    /// The change that a notification reports; `None` if it reports none.
+    /// Returns the change that a notification of the server reports; `None` if it reports no change.
     fn from_notification(method: Method, params: &OwnedParams) -> Option<Self> {
         let text = params.text();
         match method {
@@ -73,7 +73,7 @@ impl Change {
         }
     }
 
-    /// Whether a listener with this filter wants the change.
+    /// Whether a change listener with this filter wants the change.
     fn matches(&self, filter: &SubscriptionFilter) -> bool {
         match self {
             Self::Listening(_) => true,
@@ -86,58 +86,59 @@ impl Change {
     }
 }
 
-/// Whether a URI is that of a resource or of a part of it: a server may notify the subscriber of a folder of changes to
-/// its files.
+/// Whether `uri` is the URI of `resource` or of a part of that resource: a server may notify the subscriber of a folder
+/// of changes to the files in the folder.
 fn is_part_of(uri: &str, resource: &str) -> bool {
     let is_part = |rest: &str| rest.is_empty() || resource.ends_with('/') || rest.starts_with(['/', '?', '#']);
     uri.strip_prefix(resource).is_some_and(is_part)
 }
 
-/// A stream of the changes at a server: see [`Client::changes`]. Dropping it ends the subscription.
+/// A stream of the changes at a server: see [`Client::changes`]. Dropping the stream ends the subscription.
 #[must_use = "streams do nothing unless polled"]
 pub struct ChangeStream {
     client: Client,
     filter: SubscriptionFilter,
     source: ClientChangeSource,
-    /// The connection of the source.
+    /// The connection on which the source of the changes listens.
     live: Arc<ClientConnection>,
-    /// When the source was created.
+    /// When the source of the changes was created.
     started_at: Moment,
-    /// [`Change::Listening`] was sent on this connection.
+    /// Whether the stream has yielded [`Change::Listening`] for this connection.
     listening: bool,
-    /// The failures to listen in a row.
+    /// The failed attempts to listen to changes, in a row.
     streak: ReconnectFailureStreak,
 }
 
-/// Where the changes come from.
+/// Where the changes of a [`ChangeStream`] come from.
 enum ClientChangeSource {
     /// A `subscriptions/listen` in flight (since 2026-07-28).
     Subscription(Box<PendingCall>),
     /// The notifications that the server sends to every client (up to 2025-11-25).
     Broadcast(Arc<ClientChangeListener>),
-    /// The connection was lost, and the stream of changes waits for the next one.
+    /// The connection was lost, and the stream of changes waits for the next connection.
     Reconnecting(Pin<Box<dyn Future<Output = Result<Arc<ClientConnection>, Error>> + Send>>),
-    /// The request could not be encoded.
+    /// The `subscriptions/listen` request could not be encoded.
     Failed(Error),
     Ended,
 }
 
-/// What a [`ClientChangeSource`] yields.
+/// What a [`ClientChangeSource`] yields, such as a change at the server or a reconnect.
 enum ClientChangeSourceEvent {
     Change(Change),
-    /// A notification that reports no change.
+    /// The server sent a notification that reports no change.
     Ignored,
     Reconnected(Arc<ClientConnection>),
-    /// The source of changes has ended, with an error or without. There is a loss if the connection failed.
+    /// The source of changes has ended, with an error or without. The `CallLoss` is set if the connection failed.
     Ended(Option<Error>, Option<CallLoss>),
 }
 
 impl Client {
     /// Listens to changes at the server.
     ///
-    /// The first item is [`Change::Listening`]; changes before it are not reported. It is sent again after each
-    /// reconnect. The stream ends when the server ends it, or with an error when the connection is lost for good. It
-    /// holds at most 1,024 unread changes, and drops the oldest beyond that.
+    /// The first item of the stream is [`Change::Listening`]; changes before it are not reported. The stream yields
+    /// [`Change::Listening`] again after each reconnect, because changes during the disconnect are not reported. The
+    /// stream of changes ends when the server ends the subscription, or with an error when the connection is lost for
+    /// good. The stream holds at most 1,024 unread changes; if there are more, the oldest are dropped.
     ///
     /// ```
     /// # use steadfast::{Client, SubscriptionFilter, client::Change};
@@ -167,12 +168,12 @@ impl Client {
 }
 
 impl ChangeStream {
-    /// The next change; `None` at the end.
+    /// Returns the next change, or `None` at the end of the stream.
     pub async fn next(&mut self) -> Option<Result<Change, Error>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Starts to listen on the current connection.
+    /// Starts to listen to changes on the current connection.
     fn start(&mut self) {
         self.started_at = self.client.inner.runtime().now();
         self.listening = false;
@@ -190,7 +191,8 @@ impl ChangeStream {
         self.live.sender.send::<request::Listen>(&params, OutboundCallOptions::default())
     }
 
-    /// The source after a loss: the next connection, if the client reconnects and has attempts left.
+    /// Returns the source of changes after a loss, which waits for the next connection. Returns `None` if the client
+    /// does not reconnect or has no attempts left.
     fn source_after(&mut self, loss: Option<CallLoss>) -> Option<ClientChangeSource> {
         let (loss, connection) = (loss?, Arc::clone(&self.client.inner.connection));
         let runtime = Arc::clone(self.client.inner.runtime());

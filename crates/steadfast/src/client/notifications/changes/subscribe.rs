@@ -1,5 +1,6 @@
-//! Resource subscriptions up to 2025-11-25: one `resources/subscribe` per resource, and one `resources/unsubscribe`
-//! when the last listener is dropped. Subscriptions belong to their connection.
+//! Resource subscriptions up to 2025-11-25: a change listener sends one `resources/subscribe` per resource, and the
+//! last listener of a resource sends one `resources/unsubscribe` when it is dropped. Resource subscriptions belong to
+//! their connection.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -21,14 +22,15 @@ use crate::runtime::{OutboundCallOptions, PendingCall, Runtime};
 /// The timeout of `resources/subscribe`.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The timeout of `resources/unsubscribe`, and of a `resources/subscribe` whose listener was dropped. Other listeners
-/// may wait for it.
+/// The timeout of `resources/unsubscribe`, and of a `resources/subscribe` whose listener was dropped. The timeout is
+/// short, because other listeners may wait for the end of that request.
 const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait until the HTTP stream for notifications is open. After that the client subscribes all the same.
+/// How long to wait until the HTTP stream for notifications is open. After `STREAM_TIMEOUT` the client subscribes to
+/// resources even if the HTTP stream is not open.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Adds a listener to a connection, and spawns the task that subscribes for it.
+/// Adds a change listener to a connection, and spawns the task that subscribes to the resources for the listener.
 pub(crate) fn listen(
     client: &Client,
     live: &Arc<ClientConnection>,
@@ -36,7 +38,7 @@ pub(crate) fn listen(
 ) -> Arc<ClientChangeListener> {
     let (listener, dropped) = ClientChangeListener::new(filter);
     live.change_listeners.add(&listener);
-    let subscriptions = ClientResourceSubscriber {
+    let subscriptions = ListenerResourceSubscriber {
         client: Arc::downgrade(&client.inner),
         runtime: Arc::clone(client.inner.runtime()),
         listeners: live.change_listeners.clone(),
@@ -49,9 +51,9 @@ pub(crate) fn listen(
     listener
 }
 
-/// The subscriptions of one listener. It keeps neither the client nor the connection open.
-struct ClientResourceSubscriber {
-    /// Never upgraded across an await: dropping the last `Client` has to close the connection.
+/// The resource subscriptions of one change listener. The subscriber keeps neither the client nor the connection open.
+struct ListenerResourceSubscriber {
+    /// The client, which is never upgraded across an await: dropping the last `Client` has to close the connection.
     client: Weak<ClientInner>,
     runtime: Arc<dyn Runtime>,
     listeners: ClientChangeListeners,
@@ -60,7 +62,8 @@ struct ClientResourceSubscriber {
     listener_dropped: ListenerDropReceiver,
 }
 
-/// Completes when the listener is dropped, any number of times.
+/// Tells the task that subscribes to resources that the change listener was dropped, so that the task unsubscribes.
+/// [`wait`](Self::wait) may be called any number of times: once the change listener was dropped, every call returns at once.
 struct ListenerDropReceiver {
     receiver: oneshot::Receiver<()>,
     received: bool,
@@ -76,9 +79,9 @@ impl ListenerDropReceiver {
     }
 }
 
-impl ClientResourceSubscriber {
-    /// Subscribes, activates the listener, and unsubscribes when the listener is dropped, also if it is dropped while
-    /// subscribing.
+impl ListenerResourceSubscriber {
+    /// Subscribes to the resources, activates the change listener, and unsubscribes when the listener is dropped, also
+    /// if it is dropped while subscribing.
     async fn run(mut self, listener: Weak<ClientChangeListener>, filter: SubscriptionFilter) {
         if let Some(result) = self.subscribe_all(&filter).await {
             if let Some(listener) = listener.upgrade() {
@@ -92,7 +95,7 @@ impl ClientResourceSubscriber {
         self.unsubscribe_all(&filter).await;
     }
 
-    /// `None` if the listener was dropped.
+    /// Subscribes to all resources of the filter. Returns `None` if the change listener was dropped.
     async fn subscribe_all(&mut self, filter: &SubscriptionFilter) -> Option<Result<(), ChangeListenerFailure>> {
         // A notification that the server sends before its stream is open may be lost. After a while this subscribes all
         // the same: some servers send no response headers before the first notification.
@@ -107,7 +110,8 @@ impl ClientResourceSubscriber {
         Some(Ok(()))
     }
 
-    /// `None` if the listener was dropped. A request that is in flight then is awaited for a while: it must not reach
+    /// Subscribes the client to one resource. Returns `None` if the change listener was dropped. A
+    /// `resources/subscribe` that is in flight when the listener is dropped is awaited for a while: it must not reach
     /// the server after the `resources/unsubscribe`.
     async fn subscribe(&mut self, uri: &str) -> Option<Result<(), ChangeListenerFailure>> {
         let mut subscribed = unless_stopped(self.listener_dropped.wait(), self.listeners.subscribed.lock(uri)).await?;

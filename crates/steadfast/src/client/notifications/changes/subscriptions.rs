@@ -1,11 +1,12 @@
 //! The resources that the server of one connection may send notifications about (up to 2025-11-25), each with a lock.
 //!
-//! Over HTTP, requests overtake each other. If an unsubscribe reached the server after a later subscribe, the new
-//! subscriber would get no notifications (L9). So there is one request at a time for each resource: its lock is held
-//! from the decision to send one until the server has responded.
+//! Over HTTP, requests overtake each other. If a `resources/unsubscribe` reached the server after a later
+//! `resources/subscribe`, the new subscriber would get no notifications (law L9). To keep the order, the client sends
+//! one request to subscribe or unsubscribe at a time for each resource: the lock of the resource is held from the
+//! decision to send a request until the server has responded.
 //!
 //! The number of unsubscribe requests in flight is limited to the number of calls that the connection allows: if one
-//! were refused for that limit, the subscription would remain on the server (L5).
+//! were refused for that limit, the subscription would remain on the server (law L5).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,23 +23,24 @@ pub(crate) struct ClientResourceSubscriptions {
 /// True if the server may send notifications about the resource.
 type ResourceSubscriptionState = Arc<tokio::sync::Mutex<bool>>;
 
-/// The lock of one [`ResourceSubscriptionState`].
+/// A guard that holds the lock of the [`ResourceSubscriptionState`] of one resource.
 pub(crate) type ResourceSubscriptionLockGuard = OwnedMutexGuard<bool>;
 
 impl ClientResourceSubscriptions {
-    /// `max_unsubscribes`: how many requests to unsubscribe may be in flight.
+    /// `max_unsubscribes`: the maximum number of requests to unsubscribe that may be in flight.
     pub(crate) fn new(max_unsubscribes: usize) -> Self {
         let unsubscribe_permits = Semaphore::new(max_unsubscribes.clamp(1, Semaphore::MAX_PERMITS));
         Self { resources: Mutex::default(), unsubscribe_permits }
     }
 
-    /// Waits for a permit to send a request to unsubscribe. Permits are given in the order of the calls.
+    /// Waits for a permit to send a request to unsubscribe. Permits to unsubscribe are given in the order of the calls
+    /// of this function.
     pub(crate) async fn unsubscribe_permit(&self) -> Option<SemaphorePermit<'_>> {
         // Never an error: the semaphore is never closed.
         self.unsubscribe_permits.acquire().await.ok()
     }
 
-    /// Locks a resource. Locks are given in the order of the calls.
+    /// Locks the subscription of a resource. Locks of a resource are given in the order of the calls of this function.
     pub(crate) async fn lock(&self, uri: &str) -> ResourceSubscriptionLockGuard {
         let resource = {
             let mut resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,10 @@
-//! Moves the driver of a client between the I/O thread and the workers.
+//! Moves the driver of a client between the I/O loop and the workers.
 //!
-//! With its driver on the I/O thread, a call costs two switches between threads, and for one call after the other the switches
-//! cost more than all the rest. So while tasks of the client's runtime call one at a time and in quick succession, a task on
-//! the workers polls the driver, and their runtime watches its descriptors. Then no call has to wake another thread.
+//! While the driver of a client is on the I/O loop, a call costs two switches between threads, and if calls are made
+//! one after the other, the switches cost more than the rest of the call. So while tasks of the client's tokio
+//! runtime make calls one at a time and in quick succession, a task on the workers polls the client's driver, and the
+//! runtime of the workers watches the descriptors of the connection. While the driver is on the workers, no call has
+//! to wake another thread.
 //!
 //! ```text
 //!               one call at a time, in quick succession
@@ -12,9 +14,10 @@
 //!               are no calls, a call takes longer, the workers are blocked, or their runtime is gone
 //! ```
 //!
-//! The I/O thread checks every [`CHECK_INTERVAL`] whether the driver has received bytes on the workers, and takes it back if not.
-//! So handlers and tasks that block all workers delay the driver for at most two intervals (L6). A client without calls costs no
-//! checks. A driver whose calls were stuck on the workers is not moved there again for a while, and for longer each time.
+//! The I/O loop checks every [`CHECK_INTERVAL`] whether the driver has received bytes on the workers, and takes it
+//! back if not. So handlers and tasks that block all workers delay the driver of a client for at most two check
+//! intervals (law L6). A client without calls costs no checks. A driver whose calls were stuck on the workers is not
+//! moved there again for a while, and for longer each time.
 //!
 //! Only one task has the driver at a time, and no lock is held while it is polled. The task that takes it over polls all of it,
 //! so nothing that happened in between is missed.
@@ -31,20 +34,22 @@ use tokio::runtime::{Handle, Id, RuntimeFlavor};
 use crate::runtime::connection::mailbox::DriverMailbox;
 use crate::runtime::{Runtime, Timer};
 
-/// How often the I/O thread checks whether the workers poll the driver that they have.
+/// How often the I/O loop checks whether the workers poll the driver that they have.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// If this many calls are made one at a time within `WITHIN`, they count as quick succession.
+/// The number of calls, made one at a time within the duration `WITHIN`, that count as quick succession: then the
+/// driver may move to the workers.
 const IN_TURN: u32 = 32;
 const WITHIN: Duration = Duration::from_millis(32);
 
-/// How long a driver stays on the I/O thread after its calls were stuck on the workers: the first time, and at most.
+/// How long a driver stays on the I/O loop after its calls were stuck on the workers: the first time, and at most.
 const STAY: Duration = Duration::from_millis(500);
 const LONGEST_STAY: Duration = Duration::from_secs(60);
 
 /// A driver that can move from one runtime to another.
 pub(crate) trait MigratableDriver: Future + Send + Unpin + 'static {
-    /// Deregisters from the runtime, so that another one can poll the driver. False if it cannot move; then nothing has changed.
+    /// Deregisters from the runtime, so that another one can poll the driver. Returns false, and changes nothing, if
+    /// the driver cannot move to another runtime.
     fn leave_runtime(&mut self) -> bool;
 
     /// Whether the driver had more to do since the last check than calls that are made one at a time would cause.
@@ -83,7 +88,7 @@ impl WorkerCallCounter {
     }
 }
 
-/// The two tasks of a driver: for the I/O thread, and for the workers of that runtime.
+/// The two tasks of a driver: for the I/O loop, and for the workers of that runtime.
 pub(crate) fn tasks<D: MigratableDriver>(
     driver: D,
     mailbox: &Arc<DriverMailbox>,
@@ -144,7 +149,7 @@ impl<D: MigratableDriver> SharedDriverMigrationState<D> {
         state.seen |= heard;
     }
 
-    /// Gives the driver to the other of its two tasks (on the I/O thread, or on the workers), and wakes that task.
+    /// Gives the driver to the other of its two tasks (on the I/O loop, or on the workers), and wakes that task.
     fn hand_over(&self, driver: Box<D>, home: DriverThreadKind) {
         let mut state = self.lock();
         (state.driver, state.home, state.seen) = (Some(driver), home, true);
@@ -168,19 +173,19 @@ impl<D: MigratableDriver> SharedDriverMigrationState<D> {
     }
 }
 
-/// The task on the I/O thread, which exists as long as the driver. Ready when the driver has ended.
+/// The task on the I/O loop, which exists as long as the driver. Ready when the driver has ended.
 pub(crate) struct IoThreadDriverTask<D> {
     shared: Arc<SharedDriverMigrationState<D>>,
     mailbox: Arc<DriverMailbox>,
     runtime: Arc<dyn Runtime>,
-    /// When the I/O thread next checks on the driver, while the workers have it.
+    /// When the I/O loop next checks on the driver, while the workers have it.
     look: Box<dyn Timer>,
     /// The count of calls at the start of the current measurement, and its time.
     began: Option<(u32, Moment)>,
     stay: DriverMigrationBackoff,
 }
 
-/// Keeps the driver on the I/O thread for a while before it may move to the workers again.
+/// Keeps the driver on the I/O loop for a while before it may move to the workers again.
 #[derive(Default)]
 struct DriverMigrationBackoff {
     until: Option<Moment>,
@@ -194,7 +199,7 @@ impl DriverMigrationBackoff {
         self.until = Some(now + self.length);
     }
 
-    /// Resets the backoff: the driver came back to the I/O thread because there were no more calls.
+    /// Resets the backoff: the driver came back to the I/O loop because there were no more calls.
     fn note_idle(&mut self) {
         *self = Self::default();
     }
@@ -286,8 +291,8 @@ impl<D> Drop for IoThreadDriverTask<D> {
     }
 }
 
-/// The task that runs a connection's driver on the worker threads. If it is dropped with their runtime, the driver moves
-/// back to the I/O thread.
+/// The task that runs a connection's driver on the worker threads. If the task is dropped with the runtime of the
+/// workers, the driver moves back to the I/O loop.
 pub(crate) struct WorkerDriverTask<D: MigratableDriver> {
     shared: Arc<SharedDriverMigrationState<D>>,
     /// Whether the runtime of the workers has its I/O driver enabled, once that is known.
@@ -353,7 +358,7 @@ impl<D: MigratableDriver> Drop for WorkerDriverTask<D> {
 /// Whether the current runtime was built with I/O. The only way to find out is to create a socket, which panics if it was not,
 /// so the result is cached for each runtime.
 fn has_io() -> bool {
-    /// How many results are cached.
+    /// The maximum number of tokio runtimes for which `has_io` caches its result.
     const MOST: usize = 64;
     static KNOWN: Mutex<Vec<(Id, bool)>> = Mutex::new(Vec::new());
     let Ok(runtime) = Handle::try_current().map(|handle| handle.id()) else { return false };

@@ -111,7 +111,7 @@ impl World {
     fn new() -> Self {
         let (clock, record) = (Arc::new(Clock::default()), Arc::new(Record::default()));
         let runtime: Arc<dyn Runtime> = Arc::new(OnTime(Arc::clone(&clock)));
-        let mailbox = DriverMailbox::new(&Limits::default());
+        let mailbox = DriverMailbox::new(&Limits::default(), None);
         let (apart, among) = tasks(Fake(Arc::clone(&record)), &mailbox, &runtime, &Handle::current());
         let mut world = Self { clock, mailbox, record, apart: Some(apart), among: Some(among) };
         assert!(!world.poll_among() && !world.poll_apart());

@@ -1,9 +1,10 @@
-//! Threads that read and write descriptors for which the runtime has no readiness.
+//! Threads that read and write descriptors for which the tokio runtime has no readiness events.
 //!
-//! These are files, terminals, and pipes that could not be reopened. A reading thread is at most [`CHANNEL_CAPACITY`] bytes ahead
-//! of its transport, and still notices a hangup while the channel is full. A thread waits in `poll(2)` for the descriptor and for
-//! a pipe to which the transport's side writes to wake it, so it ends soon after the transport is dropped. The threads are never
-//! joined: one that is stuck in a call on a terminal does not prevent the process from exiting.
+//! Threads read and write files, terminals, and pipes that could not be reopened. A reading thread is at most
+//! [`CHANNEL_CAPACITY`] bytes ahead of its transport, and still notices a hangup while the channel to the transport is
+//! full. A thread waits in `poll(2)` for the descriptor and for a pipe to which the transport writes to wake the
+//! thread, so the thread ends soon after the transport is dropped. The threads are never joined: one that is stuck in a
+//! call on a terminal does not prevent the process from exiting.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,10 +16,11 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::transport::memory::channel::{ByteReceiver, ByteSender, channel};
 
-/// How many bytes the channel between a thread and its transport holds.
+/// The capacity of the channel between an I/O thread and its transport, in bytes.
 pub(crate) const CHANNEL_CAPACITY: usize = 64 * 1024;
 
-/// `poll(2)` reports a pipe as writable when this many bytes fit, so a write of them does not block.
+/// The maximum number of bytes in one write: `poll(2)` reports a pipe as writable when this many bytes fit, so the
+/// write does not block.
 const WRITE_SIZE: usize = 4096;
 
 const HUNG_UP: PollFlags = PollFlags::HUP.union(PollFlags::ERR);
@@ -32,7 +34,8 @@ pub(crate) fn reader(descriptor: OwnedFd) -> io::Result<ByteReceiver> {
     Ok(receiver)
 }
 
-/// Starts a thread that writes to `descriptor`. It closes the descriptor when the sender is closed and everything is written.
+/// Starts a thread that writes to `descriptor`. The thread closes the descriptor when the sender is closed and
+/// everything is written.
 pub(crate) fn writer(descriptor: OwnedFd) -> io::Result<ByteSender> {
     let (sender, receiver) = channel(CHANNEL_CAPACITY);
     let mut wait = InterruptibleDescriptor::new(descriptor)?;
@@ -106,7 +109,8 @@ fn pump_output(wait: &mut InterruptibleDescriptor, mut receiver: ByteReceiver) {
     }
 }
 
-/// Neither `poll(2)` nor the call itself has waited: do not spin.
+/// Sleeps before a retry if neither `poll(2)` nor the read or write itself has waited, so that the thread does not
+/// spin.
 fn pause_before_retry() {
     std::thread::sleep(Duration::from_millis(1));
 }
@@ -115,9 +119,9 @@ fn pause_before_retry() {
 struct InterruptibleDescriptor {
     descriptor: OwnedFd,
     waker: Arc<PollThreadWaker>,
-    /// Becomes readable when the waker is used.
+    /// The pipe that becomes readable when the waker is used.
     wakeups: PipeReader,
-    /// Some systems cannot poll every device; then the thread just reads or writes.
+    /// False if the system cannot poll this descriptor; then the thread reads or writes it without polling.
     pollable: bool,
 }
 
@@ -140,7 +144,8 @@ impl InterruptibleDescriptor {
         self.descriptor.as_fd()
     }
 
-    /// Waits until the descriptor is ready or the waker is used. The flags are empty if only the waker was used.
+    /// Waits until the descriptor is ready or the waker is used. The returned flags are empty if only the waker was
+    /// used.
     fn wait(&mut self, wanted: PollFlags) -> PollFlags {
         if !self.pollable {
             return wanted;
@@ -148,7 +153,8 @@ impl InterruptibleDescriptor {
         self.poll(wanted, true)
     }
 
-    /// Blocks the thread until the descriptor hangs up or the transport wakes it; only until it is woken if the hangup is known.
+    /// Blocks the thread until the descriptor hangs up or the transport wakes the thread. If the hangup is `known`
+    /// already, only the transport ends the wait.
     fn wait_for_hangup(&mut self, known: bool) -> PollFlags {
         self.poll(PollFlags::empty(), self.pollable && !known)
     }

@@ -1,4 +1,5 @@
-//! The driver: one future that owns the engine, and polls the requests that send its messages.
+//! The driver of a client's HTTP connection: one future that owns the protocol engine, and polls the HTTP requests that
+//! send its messages.
 
 use std::collections::VecDeque;
 use std::io;
@@ -31,34 +32,39 @@ use super::stream::server_stream::listen;
 use super::task::{HttpClientTaskHandle, HttpClientTasks};
 use crate::runtime::{ConnectionCloseReport, ConnectionEngine, DriverMailbox, InboundDispatcher, Runtime, Timer};
 
-/// How many events of tasks the driver queues. Messages beyond that stay in their sockets.
+/// The capacity of the queue of events that HTTP requests report to the driver. While the event queue is full, further
+/// messages of the server stay unread in their sockets.
 const EVENT_QUEUE: usize = 64;
 
-/// How many turns the driver takes before it yields to others on its thread. The tasks that it polls are limited too: see
-/// [`HttpClientTasks`].
+/// The maximum number of turns that the driver takes in one poll before it yields to other tasks on its thread. The
+/// number of HTTP requests that one poll of the driver polls is limited too: see [`HttpClientTasks`].
 const TURNS: usize = 32;
 
-/// How long closing waits until the server has accepted the last messages and the end of the session.
+/// How long a client that closes waits until the server has accepted the last messages and the end of the session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Drives one client of a server at a URL.
+/// Drives the connection of one client to a server at a URL.
 pub(crate) struct HttpClientDriver<S> {
     engine: ConnectionEngine<S>,
     shared: Arc<HttpClientConnection>,
     events: mpsc::Receiver<HttpClientDriverEvent>,
-    /// For the tasks.
+    /// The sender with which HTTP requests report their events to the driver; cloned for each request.
     event_sender: mpsc::Sender<HttpClientDriverEvent>,
     in_flight: HttpInFlightMessages,
-    /// While this is set, nothing is sent: the server has to have `notifications/initialized` before any other message. Resolves
-    /// when that was delivered, or never will be.
+    /// While `barrier` is set, the client sends nothing: the server has to receive `notifications/initialized` before
+    /// any other message. The barrier resolves when `notifications/initialized` was delivered, or never will be.
     barrier: Option<oneshot::Receiver<()>>,
-    /// Reads the stream of messages that the server sends by itself; over HTTP+SSE, of all its messages.
+    /// The GET request that reads the stream of server-initiated messages; over HTTP+SSE, the stream of all messages of
+    /// the server.
     server_stream: Option<HttpClientTaskHandle>,
-    /// Set while the driver closes: how the connection ended, and when to stop waiting for the server.
+    /// Set while the client's connection closes: how the connection ended, and when to stop waiting for the server.
     closing: Option<(ConnectionCloseReport, Box<dyn Timer>)>,
-    /// What is reported for tasks that panicked. Handled after the events: they may be what the task has read.
+    /// Events that replace HTTP requests whose futures panicked. The driver handles the event of a panic after all
+    /// other events, because those may hold messages that the request had read before.
     panics: VecDeque<HttpClientDriverEvent>,
-    /// The requests, and the stream of the server. After their handles, which abort them.
+    /// The HTTP requests of this connection, including the stream of server-initiated messages. The field `tasks` is
+    /// declared after the handles of the HTTP requests, so that the handles are dropped first, which aborts the
+    /// requests.
     tasks: HttpClientTasks<HttpClientDriverEvent>,
 }
 
@@ -89,12 +95,13 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         })
     }
 
-    /// Sends commands to this driver.
+    /// The mailbox through which commands are sent to the driver of the client's HTTP connection.
     pub(crate) fn mailbox(&self) -> &Arc<DriverMailbox> {
         &self.engine.mailbox
     }
 
-    /// Becomes true when the stream of messages that the server sends by itself is open, or will not be opened.
+    /// Becomes true when the stream of server-initiated messages is open, or when it is known that it will not be
+    /// opened.
     pub(crate) fn receives_notifications(&self) -> watch::Receiver<bool> {
         self.shared.receives_notifications.subscribe()
     }
@@ -104,8 +111,8 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         self.engine.refuses_calls()
     }
 
-    /// Handles the events of the tasks, unless too much output waits that the server has caused and not read. Returns whether
-    /// there was any.
+    /// Handles the events that HTTP requests report, unless too much output that the server has caused waits to be
+    /// sent. Returns whether any event of an HTTP request was handled.
     fn handle_events(&mut self, cx: &mut Context<'_>) -> bool {
         let mut handled = false;
         while self.wants_input() {
@@ -145,7 +152,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         self.engine.process_events();
     }
 
-    /// Polls the requests. Returns whether one has ended.
+    /// Polls the HTTP requests of the client's connection. Returns whether an HTTP request has ended.
     fn poll_tasks(&mut self, cx: &mut Context<'_>) -> bool {
         let mut ended = false;
         while let Poll::Ready(replacement) = self.tasks.poll(cx) {
@@ -155,7 +162,8 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         ended
     }
 
-    /// Starts a task. If it panics, the driver handles `failure` in its place.
+    /// Starts an HTTP request, as a future that the driver polls. If the future panics, the driver handles the event
+    /// that `failure` returns.
     fn start(
         &self,
         task: impl Future<Output = ()> + Send + 'static,
@@ -168,13 +176,15 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         })
     }
 
-    /// Whether events of the HTTP tasks are accepted. Always true while draining: late messages are handled or ignored.
+    /// Whether the driver accepts events of the HTTP requests. Events are always accepted while the connection drains:
+    /// late messages are handled or ignored.
     fn wants_input(&self) -> bool {
         let connection = &self.engine.connection;
         connection.wants_input() || connection.is_draining()
     }
 
-    /// Sends the messages that the connection has queued. Returns whether there was any.
+    /// Sends the messages that the connection has queued. Returns whether any queued message was taken from the
+    /// connection.
     fn send_queued(&mut self) -> bool {
         let mut sent = false;
         // The connection bounds what stays queued there, and a call that is cancelled there was never sent.
@@ -203,7 +213,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         sent
     }
 
-    /// Starts to send a message.
+    /// Starts the POST that sends a message of the client.
     fn post(&mut self, transmit: Transmit, mirrored: Option<HeaderMap>) {
         let Transmit { body, kind, .. } = transmit;
         let mut delivered = None;
@@ -241,9 +251,9 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         }
     }
 
-    /// Lifts the barrier if `notifications/initialized` was delivered. The barrier is a channel of its own, not an event: events
-    /// may not be handled while much output waits, and no output is sent before the barrier is lifted. Returns whether it was
-    /// lifted.
+    /// Lifts the barrier that holds back all messages, if `notifications/initialized` was delivered. The barrier for
+    /// `notifications/initialized` is a channel of its own, not an event: events may not be handled while much output
+    /// waits, and no output is sent before the barrier is lifted. Returns whether the barrier for messages was lifted.
     fn poll_barrier(&mut self, cx: &mut Context<'_>) -> bool {
         let delivered = self.barrier.as_mut().is_some_and(|barrier| Pin::new(barrier).poll(cx).is_ready());
         if delivered {
@@ -253,7 +263,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         delivered
     }
 
-    /// Opens the stream of messages that the server sends by itself.
+    /// Opens the stream of server-initiated messages with a GET request.
     fn open_server_stream(&mut self) {
         if self.server_stream.is_none() && self.shared.session().revision.is_some() {
             let listening = listen(Arc::clone(&self.shared), self.event_sender.clone());
@@ -267,7 +277,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         }
     }
 
-    /// Reads the stream of HTTP+SSE, on which the server sends all its messages.
+    /// Reads the event stream of HTTP+SSE, on which the server sends all its messages.
     #[cfg(feature = "legacy-sse")]
     fn read_legacy_stream(&mut self, events: SseMessageReader) {
         let reading = legacy_sse::read(Arc::clone(&self.shared), events, self.event_sender.clone());
@@ -275,8 +285,9 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         self.server_stream = Some(self.start(reading, || Some(HttpClientDriverEvent::LegacyStreamEnded)));
     }
 
-    /// Aborts the calls that have ended, because nothing awaits their responses. While cancellations wait in the connection, calls
-    /// that are being delivered stay: a cancellation must not arrive before its request.
+    /// Aborts the HTTP requests of calls that have ended, because nothing awaits their responses. While cancellations
+    /// wait in the connection's queue, HTTP requests that are being delivered are not aborted: a cancellation must not
+    /// arrive before its request.
     fn abort_ended_calls(&mut self) {
         let (full, now, ended) = (self.in_flight.is_full(), self.engine.runtime.now(), self.engine.take_ended_calls());
         let connection = &self.engine.connection;
@@ -287,7 +298,8 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         });
     }
 
-    /// Begins to close: messages in flight are still delivered, and a session is ended.
+    /// Begins to close the client's connection: messages in flight are still delivered, and the session, if there is
+    /// one, is ended with DELETE.
     fn close(&mut self, ended: ConnectionCloseReport) {
         self.engine.abandon_all();
         self.in_flight.abort_responses();
@@ -309,7 +321,7 @@ impl<S: InboundDispatcher> HttpClientDriver<S> {
         self.closing = Some((ended, timer));
     }
 
-    /// Ready when the last messages were delivered, or have had the time to be.
+    /// Ready when the client's last messages were delivered, or the timeout for closing has passed.
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionCloseReport> {
         let Some((ended, timer)) = &mut self.closing else { return Poll::Pending };
         // First: what follows may use up tokio's budget of this poll.

@@ -1,8 +1,8 @@
-//! Every HTTP request of a connection that has not ended, and what it was sent for.
+//! The HTTP requests of a client's connection that have not ended, and what each was sent for.
 //!
-//! Each message is a POST of its own, and one may overtake another. The cancellation of a request must not overtake the request
-//! (L9): a server ignores the cancellation of a request that it has not seen, and then works on the request. So it is tracked
-//! whether the server may have received a message.
+//! Each message of the client is a POST of its own, and one POST may overtake another. The cancellation of a request
+//! must not overtake the request (L9): a server ignores the cancellation of a request that it has not seen, and then
+//! works on the request. So the client tracks for each message whether the server may have received it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,26 +16,31 @@ use super::task::HttpClientTaskHandle;
 use crate::runtime::Runtime;
 use crate::runtime::timeout::{timeout_at, unless_stopped};
 
-/// How many notifications and responses are in flight at once. More of them wait in the connection.
+/// The maximum number of notifications and responses that the client POSTs at the same time. Further notifications and
+/// responses stay queued in the connection until one of these POSTs has finished.
 const MAX_MESSAGES: usize = 64;
 
-/// How many cancellations are in flight at once. A server that has not accepted the oldest of them by then ignores them.
+/// The maximum number of cancellations that the client POSTs at the same time. When a further cancellation is sent, the
+/// POST of the oldest one is aborted: a server that has not accepted it by then ignores cancellations.
 const MAX_CANCELLATIONS: usize = 1_024;
 
-/// How many HTTP responses are read to their ends at once after the message in them has come.
+/// The maximum number of HTTP responses that are read to their ends at the same time, after the JSON-RPC response in
+/// them has arrived.
 const MAX_TAILS: usize = 16;
 
 #[derive(Default)]
 pub(crate) struct HttpInFlightMessages {
-    /// Requests that await a response.
+    /// The POSTs of requests that await a response.
     calls: BTreeMap<CallKey, HttpClientInFlightRequest>,
-    /// Those of `calls` that have ended for their callers, and could not be dropped so far.
+    /// The keys of requests in `calls` that have ended for their callers, but whose POSTs could not be aborted so far.
     ended: Vec<CallKey>,
-    /// POSTs of notifications and responses, and the DELETE of the session. None of them waits for a message of the server.
+    /// POSTs of notifications and responses, and the DELETE of the session. The POST of a notification or response,
+    /// or a DELETE, does not wait for a message of the server.
     messages: Vec<HttpClientTaskHandle>,
-    /// Cancellations, each sent after the request that it cancels. Nothing waits for them.
+    /// The POSTs of cancellations, each sent after the request that it cancels. No call and no other message waits
+    /// for the POST of a cancellation.
     cancellations: VecDeque<HttpClientTaskHandle>,
-    /// Reading the rest of HTTP responses after the message in them has arrived.
+    /// Futures that read the rest of an HTTP response after the JSON-RPC response in it has arrived.
     tails: VecDeque<HttpClientTaskHandle>,
 }
 
@@ -56,12 +61,12 @@ impl HttpInFlightMessages {
         push_bounded(&mut self.tails, task, MAX_TAILS);
     }
 
-    /// Removes a call, so that its cancellation can wait for its delivery.
+    /// Removes the POST of a call, so that the cancellation of the call can wait until the POST is delivered.
     pub(crate) fn take_call(&mut self, key: CallKey) -> Option<HttpClientInFlightRequest> {
         self.calls.remove(&key)
     }
 
-    /// Whether further messages have to wait in the connection.
+    /// Whether the limit of POSTs is reached, so that further messages stay queued in the connection.
     pub(crate) fn is_full(&self) -> bool {
         self.messages.len() >= MAX_MESSAGES
     }
@@ -71,7 +76,7 @@ impl HttpInFlightMessages {
         self.messages.is_empty() && self.cancellations.is_empty()
     }
 
-    /// Aborts the calls that have ended, now or earlier, except those for which `stays` returns true.
+    /// Aborts the POSTs of calls that have ended, now or earlier, except those for which `stays` returns true.
     pub(crate) fn abort_ended(
         &mut self,
         ended: impl IntoIterator<Item = CallKey>,
@@ -87,14 +92,15 @@ impl HttpInFlightMessages {
         });
     }
 
-    /// Aborts everything that awaits something from the server. Messages and cancellations stay.
+    /// Aborts all HTTP requests that await something from the server. POSTs of notifications, responses and
+    /// cancellations go on.
     pub(crate) fn abort_responses(&mut self) {
         self.calls.clear();
         self.ended.clear();
         self.tails.clear();
     }
 
-    /// Removes the tasks that have ended. Calls report their ends themselves.
+    /// Removes the HTTP requests that have ended. Calls are not removed here: they report their ends to the driver.
     pub(crate) fn reap(&mut self) {
         let mut is_running = |task: &HttpClientTaskHandle| !task.is_over();
         self.messages.retain(&mut is_running);
@@ -103,7 +109,7 @@ impl HttpInFlightMessages {
     }
 }
 
-/// Aborts the oldest task if there are `most` already.
+/// Adds an HTTP request, and aborts the oldest one if there are `most` already.
 fn push_bounded(tasks: &mut VecDeque<HttpClientTaskHandle>, task: HttpClientTaskHandle, most: usize) {
     if tasks.len() >= most {
         tasks.pop_front();
@@ -111,20 +117,22 @@ fn push_bounded(tasks: &mut VecDeque<HttpClientTaskHandle>, task: HttpClientTask
     tasks.push_back(task);
 }
 
-/// How long the cancellation of a request waits for the request to be delivered. A server that responds with JSON sends no head
-/// before its response, so its cancellations wait this long; a server that sends the head of an event stream gets them at once.
+/// How long the cancellation of a request waits for the request to be delivered. A server that responds with JSON sends
+/// no HTTP head before its response, so cancellations to it wait this long; a server that sends the head of an event
+/// stream gets cancellations at once.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How far the delivery of one message has come.
+/// How far the delivery of one message to the server has come.
 pub(crate) struct HttpPostDelivery(watch::Sender<HttpPostDeliveryStage>);
 
 #[derive(Clone, Copy, PartialEq)]
 enum HttpPostDeliveryStage {
-    /// The server cannot have seen the message, or refused to accept it before it read it.
+    /// The server cannot have seen the message, or refused to accept it.
     NotDelivered,
     /// The message was handed to the HTTP client at this time.
     Sending(Moment),
-    /// The head of the response was received and handled; or the request failed, and nothing more will be known of it.
+    /// The head of the HTTP response was received and handled, or the POST failed although the server may have received
+    /// the message.
     Settled,
 }
 
@@ -165,20 +173,22 @@ impl HttpPostDelivery {
     }
 }
 
-/// A request in flight, and how far its delivery has come. Dropping it aborts the request.
+/// The POST of a request in flight, and how far its delivery has come. Dropping an `HttpClientInFlightRequest` aborts
+/// its POST.
 pub(crate) struct HttpClientInFlightRequest {
     pub(crate) task: HttpClientTaskHandle,
     pub(crate) delivery: Arc<HttpPostDelivery>,
 }
 
 impl HttpClientInFlightRequest {
-    /// Whether the request may still be delivered: neither a response nor a failure is known, and there is time left.
+    /// Whether the request may still be on its way to the server: neither a response nor a failure is known, and the
+    /// delivery timeout has not passed.
     pub(crate) fn is_being_delivered(&self, now: Moment) -> bool {
         self.delivery.sending_since().is_some_and(|since| now < since + DELIVERY_TIMEOUT) && !self.task.is_over()
     }
 
-    /// Aborts the request once it was delivered, has failed, or has had the time for either. Returns whether the server may have
-    /// seen it.
+    /// Aborts the POST once the request was delivered, has failed, or the delivery timeout has passed. Returns whether
+    /// the server may have seen the request.
     pub(crate) async fn abort(self, runtime: &dyn Runtime) -> bool {
         if let Some(since) = self.delivery.sending_since() {
             let over = std::future::poll_fn(|cx| self.task.poll_over(cx));

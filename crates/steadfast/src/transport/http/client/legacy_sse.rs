@@ -1,4 +1,4 @@
-//! HTTP+SSE, the transport of 2024-11-05, for servers that know no other.
+//! The client side of HTTP+SSE, the transport of 2024-11-05, for servers that support no other transport.
 //!
 //! ```text
 //!   GET  the URL       --> 200, a stream of events:  endpoint: where to POST to
@@ -6,10 +6,11 @@
 //!   POST the endpoint  --> 202; the response is on the stream
 //! ```
 //!
-//! The stream is the connection, as a socket would be: its end is the end of every call, and nothing is resumed. It is opened
-//! for `initialize`, if the target asks for it or if the server refuses the POST that newer servers accept.
+//! The event stream of HTTP+SSE is the connection, as a socket would be: its end is the end of every call, and nothing
+//! is resumed. The client opens the event stream for `initialize`, if the target asks for HTTP+SSE, if the server is
+//! known to need it, or if the server refuses the POST that newer servers accept.
 //!
-//! **Invariant:** nothing is sent to an endpoint of another origin than the server's URL.
+//! **Invariant:** the client sends nothing to an endpoint of another origin than the server's URL.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -29,23 +30,24 @@ use super::shared::{ClientHttpRequest, ClientHttpRequestError};
 use super::stream::events::{SseMessageOrEnd, SseMessageReader, is_events};
 use crate::runtime::timeout::timeout_at;
 
-/// How long a server may take to name the endpoint. A server that does not name one has another kind of stream there, and the
-/// call ends with the server's refusal of the POST.
+/// How long a server may take to send the endpoint event of HTTP+SSE, which names the URL to POST to. A server that
+/// sends no endpoint event has another kind of event stream at its URL, and `initialize` ends with the server's refusal
+/// of the POST.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether a server is known to need HTTP+SSE. Shared by all connections of one target.
+/// Whether a server is known to need HTTP+SSE, for all connections of one `HttpTarget`.
 #[derive(Default)]
 pub(crate) struct ServerNeedsLegacySse {
-    /// The server has refused Streamable HTTP.
+    /// The server has opened an event stream of HTTP+SSE, so later connections try HTTP+SSE first.
     needs_legacy_sse: AtomicBool,
 }
 
-/// Whether a connection uses HTTP+SSE.
+/// Whether a connection of the client uses HTTP+SSE.
 pub(crate) struct ClientLegacySseState {
-    /// Streamable HTTP is not tried.
+    /// Only HTTP+SSE is used, and Streamable HTTP is not tried.
     required: bool,
     known: Arc<ServerNeedsLegacySse>,
-    /// Where to POST to, once the stream is open.
+    /// The URL to which the client POSTs messages, once the event stream of HTTP+SSE is open.
     endpoint: OnceLock<Url>,
 }
 
@@ -59,12 +61,12 @@ impl ClientLegacySseState {
         self.required
     }
 
-    /// Whether HTTP+SSE is tried first.
+    /// Whether the client tries HTTP+SSE before Streamable HTTP.
     pub(crate) fn is_tried_first(&self) -> bool {
         self.required || self.known.needs_legacy_sse.load(Ordering::Relaxed)
     }
 
-    /// Where to POST to, once the stream is open.
+    /// The URL to which the client POSTs messages, once the event stream of HTTP+SSE is open.
     pub(crate) fn endpoint(&self) -> Option<&Url> {
         self.endpoint.get()
     }
@@ -75,14 +77,14 @@ impl ClientLegacySseState {
         let _ = self.endpoint.set(endpoint);
     }
 
-    /// The server does not have HTTP+SSE any more: it may have been updated.
+    /// Notes that the server does not offer HTTP+SSE any more: it may have been updated.
     pub(crate) fn forget(&self) {
         self.known.needs_legacy_sse.store(false, Ordering::Relaxed);
     }
 }
 
-/// Whether this refusal of `initialize` is what a server of HTTP+SSE would respond. A server that responds with an error code of a
-/// newer revision is not one.
+/// Whether a server that supports only HTTP+SSE would refuse `initialize` in this way. A server that responds with an
+/// error code of a newer revision does not need HTTP+SSE.
 pub(crate) fn is_legacy_refusal(status: StatusCode, error: Option<&ErrorObject>) -> bool {
     let newer = [code::HEADER_MISMATCH, code::MISSING_CAPABILITY, code::UNSUPPORTED_VERSION, code::METHOD_NOT_FOUND];
     let is_newer = error.is_some_and(|error| newer.contains(&error.code));
@@ -90,18 +92,18 @@ pub(crate) fn is_legacy_refusal(status: StatusCode, error: Option<&ErrorObject>)
     refused && !is_newer
 }
 
-/// Why the stream was not opened.
+/// Why the event stream of HTTP+SSE was not opened.
 pub(crate) enum LegacySseOpenError {
     NoResponse(ClientHttpRequestError),
-    /// The server responded with a status other than success.
+    /// The server responded to the GET with a status other than success.
     Refused(TransportFetchResponse),
     /// The response at the URL is not an event stream of HTTP+SSE.
     NotLegacy(String),
-    /// The stream names an endpoint that must not be used.
+    /// The event stream names an endpoint that the client must not use.
     BadEndpoint(String),
 }
 
-/// Opens the stream and stores its endpoint.
+/// Opens the event stream of HTTP+SSE and stores the endpoint that it names.
 pub(crate) async fn open(shared: &HttpClientConnection) -> Result<SseMessageReader, LegacySseOpenError> {
     let response = shared.send(ClientHttpRequest::default()).await.map_err(LegacySseOpenError::NoResponse)?;
     if !response.status().is_success() {
@@ -116,7 +118,7 @@ pub(crate) async fn open(shared: &HttpClientConnection) -> Result<SseMessageRead
     Ok(events)
 }
 
-/// Reads the first event, which names the endpoint.
+/// Reads the first event of the stream, which names the endpoint to POST to.
 async fn read_endpoint(shared: &HttpClientConnection, events: &mut SseMessageReader) -> Result<Vec<u8>, String> {
     let until = shared.runtime.now() + ENDPOINT_TIMEOUT;
     let first = timeout_at(&*shared.runtime, Some(until), events.event()).await;
@@ -127,10 +129,11 @@ async fn read_endpoint(shared: &HttpClientConnection, events: &mut SseMessageRea
     }
 }
 
-/// The URL of the endpoint, if it has the origin of the server.
+/// The URL of the endpoint that the server names, if it has the origin of the server.
 fn endpoint_of(server: &Url, named: &[u8]) -> Result<Url, String> {
-    let named = std::str::from_utf8(named).map_err(|_| "the endpoint is not a URL".to_owned())?;
-    let mut endpoint = server.join(named.trim()).map_err(|_| "the endpoint is not a URL".to_owned())?;
+    let named = std::str::from_utf8(named).map_err(|_| "the endpoint that the server names is not a URL".to_owned())?;
+    let mut endpoint =
+        server.join(named.trim()).map_err(|_| "the endpoint that the server names is not a URL".to_owned())?;
     if endpoint.origin() != server.origin() {
         let origin = endpoint.origin().ascii_serialization();
         return Err(format!("the server names an endpoint of another origin ({origin}), which is not used"));
@@ -138,14 +141,14 @@ fn endpoint_of(server: &Url, named: &[u8]) -> Result<Url, String> {
     // The credentials are those of the server's URL, whatever the server writes.
     let (username, password) = (server.username().to_owned(), server.password().map(str::to_owned));
     let set = endpoint.set_username(&username).and_then(|()| endpoint.set_password(password.as_deref()));
-    set.map_err(|()| "the endpoint is not a URL".to_owned())?;
+    set.map_err(|()| "the endpoint that the server names is not a URL".to_owned())?;
     endpoint.set_fragment(None);
     Ok(endpoint)
 }
 
 const ENDED: &str = "the event stream of the server has ended, and the connection with it";
 
-/// Reads the stream to its end, which is the end of the connection.
+/// Reads the event stream of HTTP+SSE to its end, which is the end of the connection.
 pub(crate) async fn read(
     shared: Arc<HttpClientConnection>,
     mut events: SseMessageReader,
@@ -160,7 +163,7 @@ pub(crate) async fn read(
             }
             SseMessageOrEnd::TooLong => {
                 // It may be a response, and to which request is not known. No caller may wait for it.
-                let why = format!("a message is longer than {} bytes", shared.max_message_bytes);
+                let why = format!("the server sent a message of more than {} bytes", shared.max_message_bytes);
                 shared.log(Level::WARN, ENDED, &why);
                 break;
             }

@@ -1,5 +1,5 @@
-//! The headers in which a request of 2026-07-28 mirrors members of its body: the protocol version, the method, the name of what it
-//! is about and some arguments of a tool.
+//! The headers in which a request of 2026-07-28 mirrors members of its body: the protocol version, the method, the name
+//! of a tool or prompt (or a URI or task id), and some arguments of a tool.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use steadfast_model::Method;
@@ -7,27 +7,30 @@ use steadfast_proto::envelope::{self, Message};
 use steadfast_proto::http::headers::{encode, named_by, protocol_version};
 use steadfast_proto::http::name;
 
-/// A request that is nested deeper than this cannot be mirrored, and is not sent.
+/// The maximum nesting of a request that mirrors its body in headers; a request that is nested deeper is not sent.
 const MAX_DEPTH: usize = 1_024;
 
-/// Implemented by the client, which knows the tools of the server.
+/// Supplies the headers that mirror arguments of tool calls; the client implements it, because it knows the tools of
+/// the server.
 pub(crate) trait ClientToolHeaders: Send + Sync + 'static {
-    /// Calls `header` with the name and value of each header that mirrors one of these arguments (JSON text). None if the tool
-    /// is unknown.
+    /// Calls `header` with the name and value of each header that mirrors one of these arguments (JSON text). `header`
+    /// is not called if the tool is unknown.
     fn each_header(&self, tool: &str, arguments: &str, header: &mut dyn FnMut(&str, &str));
 
-    /// A request is about to be sent with these credentials. Cached results belong to them.
+    /// Called before an HTTP request is sent with these credentials. Cached results belong to the credentials of their
+    /// requests.
     fn identify(&self, credentials: &mut dyn Iterator<Item = &[u8]>);
 }
 
 /// The headers that mirror a request; `None` if its body does not name a protocol version, as before 2026-07-28.
 ///
-/// Id, method and call come with the message from the connection. The body is parsed once more all the same: the headers
-/// mirror members of `params`, and the connection was given these as JSON text.
+/// The connection supplies the id, method and call of a request with its body. The body is parsed once more, because
+/// the headers mirror members of `params`, which the connection has only as JSON text.
 ///
 /// # Errors
 ///
-/// If the body is nested too deeply to be parsed. It is not sent then: servers refuse requests without these headers.
+/// Fails if the body of the request is nested too deeply to be parsed. A request that is nested too deeply is not sent,
+/// because servers refuse requests without the mirrored headers.
 pub(crate) fn mirrored_headers(
     method: Method,
     body: &[u8],

@@ -6,16 +6,17 @@
 //!                         +----- messages, failures -----+
 //! ```
 //!
-//! The driver owns the engine. It polls a future for each message, which sends it and reports what the server sent back, or how
-//! the request failed and whether the server may have seen it (law L10). In the older revisions the server opens a session, the driver
-//! opens a stream for the messages that the server sends by itself, and a response that breaks off is resumed where it stopped.
-//! 2026-07-28 has none of these: closing the response cancels the request.
+//! The driver owns the protocol engine. For each message, the driver polls a future that sends the message and reports
+//! what the server sent back, or how the POST failed and whether the server may have seen it (law L10). In revisions
+//! before 2026-07-28 the server opens a session, the driver opens a stream for server-initiated messages, and a
+//! response that breaks off is resumed where it stopped. Revision 2026-07-28 has no sessions, no stream of
+//! server-initiated messages and no resumption: closing the HTTP response cancels the request.
 //!
-//! What a message is (method, id, call) comes with it from the connection ([`TransmitKind`]), and a message of the server is
-//! parsed once, where it is read ([`Envelope`]).
+//! The connection supplies the method, id and call of a message along with it ([`TransmitKind`]), and a message of the
+//! server is parsed once, where it is read ([`Envelope`]).
 //!
-//! Servers that know nothing newer than HTTP+SSE, the transport of 2024-11-05, are detected, and served by the same driver
-//! (`legacy_sse`).
+//! Servers that support nothing newer than HTTP+SSE, the transport of 2024-11-05, are detected, and the same driver
+//! handles connections to them (`legacy_sse`).
 //!
 //! [`TransmitKind`]: steadfast_proto::connection::TransmitKind
 //! [`Envelope`]: steadfast_proto::envelope::Envelope

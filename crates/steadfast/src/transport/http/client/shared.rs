@@ -1,4 +1,5 @@
-//! What all requests to one server share, and how a request is sent: authorized, redirected, retried after 401 and 403.
+//! The state that all HTTP requests of one client connection share, and how a request is sent: authorized, redirected,
+//! retried after 401 and 403.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,34 +29,39 @@ const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON_OR_EVENT_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// How often one request is sent again after the server refused it with 401 or 403.
+/// The maximum number of times that one request is sent again after the server refused it with 401 or 403.
 const AUTHORIZATION_RETRIES: usize = 4;
 
-/// One server, and the connection to it.
+/// The state that all HTTP requests of one client connection share: the server's URL, the headers, the HTTP client,
+/// authorization, limits and the MCP session.
 pub(crate) struct HttpClientConnection {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) fetch: Arc<dyn TransportFetch>,
-    /// Whether redirects are followed here. An HTTP client of the program follows them by its own rules.
+    /// Whether the HTTP transport of the client follows redirects itself. An HTTP client that the program supplies
+    /// follows redirects by its own rules.
     pub(crate) follows_redirects: bool,
     pub(crate) authorize: Option<Arc<dyn Authorize>>,
-    /// The longest message that is accepted, in bytes.
+    /// The maximum length of a message of the server, in bytes.
     pub(crate) max_message_bytes: usize,
-    /// The deepest nesting of a message that is accepted.
+    /// The maximum nesting of a message of the server.
     pub(crate) max_depth: usize,
     pub(crate) tool_headers: Arc<dyn ClientToolHeaders>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) session: Mutex<ClientHttpSession>,
     #[cfg(feature = "legacy-sse")]
     pub(crate) legacy: ClientLegacySseState,
-    /// True when the stream of messages that the server sends by itself is open, or will not be opened.
+    /// True when the stream of server-initiated messages is open, or when it is known that it will not be opened.
     pub(crate) receives_notifications: watch::Sender<bool>,
     pub(crate) log: Mutex<RateLimitedLog>,
 }
 
 impl HttpClientConnection {
-    /// Whether the connection is a stream of HTTP+SSE.
-    #[cfg_attr(not(feature = "legacy-sse"), allow(clippy::unused_self, reason = "without the feature it never is"))]
+    /// Whether this connection uses HTTP+SSE: its event stream has named an endpoint.
+    #[cfg_attr(
+        not(feature = "legacy-sse"),
+        allow(clippy::unused_self, reason = "a connection never uses HTTP+SSE without the feature")
+    )]
     pub(crate) fn speaks_legacy_sse(&self) -> bool {
         #[cfg(feature = "legacy-sse")]
         return self.legacy.endpoint().is_some();
@@ -76,14 +82,15 @@ impl HttpClientConnection {
         self.receives_notifications.send_replace(true);
     }
 
-    /// Logs something that the server may have caused, at a limited rate. Tasks run on the thread of all connections, so the log
-    /// is not written there (L6).
+    /// Logs something that the server may have caused, at a limited rate. HTTP requests are polled on the thread of all
+    /// connections, so the log is not written on that thread (law L6).
     pub(crate) fn log(&self, level: Level, what: &'static str, why: &str) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.write(self.runtime.now(), PeerWarningRecord::transport(level, what, why));
     }
 
-    /// Sends a request, and follows redirects. It is authorized anew for each URL, because credentials may be for one URL only.
+    /// Sends an HTTP request, and follows redirects. The request is authorized anew for each URL, because credentials
+    /// may be for one URL only.
     pub(crate) async fn send(
         &self,
         request: ClientHttpRequest<'_>,
@@ -105,7 +112,7 @@ impl HttpClientConnection {
         }
     }
 
-    /// Sends a request to one URL, and again as long as the authorizer asks for a retry.
+    /// Sends an HTTP request to one URL, and sends it again as long as the authorizer asks for a retry.
     async fn send_to(
         &self,
         url: &Url,
@@ -178,17 +185,18 @@ impl HttpClientConnection {
     }
 }
 
-/// One HTTP request.
+/// One HTTP request of the client.
 #[derive(Default)]
 pub(crate) struct ClientHttpRequest<'a> {
     pub(crate) method: http::Method,
     /// Where to send the request, if not to the URL of the target: the endpoint that a stream of HTTP+SSE has named.
     pub(crate) endpoint: Option<&'a Url>,
-    /// The headers that mirror a request of 2026-07-28. Other requests have the headers of the session.
+    /// The headers that mirror a request of 2026-07-28. Requests of older revisions have the headers of the MCP session
+    /// instead of mirrored headers.
     pub(crate) mirrored: Option<&'a HeaderMap>,
     pub(crate) last_event_id: Option<&'a str>,
     pub(crate) body: Option<bytes::Bytes>,
-    /// Tracks whether the server may have received it.
+    /// Tracks whether the server may have received the message of this request.
     pub(crate) delivery: Option<&'a HttpPostDelivery>,
     pub(crate) timeout: Option<Duration>,
 }
@@ -213,11 +221,11 @@ impl ClientHttpRequest<'_> {
     }
 }
 
-/// Why a request got no response.
+/// Why an HTTP request of the client got no response.
 pub(crate) enum ClientHttpRequestError {
-    /// The authorizer failed, or the server refused the request and the authorizer could not help.
+    /// The authorizer failed, either before the request was sent, or after the server refused it with 401 or 403.
     Unauthorized(Box<dyn std::error::Error + Send + Sync>),
-    /// The HTTP client failed.
+    /// The HTTP client failed to send the request or to receive the response.
     Failed(TransportFetchError),
 }
 
@@ -231,7 +239,9 @@ impl ClientHttpRequestError {
     }
 }
 
-/// The session that a handshake of an older revision has opened, as headers of every request. Empty before the handshake. There are no sessions since 2026-07-28.
+/// The MCP session that a handshake of an older revision has opened, whose headers are sent with every request.
+/// Before the handshake, the id and the revision of the session are not set. Since revision 2026-07-28, MCP has no
+/// sessions.
 #[derive(Clone, Default)]
 pub(crate) struct ClientHttpSession {
     pub(crate) id: Option<HeaderValue>,

@@ -1,4 +1,4 @@
-//! The URL of a server, and the settings of connections to it.
+//! The URL of an MCP server, and a client's settings for connections to it.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use super::mirrored_headers::ClientToolHeaders;
 use super::shared::HttpClientConnection;
 use crate::runtime::Runtime;
 
-/// A server at a URL.
+/// An MCP server at a URL, with the settings for connections to it.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), steadfast::Error> {
@@ -29,16 +29,18 @@ use crate::runtime::Runtime;
 /// # Ok(()) }
 /// ```
 ///
-/// Cheap to clone. All clones share one pool of connections, and whether the server is known to need HTTP+SSE.
+/// Cheap to clone. All clones of an `HttpTarget` share one pool of connections, and the knowledge whether the server
+/// needs HTTP+SSE.
 ///
-/// Certificates are verified with those that the operating system trusts, and those of
-/// [`trust_certificate`](Self::trust_certificate). HTTP/2 is used over TLS if the server offers it. Redirects are followed only
-/// within the same origin, so that no other server receives the request. Compressed responses are refused.
+/// The certificate of the server is verified with the certificates that the operating system trusts, and those of
+/// [`trust_certificate`](Self::trust_certificate). HTTP/2 is used over TLS if the server offers it. Redirects are
+/// followed only within the same origin, so that no other server receives the request. Compressed HTTP responses of
+/// the server are refused.
 ///
-/// Proxies are those of the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, with the exceptions of `NO_PROXY`), except
-/// for servers on this machine, which are connected to directly.
+/// The client uses the proxies of the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, with the exceptions of
+/// `NO_PROXY`), except for servers on this machine, to which it connects directly.
 #[derive(Clone)]
-#[must_use = "nothing is opened until a client connects to it"]
+#[must_use = "no connection is opened until a client connects to the target"]
 pub struct HttpTarget {
     url: Result<Url, String>,
     headers: HeaderMap,
@@ -47,7 +49,7 @@ pub struct HttpTarget {
     authorize: Option<Arc<dyn Authorize>>,
     #[cfg(feature = "legacy-sse")]
     only_legacy_sse: bool,
-    /// The first setting that is not valid, reported when a client connects.
+    /// The first problem with the settings of this target, which is reported when a client connects.
     problem: Option<String>,
     pool: Arc<Mutex<Option<reqwest::Client>>>,
     #[cfg(feature = "legacy-sse")]
@@ -55,7 +57,7 @@ pub struct HttpTarget {
 }
 
 impl HttpTarget {
-    /// The server's endpoint.
+    /// Creates a target for the server's endpoint at this URL.
     pub fn new(url: impl AsRef<str>) -> Self {
         let url = Url::parse(url.as_ref()).map_err(|error| format!("not a URL: {error}"));
         let url = url.and_then(|url| match url.scheme() {
@@ -77,8 +79,8 @@ impl HttpTarget {
         }
     }
 
-    /// Adds a header to every request. It is not shown in logs. Headers that the protocol or the HTTP connection uses are an error
-    /// when a client connects.
+    /// Adds a header to every request. The header is not shown in logs. A header that the protocol or the HTTP
+    /// connection uses is an error when a client connects.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         let Ok(name) = HeaderName::try_from(name.as_ref()) else {
             // The name is not shown: it may be a whole header line, with a secret.
@@ -110,8 +112,8 @@ impl HttpTarget {
         self.change_network(|network| network.trust(certificate.as_ref()))
     }
 
-    /// Connects through this proxy, wherever the server is and whatever the environment says. Its URL may hold a user name and a
-    /// password.
+    /// Connects to the server through the proxy at `url`, wherever the server is and whatever the environment says.
+    /// The URL of the proxy may hold a user name and a password.
     pub fn proxy(self, url: impl AsRef<str>) -> Self {
         self.change_network(|network| network.through(url.as_ref()))
     }
@@ -124,28 +126,30 @@ impl HttpTarget {
         })
     }
 
-    /// Uses HTTP+SSE, the transport of 2024-11-05, without trying anything newer. Not required: a server that knows nothing else is
-    /// detected, at the cost of two more requests.
+    /// Uses HTTP+SSE, the transport of 2024-11-05, without trying anything newer. The setting `legacy_sse` is not
+    /// required: a server that supports only HTTP+SSE is detected, at the cost of two more requests.
     #[cfg(feature = "legacy-sse")]
     pub fn legacy_sse(mut self) -> Self {
         self.only_legacy_sse = true;
         self
     }
 
-    /// Sends requests with an HTTP client of your own, which follows redirects by its own rules. Proxies and certificates of this
-    /// target have no effect on it, so setting both is an error when a client connects.
+    /// Sends requests with an HTTP client of your own, which follows redirects by its own rules. The proxies and
+    /// certificates of this target have no effect on such an HTTP client, so setting both is an error when a client
+    /// connects.
     pub fn fetch(mut self, fetch: impl TransportFetch) -> Self {
         self.fetch = Some(Arc::new(fetch));
         self
     }
 
-    /// Sets what authorizes requests.
+    /// Sets the authorizer, which adds credentials to every request.
     pub fn authorize(mut self, authorize: impl Authorize) -> Self {
         self.authorize = Some(Arc::new(authorize));
         self
     }
 
-    /// Checks the settings, for messages within these limits.
+    /// Checks the settings of this target, and creates the state of a connection whose messages are within these
+    /// limits.
     pub(crate) fn resolve(
         self,
         tool_headers: Arc<dyn ClientToolHeaders>,
@@ -189,7 +193,8 @@ impl HttpTarget {
         Ok(Arc::new(ReqwestTransportFetch::new(client)))
     }
 
-    /// Changes the settings of connections. Existing connections of the pool are not used any more.
+    /// Changes the network settings of the target: its proxy and its trusted certificates. The target gets a new
+    /// pool, so that existing connections are not used any more.
     fn change_network(mut self, change: impl FnOnce(&mut ClientNetworkSettings) -> Result<(), String>) -> Self {
         self.pool = Arc::default();
         if let Err(problem) = change(&mut self.network) {
@@ -198,7 +203,8 @@ impl HttpTarget {
         self
     }
 
-    /// Records a problem with the options of this target. Only the first is kept: later ones may follow from it.
+    /// Records a problem with the options of this target. Only the first problem is kept: later ones may follow from
+    /// it.
     fn note_problem(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
@@ -210,10 +216,11 @@ impl HttpTarget {
     }
 }
 
-/// Headers of the protocol begin with this.
+/// The prefix of the names of MCP's own headers, which programs may not set.
 const PROTOCOL: &str = "mcp-";
 
-/// Other headers that this client or the HTTP library sets.
+/// The headers, besides those of MCP, that programs may not set on requests, because the client or the HTTP library
+/// sets them.
 const RESERVED: &[&str] = &[
     "accept",
     // Compressed responses are refused.
@@ -235,12 +242,12 @@ const RESERVED: &[&str] = &[
     "upgrade",
 ];
 
-/// Whether programs may not set this header.
+/// Whether a request header is reserved for the client and the HTTP library, so that programs may not set it.
 fn is_reserved(name: &HeaderName) -> bool {
     name.as_str().starts_with(PROTOCOL) || RESERVED.contains(&name.as_str())
 }
 
-/// Shows no header, and only the origin of the URL: the rest may hold secrets.
+/// The debug output shows no header, and only the origin of the URL: headers and the rest of the URL may hold secrets.
 impl std::fmt::Debug for HttpTarget {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let origin = self.url.as_ref().map(|url| url.origin().ascii_serialization());

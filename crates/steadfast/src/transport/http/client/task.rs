@@ -1,7 +1,7 @@
-//! The HTTP requests of a connection: futures that its driver polls, each aborted by dropping its handle.
+//! The HTTP requests of a client's connection: futures that its driver polls, each aborted by dropping its handle.
 //!
-//! They are part of the driver, and not tasks of a runtime: a response costs no switch from one task to another, and nothing of
-//! a connection outlives its driver.
+//! The HTTP requests are part of the driver, and not tasks of a runtime: a response costs no switch from one task to
+//! another, and nothing of a connection outlives its driver.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,32 +15,33 @@ use tokio::task::coop;
 
 use crate::runtime::{RuntimeTask, drop_catching_panics, poll_catching_panics};
 
-/// How many tasks one poll of the driver polls, before it yields to others on its thread.
+/// The maximum number of HTTP requests that one poll of the driver polls before it yields to other tasks on its thread.
 const MAX_POLLS: usize = 64;
 
-/// The tasks of one driver. Only those that were woken are polled. `T` is what a task that panicked is replaced by.
+/// The HTTP requests of one driver, as futures that the driver polls. Only futures that were woken are polled. `T` is
+/// the event that replaces a future that panicked.
 pub(crate) struct HttpClientTasks<T> {
     futures: FuturesUnordered<HttpClientTaskFuture<T>>,
-    /// How many more tasks may be polled in this poll of the driver.
+    /// The number of HTTP requests that may still be polled in the current poll of the driver.
     polls_left: Arc<AtomicUsize>,
 }
 
-/// The handle of a task. Dropping it aborts the task.
+/// The handle of an HTTP request of the client. Dropping an `HttpClientTaskHandle` aborts its HTTP request.
 pub(crate) struct HttpClientTaskHandle(Arc<SharedHttpTaskState>);
 
-/// Shared by a task and its handle.
+/// The state that the future of an HTTP request and its handle share.
 #[derive(Default)]
 struct SharedHttpTaskState(Mutex<HttpClientTaskState>);
 
 #[derive(Default)]
 struct HttpClientTaskState {
-    /// The handle was dropped.
+    /// The handle of the HTTP request was dropped, which aborts the request.
     aborted: bool,
-    /// The task has ended, in whatever way.
+    /// The HTTP request has completed, panicked or was aborted.
     over: bool,
-    /// Wakes the task.
+    /// Wakes the future of the HTTP request.
     task: Option<Waker>,
-    /// Wakes the owner of the handle, which waits for the end of the task.
+    /// Wakes the owner of the handle, which waits for the end of the HTTP request.
     owner: Option<Waker>,
 }
 
@@ -49,12 +50,12 @@ impl<T> HttpClientTasks<T> {
         Self { futures: FuturesUnordered::new(), polls_left: Arc::new(AtomicUsize::new(MAX_POLLS)) }
     }
 
-    /// Begins a poll of the driver, which polls a limited number of tasks.
+    /// Called at the start of each poll of the driver, which polls a limited number of HTTP requests.
     pub(crate) fn begin_poll(&self) {
         self.polls_left.store(MAX_POLLS, Ordering::Relaxed);
     }
 
-    /// Adds a task. If it panics, [`poll`](Self::poll) returns what `on_panic` returns.
+    /// Adds the future of an HTTP request. If the future panics, [`poll`](Self::poll) returns what `on_panic` returns.
     pub(crate) fn push(
         &self,
         task: impl Future<Output = ()> + Send + 'static,
@@ -70,7 +71,8 @@ impl<T> HttpClientTasks<T> {
         HttpClientTaskHandle(link)
     }
 
-    /// Polls the tasks. Ready when one has ended: with what replaces it, if it panicked.
+    /// Polls the HTTP requests of the client's connection. Ready when an HTTP request has ended, with the event that
+    /// replaces the request if it panicked.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         match Pin::new(&mut self.futures).poll_next(cx) {
             Poll::Ready(Some(replacement)) => Poll::Ready(replacement),
@@ -80,12 +82,12 @@ impl<T> HttpClientTasks<T> {
 }
 
 impl HttpClientTaskHandle {
-    /// Whether the task has ended, in whatever way.
+    /// Whether the HTTP request has completed, panicked or was aborted.
     pub(crate) fn is_over(&self) -> bool {
         self.0.lock().over
     }
 
-    /// Ready when the task has ended, in whatever way.
+    /// Ready when the HTTP request has completed, panicked or was aborted.
     pub(crate) fn poll_over(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.0.lock();
         if state.over {
@@ -114,6 +116,8 @@ impl SharedHttpTaskState {
     }
 }
 
+/// The future of one HTTP request of a connection. The connection's driver polls this future, which is not a task of
+/// the runtime.
 struct HttpClientTaskFuture<T> {
     task: Option<RuntimeTask>,
     on_panic: Option<Box<dyn FnOnce() -> Option<T> + Send>>,

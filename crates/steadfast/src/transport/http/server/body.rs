@@ -1,4 +1,4 @@
-//! The body of a response.
+//! The body of an HTTP response of the server.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -20,9 +20,9 @@ enum HttpServiceBodyKind {
     Full(Bytes),
     /// The event stream of one request of 2026-07-28.
     Exchange(Box<ServerHttpExchangeStream>),
-    /// One event stream of a session.
+    /// One event stream of a Streamable HTTP session.
     Session(Box<ServerHttpSessionStream>),
-    /// The event stream of a session of HTTP+SSE.
+    /// The event stream of an HTTP+SSE session.
     #[cfg(feature = "legacy-sse")]
     Sse(Box<ServerLegacySseStream>),
 }
@@ -50,7 +50,7 @@ impl HttpServiceBody {
     }
 }
 
-/// Empty. With this and [`From<Bytes>`], middleware around the service builds responses of its own.
+/// An empty body. With the default body and [`From<Bytes>`], middleware around the service builds responses of its own.
 impl Default for HttpServiceBody {
     fn default() -> Self {
         Self::empty()

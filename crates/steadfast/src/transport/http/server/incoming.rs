@@ -1,4 +1,4 @@
-//! The headers of a request, as the core reads them, and reading its body within limits.
+//! Gives the protocol core access to the headers of an HTTP request, and reads the body of the request within limits.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use steadfast_proto::http::{Headers, SingleHeader};
 use super::load::ServerLoadPermit;
 use crate::runtime::Timer;
 
-/// The headers of a request.
+/// Adapts the headers of an HTTP request to the trait [`Headers`] of the protocol crate.
 pub(crate) struct HeaderMapAdapter<'a>(pub(crate) &'a HeaderMap);
 
 impl Headers for HeaderMapAdapter<'_> {
@@ -23,13 +23,13 @@ impl Headers for HeaderMapAdapter<'_> {
 }
 
 impl HeaderMapAdapter<'_> {
-    /// A header that may occur once.
+    /// Reads a header that must not occur more than once.
     pub(crate) fn single(&self, name: &str) -> SingleHeader<'_> {
         SingleHeader::of(self, name)
     }
 }
 
-/// Why a body was not read.
+/// Why the body of an HTTP request was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestBodyError {
     TooLong,
@@ -51,14 +51,14 @@ impl RequestBodyError {
     pub(crate) fn message(self) -> &'static str {
         match self {
             Self::TooLong => "the request body is longer than the limit",
-            Self::TooSlow => "the body was not received in time",
-            Self::Overloaded => "byte limit of requests in flight reached",
-            Self::Broken => "the body could not be read",
+            Self::TooSlow => "the request body was not received in time",
+            Self::Overloaded => "limit of the bytes of all requests in flight reached",
+            Self::Broken => "the request body could not be read",
         }
     }
 }
 
-/// Reads a whole body of at most `limit` bytes until `deadline`.
+/// Reads the whole body of an HTTP request, of at most `limit` bytes, until `deadline`.
 pub(crate) async fn read_body<B: Body>(
     body: B,
     limit: usize,

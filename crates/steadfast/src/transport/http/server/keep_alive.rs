@@ -8,20 +8,20 @@ use steadfast_proto::frame::sse;
 
 use crate::runtime::{Runtime, Timer};
 
-/// The keep-alive timer of one stream.
+/// The keep-alive timer of one event stream.
 #[derive(Default)]
 pub(crate) struct SseKeepAliveTimer {
-    /// Set while the stream is idle.
+    /// The timer is set while the event stream is idle.
     timer: Option<Box<dyn Timer>>,
 }
 
 impl SseKeepAliveTimer {
-    /// An event was sent.
+    /// Notes that an event was sent.
     pub(crate) fn reset(&mut self) {
         self.timer = None;
     }
 
-    /// A comment, when nothing was sent for `interval`.
+    /// Ready with a comment to send, when nothing was sent on the stream for `interval`.
     pub(crate) fn poll(&mut self, runtime: &dyn Runtime, interval: Duration, cx: &mut Context<'_>) -> Poll<Bytes> {
         let timer = self.timer.get_or_insert_with(|| {
             let mut timer = runtime.timer();

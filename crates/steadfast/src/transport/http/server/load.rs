@@ -1,4 +1,5 @@
-//! The load of a service over all its connections: its limits (law L7), and what has not ended yet (law L5).
+//! The load of an HTTP service over all its connections: the limits of requests and bytes (law L7), and the number of
+//! requests and sessions that have not ended yet (law L5).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,11 +13,13 @@ use crate::runtime::RequestExchangeGuard;
 pub(crate) struct ServerLoadLimiter {
     requests: AtomicUsize,
     bytes: AtomicUsize,
-    /// Requests, cleanups that outlive them, and sessions. Not all of them have a connection that a shutdown could wait for.
+    /// The current number of requests, of cleanups that outlive them, and of sessions. A shutdown waits until this
+    /// number is zero, because not all requests, cleanups and sessions have an HTTP connection that it could wait for.
     live: AtomicUsize,
-    /// Executions that had not ended by the drain deadline of their connections.
+    /// The number of handlers that had not ended by the drain deadline of their connections.
     abandoned: AtomicUsize,
-    /// Notified when `live` becomes zero. There is one waiter.
+    /// Notified when `live` becomes zero, that is, when no request, cleanup or session is left. Only one task may
+    /// wait for `idle`.
     idle: Notify,
     max_requests: usize,
     max_bytes: usize,
@@ -35,8 +38,9 @@ impl ServerLoadLimiter {
         })
     }
 
-    /// A permit to read one more message; `None` if the limit is reached. Twice as many messages as requests are read at once,
-    /// because only after reading it is known whether a message is a request: cancellations must not wait for requests to end.
+    /// Takes a permit to read one more message of a client; `None` if the limit is reached. The limit of messages is
+    /// twice the limit of requests, because it is only known after reading a message whether it is a request:
+    /// cancellations must not wait for requests to end.
     pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<ServerLoadPermit> {
         let before = self.requests.fetch_add(1, Ordering::Relaxed);
         // Counted in any case, because dropping the permit subtracts it again.
@@ -44,20 +48,20 @@ impl ServerLoadLimiter {
         (before < self.max_requests.saturating_mul(2)).then_some(permit)
     }
 
-    /// A guard for something that a shutdown waits for.
+    /// Creates a guard for something that a shutdown of the HTTP server waits for.
     pub(crate) fn guard(self: &Arc<Self>) -> ServerLoadGuard {
         self.live.fetch_add(1, Ordering::Relaxed);
         ServerLoadGuard(Arc::clone(self))
     }
 
-    /// Waits until everything has ended. For one caller at a time.
+    /// Waits until all requests, cleanups and sessions have ended. Only one caller may wait at a time.
     pub(crate) async fn idle(&self) {
         while self.live.load(Ordering::Acquire) > 0 {
             self.idle.notified().await;
         }
     }
 
-    /// Whether an execution did not end in time: it blocks a thread or a worker.
+    /// Whether a handler did not end by the drain deadline: it blocks its thread.
     pub(crate) fn has_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed) > 0
     }
@@ -80,7 +84,7 @@ impl Drop for ServerLoadGuard {
     }
 }
 
-/// Counts one message and its bytes towards the limits of the service, until it is dropped.
+/// Counts one message and its bytes towards the limits of the HTTP service, until this permit is dropped.
 pub(crate) struct ServerLoadPermit {
     guard: ServerLoadGuard,
     bytes: usize,

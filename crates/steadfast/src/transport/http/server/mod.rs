@@ -3,14 +3,17 @@
 //! [`HttpService`] is a tower service that mounts in axum or hyper at any path; [`Serve::serve_http`](crate::Serve) puts an
 //! HTTP server around it.
 //!
-//! - 2026-07-28: each POST is a connection of its own. The HTTP response is JSON if the response is its only message, and an event
-//!   stream as soon as another message precedes it. A client that disconnects has cancelled its request.
-//! - Up to 2025-11-25: `initialize` opens a session, and the session is the connection. Its requests go on while the client is
-//!   disconnected; their messages are stored for a while, and the client can resume them with `Last-Event-ID`.
-//! - HTTP+SSE, the transport of 2024-11-05, serves clients that know no other if [`HttpServerOptions::legacy_sse`] is set: one event
-//!   stream is the connection, and when it closes its handlers are stopped.
+//! - 2026-07-28: each POST is a connection of its own. The HTTP response is JSON if it holds only the JSON-RPC
+//!   response, and an event stream as soon as another message precedes that response. A client that disconnects has
+//!   cancelled its request.
+//! - Up to 2025-11-25: `initialize` opens a session, and the session is the connection. The requests of a session go on
+//!   while the client is disconnected; their messages are stored for a while, and the client can resume the event
+//!   streams with `Last-Event-ID`.
+//! - HTTP+SSE, the transport of 2024-11-05, serves clients that support no other transport if
+//!   [`HttpServerOptions::legacy_sse`] is set: one event stream is the connection, and when it closes, the handlers of
+//!   its requests are stopped.
 //!
-//! [`steadfast_proto::http`] decides what a request means; this module reads and writes HTTP.
+//! [`steadfast_proto::http`] decides what an HTTP request means; this module reads and writes HTTP.
 //!
 //! ```
 //! use steadfast::Server;

@@ -29,7 +29,7 @@ pub struct HttpServerOptions {
     pub(crate) head_timeout: Duration,
     pub(crate) max_connections: usize,
     pub(crate) identify: Option<Arc<PrincipalExtractor>>,
-    /// Where HTTP+SSE is served: nowhere without the feature `legacy-sse`.
+    /// The path at which HTTP+SSE is served; always `None` without the feature `legacy-sse`.
     pub(crate) legacy_sse: Option<Arc<str>>,
     /// Origins that are allowed in addition to those of the origin policy.
     pub(crate) origins: Vec<String>,
@@ -63,92 +63,101 @@ impl HttpServerOptions {
         Self::default()
     }
 
-    /// The limits of connections, if they differ from the server's. The limits of requests in flight and their bytes also apply
-    /// to the whole service.
+    /// Sets the limits of connections, if they are to differ from the limits of the server. The limits of requests in
+    /// flight and of their bytes also apply to the whole HTTP service.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
         self
     }
 
-    /// Which origins may call the server from a browser, and under which host names. By default: pages of this machine, and the
-    /// host names of this machine if the server listens on the loopback interface only.
+    /// Sets which web origins may call the server from a browser, and under which host names the server may be called.
+    /// By default pages of this machine may call the server, but no pages if `serve_http` listens on an address that is
+    /// not loopback. By default every host name is allowed, but only those of this machine if `serve_http` listens on a
+    /// loopback address.
     pub fn origin_policy(mut self, origin_policy: OriginPolicy) -> Self {
         self.origin_policy = Some(origin_policy);
         self
     }
 
-    /// How many sessions may be open (before 2026-07-28), of both transports together. Further ones are refused with 503.
+    /// Sets the maximum number of open sessions of revisions before 2026-07-28, over Streamable HTTP and HTTP+SSE
+    /// together. Further sessions are refused with 503.
     ///
-    /// 10,000 by default. Clients of 2026-07-28 have no sessions: `max_connections` limits them.
+    /// 10,000 by default. Clients of 2026-07-28 have no sessions; `max_connections` limits the number of their HTTP
+    /// connections.
     pub fn max_sessions(mut self, max_sessions: usize) -> Self {
         self.max_sessions = max_sessions;
         self
     }
 
-    /// How long a session may be idle, without an open HTTP response and without a request, before it is ended. 10 minutes:
-    /// clients that are alive keep a stream open. A session of HTTP+SSE is ended if its client does not begin the handshake, or
-    /// reads nothing, for this time.
+    /// Sets how long a session may be idle, without an open HTTP response and without a new HTTP request, before the
+    /// server ends it; 10 minutes by default. Clients that are alive keep an event stream open. An HTTP+SSE session is
+    /// ended if its client does not begin the handshake within the idle timeout, or later neither sends nor reads
+    /// anything for this time.
     pub fn session_idle_timeout(mut self, session_idle_timeout: Duration) -> Self {
         self.session_idle_timeout = session_idle_timeout;
         self
     }
 
-    /// How many events of a session are stored for clients that reconnect.
+    /// Sets the limits of the events of a session that are stored for clients that reconnect.
     pub fn event_log(mut self, event_log: SseEventLogLimits) -> Self {
         self.event_log = event_log;
         self
     }
 
-    /// How long clients are asked to wait before they reconnect (`retry` of server-sent events).
+    /// Sets how long clients are asked to wait before they reconnect to an event stream (`retry` of server-sent
+    /// events).
     ///
-    /// 500 ms by default.
+    /// By default clients are asked to wait 500 ms before they reconnect.
     pub fn retry_after(mut self, retry_after: Duration) -> Self {
         self.retry_after = retry_after;
         self
     }
 
-    /// A request of 2026-07-28 that takes longer than this gets an event stream, so that comments can keep the connection open.
-    /// Proxies close connections that are idle for 30 to 60 seconds.
+    /// Sets the time after which a request of 2026-07-28 without a response gets an event stream, so that comments can
+    /// keep the HTTP connection open. Many proxies close connections that are idle for 30 to 60 seconds.
     ///
-    /// 5 s by default.
+    /// By default a request of 2026-07-28 gets an event stream after 5 s without a response.
     pub fn stream_after(mut self, stream_after: Duration) -> Self {
         self.stream_after = stream_after;
         self
     }
 
-    /// A request before 2026-07-28 that takes longer than this gets an event stream: only event streams can be resumed.
+    /// Sets the time after which a request of a revision before 2026-07-28 without a response gets an event stream:
+    /// only event streams can be resumed.
     ///
-    /// 250 ms by default.
+    /// By default a request of an older revision gets an event stream after 250 ms without a response.
     pub fn resumable_after(mut self, resumable_after: Duration) -> Self {
         self.resumable_after = resumable_after;
         self
     }
 
-    /// How long a stream may be idle before a comment is sent on it.
+    /// Sets how long an event stream may be idle before the server sends a comment on it.
     ///
-    /// 15 s by default.
+    /// By default the server sends a comment on an event stream that was idle for 15 s.
     pub fn comment_interval(mut self, comment_interval: Duration) -> Self {
         self.comment_interval = comment_interval;
         self
     }
 
-    /// How long a client may take to send a body.
+    /// Sets how long a client may take to send the body of an HTTP request.
     ///
-    /// 30 s by default.
+    /// By default a client has 30 s to send the body of an HTTP request.
     pub fn body_timeout(mut self, body_timeout: Duration) -> Self {
         self.body_timeout = body_timeout;
         self
     }
 
-    /// How long a client may take to send the head of a request, and how long a connection may be idle (`serve_http` only).
+    /// Sets how long a client may take to send the head of an HTTP request, and how long an HTTP connection may be idle
+    /// (`serve_http` only).
     ///
-    /// 30 s by default.
+    /// By default a client has 30 s to send the head of an HTTP request, and a connection may be idle for 30 s.
     pub fn head_timeout(mut self, head_timeout: Duration) -> Self {
         self.head_timeout = head_timeout;
         self
     }
 
-    /// How many connections may be open (`serve_http` only). Further ones wait in the backlog of the listener.
+    /// Sets the maximum number of open HTTP connections (`serve_http` only). Further connections wait in the backlog of
+    /// the listening socket.
     ///
     /// 10,000 by default.
     pub fn max_connections(mut self, max_connections: usize) -> Self {
@@ -156,17 +165,18 @@ impl HttpServerOptions {
         self
     }
 
-    /// Allows pages of this origin too.
+    /// Allows web pages of this origin to call the server, in addition to those of the origin policy.
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
         self
     }
 
-    /// Sets how the principal of a request is found. By default it is the [`Principal`] in the extensions of the request, where
-    /// `BearerLayer` of `steadfast-auth` puts it.
+    /// Sets how the principal of a request is found. By default the principal is the [`Principal`] in the extensions of
+    /// the HTTP request, where `BearerLayer` of `steadfast-auth` puts it.
     ///
-    /// A session belongs to the principal that opened it, and does not exist for others. The same holds for tasks, and for the
-    /// state of requests of several rounds. Handlers see the principal as [`Context::principal`](crate::Context::principal).
+    /// A session belongs to the principal that opened it, and does not exist for other principals. MCP tasks, and the
+    /// state of requests that ask the client for input, belong to their principal in the same way. Handlers see the
+    /// principal as [`Context::principal`](crate::Context::principal).
     ///
     /// ```
     /// use steadfast::transport::http::HttpServerOptions;
@@ -183,13 +193,14 @@ impl HttpServerOptions {
         self
     }
 
-    /// Serves the deprecated HTTP+SSE transport of 2024-11-05 too, for clients that know no other: at this path, as clients
-    /// write it, such as `/sse`. Off by default.
+    /// Serves the deprecated HTTP+SSE transport of 2024-11-05 too, for clients that support no other transport: at this
+    /// path, as clients write it, such as `/sse`. Off by default.
     ///
-    /// `serve_http` routes the path by itself. If you mount the service in a router, route this path to it as well; a prefix that
-    /// the router strips is part of the path here. GET opens the event stream, which names the URL to POST to: the same path,
-    /// with the session in its query. The server sends all its messages on the stream, so a client that closes it has
-    /// disconnected, and its handlers are stopped. Limits, origins and principals are those of the service.
+    /// `serve_http` routes the path of HTTP+SSE by itself. If you mount the service in a router, route the path of
+    /// HTTP+SSE to it as well; a prefix that the router strips is part of the path here. GET opens the event stream,
+    /// which names the URL to POST to: the same path, with the session in its query. The server sends all its messages
+    /// on this event stream, so a client that closes it has disconnected, and the handlers of its requests are stopped.
+    /// The limits, origin policy and principals of the service apply to HTTP+SSE too.
     ///
     /// ```
     /// use steadfast::Server;
@@ -214,7 +225,8 @@ impl HttpServerOptions {
     }
 }
 
-/// The origin policy of a service that is mounted in a router: the host names under which it is reached are not known here.
+/// The default origin policy of a service that is mounted in a router: any host name is allowed, because those of the
+/// service are not known here.
 pub(crate) fn origin_policy_of_mounted_service() -> OriginPolicy {
     OriginPolicy::loopback().allow_any_host()
 }

@@ -2,7 +2,7 @@
 #![allow(
     clippy::result_large_err,
     clippy::large_enum_variant,
-    reason = "the large response is moved only twice, and there is one per request"
+    reason = "the large HTTP response is moved only twice, and there is one per request"
 )]
 
 use std::sync::Arc;
@@ -33,16 +33,16 @@ use crate::runtime::Runtime;
 
 pub(crate) const TOO_MANY_REQUESTS: &str = "request limit reached: retry when another request has ended";
 
-/// How a POST is answered, once its body was read.
+/// How the server responds to a POST, once the body of the POST was read.
 enum ServerPostAction {
     Respond(Response<HttpServiceBody>),
-    /// A request of 2026-07-28.
+    /// Runs the request of 2026-07-28 in the body of the POST.
     Run(Box<ServerHttpExchange>),
-    /// A request of a session.
+    /// Waits for the response to a request that belongs to a session.
     Wait(PostReplyFuture),
 }
 
-/// The response to a request that is not handled further.
+/// The HTTP response to a request that the server does not handle further.
 pub(crate) type EarlyResponse = Box<Response<HttpServiceBody>>;
 
 impl From<Response<HttpServiceBody>> for ServerPostAction {
@@ -51,8 +51,8 @@ impl From<Response<HttpServiceBody>> for ServerPostAction {
     }
 }
 
-/// The refusal of a message whose `Mcp-Method` header names another method than the body. For older revisions only: in 2026-07-28
-/// all mirrored headers are compared.
+/// The refusal of a message whose `Mcp-Method` header names another method than the body. For revisions before
+/// 2026-07-28, the server compares only `Mcp-Method` with the body; in 2026-07-28 it compares all mirrored headers.
 pub(crate) fn method_mismatch(
     request_headers: &HeaderMapAdapter<'_>,
     message: &Message<'_>,
@@ -68,7 +68,7 @@ pub(crate) fn method_mismatch(
 }
 
 impl HttpServiceState {
-    /// POST: a message of the client.
+    /// Handles a POST, which holds a message of the client.
     pub(crate) async fn post<B: Body>(
         self: Arc<Self>,
         runtime: Arc<dyn Runtime>,
@@ -106,7 +106,7 @@ impl HttpServiceState {
         }
     }
 
-    /// Reads a body, within the limits of the service.
+    /// Reads the body of a POST, within the limits of the HTTP service.
     pub(crate) async fn receive<B: Body>(
         &self,
         runtime: &Arc<dyn Runtime>,
@@ -172,8 +172,8 @@ impl HttpServiceState {
         }
     }
 
-    /// Whether the message holds a request.
-    /// Other messages are accepted during a shutdown: they help running requests to end.
+    /// Whether a message of the client is a request or a batch with a request. Messages without a request are
+    /// accepted during a shutdown, because they help running requests to end.
     fn holds_request(&self, message: &Message<'_>) -> bool {
         match message {
             Message::Request { .. } => true,
@@ -271,7 +271,8 @@ impl HttpServiceState {
         response
     }
 
-    /// GET: the stream of messages that belong to no request, or the rest of a stream that was cut off.
+    /// Handles a GET: opens the event stream for messages that belong to no request of the client, or the rest of an
+    /// event stream that was cut off.
     pub(crate) fn listen(&self, parts: &Parts) -> Response<HttpServiceBody> {
         let request_headers = HeaderMapAdapter(&parts.headers);
         if is_stateless(&request_headers) {
@@ -298,7 +299,7 @@ impl HttpServiceState {
         }
     }
 
-    /// DELETE: the client ends its session.
+    /// Handles a DELETE: the client ends its session.
     pub(crate) fn delete(&self, parts: &Parts) -> Response<HttpServiceBody> {
         if is_stateless(&HeaderMapAdapter(&parts.headers)) {
             return reply::not_allowed("POST");
@@ -322,7 +323,7 @@ impl HttpServiceState {
         }
     }
 
-    /// The session of a request and its principal.
+    /// Finds the session of an HTTP request and its principal.
     ///
     /// # Errors
     ///
@@ -357,14 +358,16 @@ impl HttpServiceState {
     }
 }
 
-/// The session has ended, never existed, or belongs to another principal; the response does not reveal which. Clients take 404 for
-/// a request that was not begun, and send it again in a new session, so no request that was begun gets it (L10).
+/// The HTTP response if the session has ended, never existed or belongs to another principal; it does not reveal which.
+/// A client takes status 404 to mean that its request was not begun, and sends the request again in a new session, so a
+/// request that was begun never gets 404 (law L10).
 fn session_gone(id: Option<&RequestId>) -> Response<HttpServiceBody> {
     let error = ErrorObject::invalid_request("unknown session: send initialize to open a new one");
     reply::error(StatusCode::NOT_FOUND, id, &error)
 }
 
-/// Whether a request without a body is of 2026-07-28 or later: only its header can say so.
+/// Whether an HTTP request without a body is of revision 2026-07-28 or later: only the header `MCP-Protocol-Version`
+/// can say so.
 fn is_stateless(request_headers: &HeaderMapAdapter<'_>) -> bool {
     matches!(request_headers.single(name::PROTOCOL_VERSION), SingleHeader::Value(version)
         if Revision::parse(version).is_some_and(Revision::is_stateless))
@@ -376,8 +379,8 @@ pub(crate) const NO_RANDOM: &str = "the system provided no random bytes for a se
 
 const NO_BATCHES: &str = "batches exist in revision 2025-03-26 only";
 
-/// The ids of the requests in a batch. Its members are parsed here and again by the connection: only 2025-03-26 has batches, and an
-/// index of all members would cost every other message.
+/// The ids of the requests in a JSON-RPC batch. The members of a batch are parsed here and again by the connection:
+/// only 2025-03-26 has batches, and storing the parsed members would make every other message more expensive.
 pub(crate) fn ids_of(batch: envelope::Batch<'_>, depth: usize) -> Vec<RequestId> {
     let mut ids = Vec::new();
     batch.each(|member| {

@@ -1,10 +1,10 @@
-//! An HTTP server around the service, for programs that have none of their own.
+//! An HTTP server around the tower service, for programs that have no HTTP server of their own.
 //!
-//! It serves HTTP/1.1 and HTTP/2, whichever a client begins with. There is no TLS here, so HTTP/2 is for clients with prior
-//! knowledge of it, such as a proxy that terminates TLS.
+//! The HTTP server supports HTTP/1.1 and HTTP/2, whichever a client begins with. The HTTP server has no TLS, so HTTP/2
+//! is for clients with prior knowledge of it, such as a proxy that terminates TLS.
 //!
-//! It accepts connections on the I/O thread, and reads and writes on the HTTP threads, as many as there are workers. Handlers run
-//! on neither: handlers that block all workers do not delay the pings of other clients.
+//! The HTTP server accepts connections on the first I/O loop of the process, and deals them out among as many I/O loops as the runtime has workers. Handlers
+//! that block do not delay the pings of other clients, whether they block workers or the thread of an I/O loop.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
@@ -20,7 +20,6 @@ use hyper_util::server::conn::auto::{Builder, Connection};
 use hyper_util::service::TowerToHyperService;
 use steadfast_proto::http::origin_policy::OriginPolicy;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::body::HttpServiceBody;
@@ -29,21 +28,21 @@ use super::reply;
 use super::service::{HttpService, HttpServiceState};
 use super::socket::{SocketHangupWatcher, WatchedTcpStream};
 use crate::error::Error;
-use crate::runtime::{Runtime, TokioRuntime, http_threads_for, io_handle};
+use crate::runtime::{IoLoop, Runtime, TokioRuntime, io_handle, io_loops_for_http};
 use crate::server::{Server, listen_for_signals, start_failed};
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The default path of the endpoint.
+/// The default path of the MCP endpoint.
 const DEFAULT_PATH: &str = "/mcp";
 
-/// The longest head of a request, in bytes.
+/// The maximum length of the head of an HTTP request, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// How many requests may be open on one connection of HTTP/2.
+/// The maximum number of requests that may be open on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 256;
 
-/// A server that serves HTTP when it is awaited.
+/// An MCP server that serves HTTP when this builder is awaited.
 #[must_use = "nothing is served until this is awaited"]
 pub struct ServeHttpBuilder {
     server: Server,
@@ -77,29 +76,31 @@ impl ServeHttpBuilder {
         self
     }
 
-    /// Shuts down when `shutdown` completes, instead of on signals.
+    /// Shuts the server down when `shutdown` completes, instead of when the process gets a signal.
     pub fn shutdown_when(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Self {
         self.shutdown = Some(Box::pin(shutdown));
         self
     }
 
-    /// Does not exit the process when a signal has shut the server down and handlers still block their threads. By default the
-    /// process exits then, with code 0, because a runtime waits for its blocked workers however long that takes.
+    /// Does not exit the process when a signal has shut the server down and handlers still block their threads. By
+    /// default a process whose handlers still block their threads after the shutdown exits with code 0, because a tokio
+    /// runtime waits for its blocked workers however long that takes.
     pub fn keep_process(mut self) -> Self {
         self.end_process = false;
         self
     }
 
-    /// The address of the listener, if it could be bound.
+    /// The address of the listening socket, if it could be bound.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.listener.as_ref().ok().and_then(|listener| listener.local_addr().ok())
     }
 
-    /// Serves until it is shut down.
+    /// Serves HTTP until the server is shut down.
     ///
     /// # Errors
     ///
-    /// If it could not start: the address is in use, there is no tokio runtime, or the system refuses a thread.
+    /// Fails if the server could not start: the address is in use, there is no tokio runtime, or the system refuses a
+    /// thread.
     pub async fn run(self) -> Result<(), Error> {
         if cfg!(panic = "abort") {
             tracing::warn!("built with panic=abort: a handler that panics ends the process and everything in it");
@@ -108,20 +109,21 @@ impl ServeHttpBuilder {
         let address = listener.local_addr().map_err(start_failed)?;
         listener.set_nonblocking(true).map_err(start_failed)?;
         let runtime = TokioRuntime::current().map_err(start_failed)?;
-        let threads = http_threads_for(runtime.handle()).map_err(start_failed)?;
+        let io_loops = io_loops_for_http(runtime.handle()).map_err(start_failed)?;
+        let io = io_handle().map_err(start_failed)?;
+        let io_loops = io_loops.into_iter().map(|io_loop| HttpServerIoLoop::new(io_loop, &runtime)).collect();
         let runtime: Arc<dyn Runtime> = Arc::new(runtime);
         let origin_policy = self.options.origin_policy.clone().unwrap_or_else(|| default_origin_policy(address));
         let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
         let service = HttpService::with(self.server, self.options, origin_policy, OnceLock::from(runtime));
-        let io = io_handle().map_err(start_failed)?;
         let on_signals = self.shutdown.is_none();
         if on_signals {
             let shared = Arc::downgrade(&service.shared);
             let begin = move || {
-                let service = shared.upgrade().map(|shared| HttpService { shared });
+                let service = shared.upgrade().map(|shared| HttpService { shared, runtime: None });
                 service.inspect(HttpService::shutdown).is_some()
             };
-            listen_for_signals(io, begin).map_err(start_failed)?;
+            listen_for_signals(&io, begin).map_err(start_failed)?;
         }
         tracing::info!(%address, path = self.path, "serving HTTP");
         let endpoint = HttpEndpointService {
@@ -135,7 +137,7 @@ impl ServeHttpBuilder {
         let end_process = on_signals && self.end_process;
         let load = Arc::clone(&service.shared.load);
         let mut serving = io.spawn(async move {
-            let served = accept(listener, endpoint, threads, drain).await;
+            let served = accept(listener, endpoint, io_loops, drain).await;
             // On this thread, because handlers cannot block it.
             if end_process && load.has_abandoned() {
                 std::process::exit(0);
@@ -155,7 +157,7 @@ impl ServeHttpBuilder {
     }
 }
 
-/// Shuts the service down when it is dropped.
+/// Shuts the HTTP service down when this guard is dropped.
 struct HttpServiceShutdownGuard(HttpService);
 
 impl Drop for HttpServiceShutdownGuard {
@@ -172,14 +174,28 @@ fn default_origin_policy(address: SocketAddr) -> OriginPolicy {
     }
 }
 
-/// Accepts connections until the service shuts down, and then waits until they have drained.
+/// An I/O loop with connections of the server, and the runtime of their handlers.
+struct HttpServerIoLoop {
+    io_loop: Arc<IoLoop>,
+    runtime: Arc<dyn Runtime>,
+}
+
+impl HttpServerIoLoop {
+    fn new(io_loop: Arc<IoLoop>, runtime: &TokioRuntime) -> Self {
+        let runtime = Arc::new(runtime.on_io_loop(&io_loop));
+        Self { io_loop, runtime }
+    }
+}
+
+/// Accepts connections until the HTTP service shuts down, and then waits until their requests have ended or the drain
+/// deadline has passed.
 async fn accept(
     listener: StdListener,
     endpoint: HttpEndpointService,
-    threads: Vec<Handle>,
+    io_loops: Vec<HttpServerIoLoop>,
     drain: Duration,
 ) -> io::Result<()> {
-    let mut threads = threads.iter().cycle();
+    let mut io_loops = io_loops.iter().cycle();
     let listener = TcpListener::from_std(listener)?;
     let shared = Arc::clone(&endpoint.service.shared);
     let connections = Arc::new(Semaphore::new(shared.options.max_connections.min(Semaphore::MAX_PERMITS)));
@@ -189,9 +205,10 @@ async fn accept(
         let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return std::future::pending().await };
         match listener.accept().await {
             Ok((stream, _)) => {
-                if let (Some(thread), Ok(stream)) = (threads.next(), stream.into_std()) {
-                    let endpoint = HttpEndpointService { begun: Arc::default(), ..endpoint.clone() };
-                    return Some((thread, stream, endpoint, permit));
+                if let (Some(on), Ok(stream)) = (io_loops.next(), stream.into_std()) {
+                    let mut endpoint = HttpEndpointService { begun: Arc::default(), ..endpoint.clone() };
+                    endpoint.service.runtime = Some(Arc::clone(&on.runtime));
+                    return Some((on.io_loop.handle(), stream, endpoint, permit));
                 }
             }
             Err(error) => {
@@ -212,9 +229,9 @@ async fn accept(
             () = &mut closing => break,
             accepted = accept_one() => accepted,
         };
-        let Some((thread, stream, endpoint, permit)) = accepted else { continue };
+        let Some((io, stream, endpoint, permit)) = accepted else { continue };
         let waited_for = Some(alive.clone());
-        drop(thread.spawn(serve_connection(stream, endpoint, drain, permit, waited_for, drained.clone())));
+        drop(io.spawn(serve_connection(stream, endpoint, drain, permit, waited_for, drained.clone())));
     }
     drop(alive);
     let deadline = tokio::time::Instant::now() + drain + DRAIN_SLACK;
@@ -231,8 +248,8 @@ async fn accept(
             all_ended = &mut draining => break all_ended,
             accepted = accept_one() => accepted,
         };
-        let Some((thread, stream, endpoint, permit)) = accepted else { continue };
-        drop(thread.spawn(serve_connection(stream, endpoint, drain, permit, None, drained.clone())));
+        let Some((io, stream, endpoint, permit)) = accepted else { continue };
+        drop(io.spawn(serve_connection(stream, endpoint, drain, permit, None, drained.clone())));
     };
     drop((listener, over));
     if !all_ended {
@@ -244,11 +261,12 @@ async fn accept(
 /// How long a shutdown of the HTTP server waits, after the drain deadline, for the last handlers to end.
 const DRAIN_SLACK: Duration = Duration::from_millis(100);
 
-/// Serves one connection until its end, or until it has drained.
+/// Serves one HTTP connection until its end, or until a shutdown has drained it.
 ///
-/// The drain waits for a connection as long as that holds `waited_for`, and drops the sender of `drained` when all are done. It
-/// waits only for connections that had a request. Any other stays open until the rest have drained: its first request may be in
-/// the socket already, unread, and then gets a response that nothing was begun. Closing it at once would leave that request
+/// A shutdown waits for an HTTP connection as long as the connection holds `waited_for`, and drops the sender of
+/// `drained` when all such connections are done. A shutdown waits only for connections that had a request. A connection
+/// without a request stays open until the others have drained: its first request may be in the socket already, unread,
+/// and is then refused with 503. Closing a connection without a request at once could leave such a first request
 /// without a response.
 async fn serve_connection(
     stream: std::net::TcpStream,
@@ -313,8 +331,8 @@ fn serve_on(
     builder.serve_connection(TokioIo::new(socket), service)
 }
 
-/// Completes if there is no request in this time. The head of a request has a timeout of its own, but only once the version of HTTP
-/// is known, and an HTTP/2 client may send its preface and then nothing.
+/// Completes if no request arrives on an HTTP connection within this time. The head of a request has a timeout of its
+/// own, but only once the version of HTTP is known, and an HTTP/2 client may send its preface and then nothing.
 async fn no_request_within(begun: &AtomicBool, timeout: Duration) {
     tokio::time::sleep(timeout).await;
     if begun.load(Ordering::Relaxed) {
@@ -322,17 +340,17 @@ async fn no_request_within(begun: &AtomicBool, timeout: Duration) {
     }
 }
 
-/// The same limit as [`MAX_HEAD`], as HTTP/2 counts.
+/// The maximum size of the headers of an HTTP/2 request: the same limit as [`MAX_HEAD`], as HTTP/2 counts.
 const MAX_HEADER_LIST: u32 = 64 * 1024;
 
-/// The service at its path.
+/// The HTTP service at the path of its endpoint.
 #[derive(Clone)]
 struct HttpEndpointService {
     path: Arc<str>,
     service: HttpService,
-    /// Whether there was a request on this connection.
+    /// Whether a request has arrived on this HTTP connection.
     begun: Arc<AtomicBool>,
-    /// Reports that the client has closed this connection.
+    /// Reports that the client has closed this HTTP connection.
     hangup: Option<SocketHangupWatcher>,
 }
 

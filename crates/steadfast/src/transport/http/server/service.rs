@@ -1,4 +1,4 @@
-//! The tower service: checks the origin of a request and dispatches it by its HTTP method.
+//! The tower service of an MCP server: checks the origin of an HTTP request and dispatches it by its HTTP method.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -23,16 +23,19 @@ use super::sessions::HttpSessionTable;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::server::{IntoServer, Server};
 
-/// A server as a tower service, which serves one endpoint at any path. Cheap to clone; all clones share their sessions.
+/// An MCP server as a tower service, which serves one endpoint at any path. An `HttpService` is cheap to clone; all
+/// clones share their sessions.
 ///
-/// It has to be called in a tokio runtime; handlers run there. A session lives until the client deletes it, it was idle for
-/// [`HttpServerOptions::session_idle_timeout`], or [`HttpService::shutdown`] is called.
+/// The service has to be called in a tokio runtime, in which its handlers run. A session lives until the client deletes
+/// it, it was idle for [`HttpServerOptions::session_idle_timeout`], or [`HttpService::shutdown`] is called.
 #[derive(Clone)]
 pub struct HttpService {
     pub(crate) shared: Arc<HttpServiceState>,
+    /// The runtime of the requests that this clone receives, if it differs from that of the others.
+    pub(crate) runtime: Option<Arc<dyn Runtime>>,
 }
 
-/// What all requests of a service share.
+/// The state that all HTTP requests of a service share.
 pub(crate) struct HttpServiceState {
     pub(crate) server: Server,
     pub(crate) hello: Arc<ClientOrServerDescription>,
@@ -45,7 +48,7 @@ pub(crate) struct HttpServiceState {
     runtime: OnceLock<Arc<dyn Runtime>>,
 }
 
-/// Whether the service is shutting down.
+/// Whether the HTTP service is shutting down; wakes waiting tasks when the shutdown begins.
 #[derive(Default)]
 pub(crate) struct HttpServiceShutdown {
     closing: AtomicBool,
@@ -57,7 +60,7 @@ impl HttpServiceShutdown {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// Completes when the shutdown begins.
+    /// Completes when the shutdown of the HTTP service begins.
     pub(crate) fn notified(&self) -> OwnedNotified {
         Arc::clone(&self.notify).notified_owned()
     }
@@ -69,13 +72,14 @@ impl HttpServiceShutdown {
 }
 
 impl HttpService {
-    /// The service of a server.
+    /// Creates the HTTP service of an MCP server.
     pub fn new(server: impl IntoServer, options: HttpServerOptions) -> Self {
         let origin_policy = options.origin_policy.clone().unwrap_or_else(options::origin_policy_of_mounted_service);
         Self::with(server.into_server(), options, origin_policy, OnceLock::new())
     }
 
-    /// Runs handlers on this runtime instead of the one that the service is called in. Has no effect after the first request.
+    /// Runs the handlers of the server on `runtime`, instead of the tokio runtime in which the service is called.
+    /// Setting the runtime has no effect after the first request.
     pub fn runtime(self, runtime: Arc<dyn Runtime>) -> Self {
         // Fails if a request has set it already.
         let _ = self.shared.runtime.set(runtime);
@@ -101,24 +105,26 @@ impl HttpService {
             origin_policy,
             runtime,
         };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), runtime: None }
     }
 
-    /// Begins to shut down. Running handlers have the drain window to respond; then they are stopped and their requests get an
-    /// error response, and every stream ends. New requests are refused with 503; responses and cancellations are still accepted.
+    /// Begins to shut the HTTP service down. Running handlers may still respond until the drain deadline; then they
+    /// are stopped, their requests get an error response, and every event stream ends. During the shutdown, new
+    /// requests are refused with 503; responses and cancellations are still accepted.
     pub fn shutdown(&self) {
         self.shared.closing.begin();
         self.shared.sessions.shut_down();
     }
 
-    /// How many sessions are open.
+    /// The current number of open sessions.
     pub fn sessions(&self) -> usize {
         self.shared.sessions.len()
     }
 }
 
 impl HttpServiceState {
-    /// The runtime of the handlers: the one in which the service was first called, unless it was given one.
+    /// The runtime of the handlers: the one that was set, or else the tokio runtime in which the service was first
+    /// called.
     fn runtime(&self) -> Option<&Arc<dyn Runtime>> {
         if let Some(runtime) = self.runtime.get() {
             return Some(runtime);
@@ -127,7 +133,11 @@ impl HttpServiceState {
         Some(self.runtime.get_or_init(|| Arc::new(runtime)))
     }
 
-    async fn handle<B: Body>(self: Arc<Self>, request: Request<B>) -> Response<HttpServiceBody> {
+    async fn handle<B: Body>(
+        self: Arc<Self>,
+        runtime: Option<Arc<dyn Runtime>>,
+        request: Request<B>,
+    ) -> Response<HttpServiceBody> {
         let (parts, body) = request.into_parts();
         let authority = parts.uri.authority().map(http::uri::Authority::as_str);
         match self.origin_policy.check(&HeaderMapAdapter(&parts.headers), authority) {
@@ -135,7 +145,7 @@ impl HttpServiceState {
             Err(OriginRejection::Origin) => return reply::refuse(StatusCode::FORBIDDEN, "this Origin is not allowed"),
             Err(OriginRejection::Host) => return reply::refuse(StatusCode::FORBIDDEN, "this Host is not allowed"),
         }
-        let Some(runtime) = self.runtime().map(Arc::clone) else {
+        let Some(runtime) = runtime.or_else(|| self.runtime().map(Arc::clone)) else {
             let error = ErrorObject::internal("the service was called outside of a tokio runtime");
             return reply::error(StatusCode::INTERNAL_SERVER_ERROR, None, &error);
         };
@@ -170,8 +180,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let shared = Arc::clone(&self.shared);
-        Box::pin(async move { Ok(shared.handle(request).await) })
+        let (shared, runtime) = (Arc::clone(&self.shared), self.runtime.clone());
+        Box::pin(async move { Ok(shared.handle(runtime, request).await) })
     }
 }
 

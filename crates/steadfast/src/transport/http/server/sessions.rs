@@ -1,4 +1,4 @@
-//! The sessions of a service, by id.
+//! The open sessions of an HTTP service, by id.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::legacy_sse::{self, ServerLegacySseSession};
 use super::session::{ServerHttpSession, ServerHttpSessionDriver};
 
-/// A session of either transport.
+/// A session of Streamable HTTP or of HTTP+SSE.
 #[derive(Clone)]
 pub(crate) enum AnyHttpSession {
     /// Of Streamable HTTP.
@@ -43,8 +43,8 @@ impl AnyHttpSession {
     }
 }
 
-/// The open sessions. The lock of a session is never taken while the lock of this table is held. Sorted by id, so that a seed
-/// replays the order in which they end.
+/// The open sessions. The lock of a session is never taken while the lock of the session table is held. The sessions
+/// are sorted by id, so that a seed of the simulator replays the order in which they end.
 pub(crate) struct HttpSessionTable {
     limit: usize,
     table: Mutex<BTreeMap<Box<str>, AnyHttpSession>>,
@@ -74,7 +74,7 @@ impl HttpSessionTable {
         }
     }
 
-    /// Finds the HTTP+SSE session with that id. Ids of Streamable HTTP sessions are unknown here.
+    /// Finds the HTTP+SSE session with that id. Ids of Streamable HTTP sessions are not found by this method.
     #[cfg(feature = "legacy-sse")]
     pub(crate) fn find_sse(&self, id: &str) -> Option<Arc<ServerLegacySseSession>> {
         match self.lock().get(id) {
@@ -103,7 +103,7 @@ impl HttpSessionTable {
         self.lock().remove(id);
     }
 
-    /// Starts a graceful shutdown of every session: each ends after its drain window.
+    /// Starts a graceful shutdown of every session: each session ends at its drain deadline at the latest.
     pub(crate) fn shut_down(&self) {
         for session in self.all() {
             session.shut_down();
@@ -120,7 +120,7 @@ impl HttpSessionTable {
 }
 
 impl Drop for HttpSessionTable {
-    /// The service is gone: no client can reach a session any more.
+    /// Ends all sessions: the HTTP service is gone, so no client can reach a session any more.
     fn drop(&mut self) {
         for session in self.all() {
             session.end();

@@ -1,8 +1,9 @@
-//! The socket of a connection, which reports that the client has disconnected although nothing reads from it.
+//! The socket of an HTTP connection, which reports that the client has disconnected even if nothing reads from the
+//! socket.
 //!
-//! An HTTP/1 server does not read beyond a request while it responds to it. If the client sent more bytes after its request and then
-//! disconnected, the server notices that at the next write, which may be much later. The operating system knows at once, so it is
-//! asked.
+//! An HTTP/1 server does not read beyond a request while it responds to it. If the client sent more bytes after its
+//! request and then disconnected, the server notices the disconnect at the next write, which may be much later. The
+//! operating system knows of the disconnect at once, so `SocketHangupWatcher` asks it.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-/// A TCP stream whose end can be watched while it is used.
+/// A TCP stream that can be watched for a hangup of the client while it is used.
 pub(crate) struct WatchedTcpStream {
     input: Arc<OwnedReadHalf>,
     output: OwnedWriteHalf,
@@ -25,22 +26,23 @@ impl WatchedTcpStream {
         Self { input: Arc::new(input), output }
     }
 
-    /// Reports that the client has closed this connection.
+    /// Returns a watcher that reports that the client has closed this connection.
     pub(crate) fn hangup(&self) -> SocketHangupWatcher {
         SocketHangupWatcher(Arc::downgrade(&self.input))
     }
 }
 
-/// Reports that the client has disconnected, although nothing reads from the connection. Does not keep the connection open.
+/// Reports that the client has disconnected, although nothing reads from the connection. The watcher does not keep the
+/// connection open.
 #[derive(Clone)]
 #[cfg_attr(
     not(any(target_os = "linux", target_os = "android")),
-    allow(dead_code, reason = "the system does not report it there")
+    allow(dead_code, reason = "only Linux reports a hangup behind unread input")
 )]
 pub(crate) struct SocketHangupWatcher(Weak<OwnedReadHalf>);
 
 impl SocketHangupWatcher {
-    /// Completes when the client has closed its end. Bytes that it sent before may be unread.
+    /// Completes when the client has closed its end of the connection. Bytes that the client sent before may be unread.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) async fn wait(self) {
         use tokio::io::Interest;
@@ -58,7 +60,8 @@ impl SocketHangupWatcher {
         }
     }
 
-    /// Other systems do not tell a hangup from unread input: there the hangup is noticed at the next write.
+    /// Never completes: systems other than Linux do not tell a hangup from unread input, so the hangup is noticed at
+    /// the next write.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(crate) async fn wait(self) {
         std::future::pending().await

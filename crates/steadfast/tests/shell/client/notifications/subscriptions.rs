@@ -1,7 +1,7 @@
 //! Subscriptions of 2026-07-28, over one connection.
 
 use steadfast::client::Change;
-use steadfast::{ErrorKind, SubscriptionFilter};
+use steadfast::{ErrorKind, Revision, SubscriptionFilter};
 
 use crate::client::*;
 
@@ -48,6 +48,45 @@ async fn the_granted_filter_is_reported_to_the_caller() {
     server.tell("notifications/subscriptions/acknowledged", params).await;
     let Some(Ok(Change::Listening(granted))) = soon(changes.next()).await else { panic!("nothing was granted") };
     assert!(granted.prompts() && !granted.tools(), "{granted:?}");
+}
+
+/// More changes than a stream holds arrive before the program reads: the oldest are dropped, and never `Change::Listening`,
+/// without which all others would be withheld.
+#[tokio::test]
+async fn a_stream_that_is_not_read_for_long_begins_with_listening_and_has_the_newest_changes() {
+    for era in [NegotiationMode::Stateless, NegotiationMode::Handshake(Revision::V2025_11_25)] {
+        let (client, mut server) = RecordingServer::connected(era, |connecting| connecting).await;
+        let filter = SubscriptionFilter::new().with_resource_subscriptions(vec!["a:1".to_owned()]);
+        let mut changes = client.changes(filter.clone());
+        let request = server.next().await.unwrap();
+        let meta = if era == NegotiationMode::Stateless {
+            let params = json!({"notifications": {"resourceSubscriptions": ["a:1"]}, "_meta": of(&request["id"])});
+            server.tell("notifications/subscriptions/acknowledged", params).await;
+            of(&request["id"])
+        } else {
+            server.answer(&request, json!({})).await;
+            // The subscription of this one follows the other, which then receives changes.
+            let mut second = client.changes(filter);
+            let request = server.until("resources/subscribe").await;
+            server.answer(&request, json!({})).await;
+            soon(second.next()).await.unwrap().unwrap();
+            json!({})
+        };
+        for number in 0..3000 {
+            server
+                .tell("notifications/resources/updated", json!({"uri": format!("a:1/{number}"), "_meta": meta}))
+                .await;
+        }
+        server.is_quiet(&client).await;
+        assert!(matches!(soon(changes.next()).await, Some(Ok(Change::Listening(_)))), "{era:?}");
+        let Some(Ok(Change::Resource(first))) = soon(changes.next()).await else { panic!("no change in {era:?}") };
+        let first: usize = first.trim_start_matches("a:1/").parse().unwrap();
+        assert!(first > 0, "the oldest are dropped in {era:?}");
+        for number in first + 1..3000 {
+            let change = soon(changes.next()).await.unwrap().unwrap();
+            assert_eq!(change, Change::Resource(format!("a:1/{number}")), "{era:?}");
+        }
+    }
 }
 
 /// No later notification could be routed.

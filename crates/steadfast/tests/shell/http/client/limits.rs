@@ -213,7 +213,7 @@ async fn an_unusable_response_is_not_requested_again() {
         ("bytes", |_| whole(&"x".repeat(LONGEST + 1))),
         ("bytes", |_| events(&format!("data: {}\n\n", "x".repeat(LONGEST + 1)))),
         ("compressed", |_| response("200 OK", &[("content-encoding", "gzip")], "\u{1f}packed")),
-        ("no response to the request", |_| whole("\"hello\"")),
+        ("no JSON-RPC response to the request", |_| whole("\"hello\"")),
     ];
     for (expected, answer) in rows {
         let (url, requests) = raw(move |_, request| modern(request, || answer(request))).await;

@@ -1,4 +1,4 @@
-//! Authorization of requests by code of the program.
+//! Authorization of a client's HTTP requests by code of the program that uses this library.
 
 pub(crate) mod signing;
 
@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method, StatusCode};
 
-/// The future of one step of a [`RequestAuthorization`].
+/// The future of one step of a [`RequestAuthorization`]: adding credentials, or handling a response.
 pub type RequestAuthorizationFuture<'a, T> =
     Pin<Box<dyn Future<Output = Result<T, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
-/// Adds credentials to requests, and reacts when a server refuses them: OAuth (`steadfast-auth`), or any other scheme. It runs on the
-/// workers of the program's runtime, as handlers do, so if it blocks it delays only its own request. If it panics, its request is
-/// not sent.
+/// Adds credentials to the HTTP requests of a client, and reacts when a server refuses a request: OAuth
+/// (`steadfast-auth`), or any other scheme. An authorizer runs on the worker threads of the program's runtime, as
+/// handlers do, so one that blocks delays only its own request. If an authorizer panics while it adds credentials, its
+/// request is not sent.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue, Method, header::AUTHORIZATION};
@@ -38,7 +39,7 @@ pub type RequestAuthorizationFuture<'a, T> =
 /// }
 /// ```
 pub trait Authorize: Send + Sync + 'static {
-    /// Begins a request to this URL.
+    /// Begins the authorization of a request to this URL.
     fn attempt(&self, method: &Method, url: &str) -> Box<dyn RequestAuthorization>;
 }
 
@@ -48,13 +49,15 @@ impl<T: Authorize + ?Sized> Authorize for Arc<T> {
     }
 }
 
-/// One request, which may be sent more than once before the server accepts it.
+/// The authorization of one HTTP request, which may be sent more than once before the server accepts it.
 pub trait RequestAuthorization: Send {
-    /// Adds the credentials to the headers. Mark secret values as sensitive.
+    /// Adds the credentials to the headers of the request. Mark secret header values as sensitive, with
+    /// `HeaderValue::set_sensitive`.
     fn sign<'a>(&'a mut self, headers: &'a mut HeaderMap) -> RequestAuthorizationFuture<'a, ()>;
 
-    /// The server responded with this status and these headers. Return true to send the request again; that is done after 401
-    /// and 403 only, where the server has not acted on it, and a few times at most.
+    /// Called when the server has responded to the request with this status and these headers. Return true to send the
+    /// request again. The client sends a request again only after 401 and 403, when the server has not acted on it, and
+    /// only a few times.
     fn answered<'a>(
         &'a mut self,
         _status: StatusCode,

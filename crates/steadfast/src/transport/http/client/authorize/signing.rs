@@ -1,7 +1,7 @@
 //! Runs the program's [`Authorize`] for one request.
 //!
-//! It is code of the program, so it runs on the workers, as handlers do, and delays only its own request (L6). If it panics, the
-//! request fails.
+//! An authorizer is code of the program, so it runs on the worker threads, as handlers do, and delays only its own
+//! request (law L6). If the authorizer panics, the request fails, unless the server has already accepted it.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -13,13 +13,14 @@ use crate::runtime::{Runtime, on_workers};
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// Authorizes one request.
+/// Authorizes one HTTP request of the client.
 pub(crate) struct ClientRequestAuthorizer {
     runtime: Arc<dyn Runtime>,
     stage: RequestAuthorizationStage,
 }
 
-/// Where the attempt is: moved to a worker while a step runs, and lost if a step panics.
+/// Where the authorization of a request is: it is moved to a worker while one of its steps runs, and lost if that step
+/// panics.
 enum RequestAuthorizationStage {
     NotBegun { authorize: Arc<dyn Authorize>, method: Method, url: String },
     Begun(Box<dyn RequestAuthorization>),
@@ -32,7 +33,7 @@ impl ClientRequestAuthorizer {
         Self { runtime: Arc::clone(runtime), stage: RequestAuthorizationStage::NotBegun { authorize, method, url } }
     }
 
-    /// Adds the credentials to these headers.
+    /// Has the authorizer add credentials to the headers of the request.
     pub(crate) async fn sign(&mut self, mut headers: HeaderMap) -> Result<HeaderMap, BoxError> {
         let stage = std::mem::replace(&mut self.stage, RequestAuthorizationStage::OnWorker);
         let signed = on_workers(&self.runtime, async move {
@@ -45,7 +46,7 @@ impl ClientRequestAuthorizer {
         Ok(headers)
     }
 
-    /// Whether to send the request again.
+    /// Passes the server's response to the authorizer, and returns whether to send the request again.
     pub(crate) async fn answered(&mut self, status: StatusCode, headers: HeaderMap) -> Result<bool, BoxError> {
         let stage = std::mem::replace(&mut self.stage, RequestAuthorizationStage::OnWorker);
         let answered = on_workers(&self.runtime, async move {

@@ -1,4 +1,4 @@
-//! Sending a message over HTTP+SSE, where the server responds on its stream.
+//! Sends a message over HTTP+SSE, where the server responds on its event stream.
 
 use std::sync::Arc;
 
@@ -15,12 +15,14 @@ use crate::transport::http::client::legacy_sse::{LegacySseOpenError, is_legacy_r
 use crate::transport::http::client::shared::ClientHttpRequest;
 use crate::transport::http::client::stream::events::SseMessageReader;
 
-/// How much is read of the body with which a server accepts a message. The content does not matter, but a response that was read
-/// to its end leaves its connection reusable.
+/// The maximum number of bytes that are read from the HTTP response with which a server accepts a message. The content
+/// of such a response does not matter, but an HTTP connection can be reused only after the response on it was read to
+/// its end.
 const ACCEPTED_BODY: usize = 64 * 1024;
 
 impl MessagePost {
-    /// Sends the message over HTTP+SSE, if the connection uses it or is to try it first. `None` if Streamable HTTP is to be tried.
+    /// Sends the message over HTTP+SSE, if the connection uses it or is to try it first. Returns `None` if Streamable
+    /// HTTP is to be tried instead.
     pub(crate) async fn post_legacy(&mut self, body: &Bytes) -> Option<Result<(), CallEnd>> {
         let shared = Arc::clone(&self.shared);
         let legacy = &shared.legacy;
@@ -47,8 +49,8 @@ impl MessagePost {
         }
     }
 
-    /// The server refused `initialize`. If it opens the stream of HTTP+SSE instead, the connection uses that from here on; if
-    /// not, the call ends with the refusal.
+    /// Called when the server refused `initialize` over Streamable HTTP. If the server opens an event stream of
+    /// HTTP+SSE instead, the connection uses HTTP+SSE from here on; if not, the call ends with the refusal.
     pub(crate) async fn refused_or_legacy(
         &mut self,
         response: TransportFetchResponse,
@@ -73,7 +75,7 @@ impl MessagePost {
         let shared = Arc::clone(&self.shared);
         match shared.legacy.endpoint() {
             Some(endpoint) => self.post_to_endpoint(endpoint, body).await,
-            None => Err(not_sent("the stream names no endpoint".to_owned())),
+            None => Err(not_sent("the HTTP+SSE stream names no endpoint".to_owned())),
         }
     }
 
@@ -99,7 +101,7 @@ fn not_sent(why: String) -> CallEnd {
     CallEnd::Lost { sent: false, why }
 }
 
-/// However the request for the stream failed, `initialize` was not sent.
+/// Marks the call as not sent: however the GET for the event stream failed, `initialize` was not sent.
 fn initialize_not_sent(end: CallEnd) -> CallEnd {
     match end {
         CallEnd::Lost { why, .. } => not_sent(why),

@@ -1,4 +1,4 @@
-//! One message that is sent to the server, and the HTTP response to it.
+//! One message that the client sends to the server in a POST, and the HTTP response to it.
 
 #[cfg(feature = "legacy-sse")]
 mod legacy;
@@ -28,48 +28,49 @@ use super::stream::events::{SseMessageOrEnd, SseMessageReader, is_events};
 use crate::runtime::RuntimeTask;
 use crate::runtime::timeout::{sleep, timeout_at};
 
-/// What a task reports to the driver.
+/// An event that an HTTP request of the client reports to the driver.
 pub(crate) enum HttpClientDriverEvent {
-    /// The server sent a message. It is parsed where it was read, and not again by the connection.
+    /// The server sent a message, which is parsed where it was read, and not again by the connection.
     Message(Box<Envelope>),
-    /// A call ended without a message of the server.
+    /// A call of the client ended without a message of the server.
     CallEnded(CallKey, CallEnd),
-    /// The server does not know the session.
+    /// The server does not know the session of this client any more.
     SessionLost,
-    /// The stream of HTTP+SSE is open.
+    /// The event stream of HTTP+SSE is open.
     #[cfg(feature = "legacy-sse")]
     LegacyStreamOpened(Box<SseMessageReader>),
-    /// The stream of HTTP+SSE has ended, and with it the connection.
+    /// The event stream of HTTP+SSE has ended, and with it the connection.
     #[cfg(feature = "legacy-sse")]
     LegacyStreamEnded,
-    /// Reads the rest of an HTTP response whose message has come.
+    /// A future that reads the rest of an HTTP response after the JSON-RPC response in it has arrived.
     ResponseTail(RuntimeTask),
 }
 
 /// How long a server may take to accept a message that is not a request.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the rest of an HTTP response is read after its message has come. A response that was read to its end leaves its
-/// connection reusable.
+/// How long the rest of an HTTP response is read after the JSON-RPC response in it has arrived. An HTTP connection can
+/// be reused only after the response on it was read to its end.
 const TAIL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Sends one message and reads the HTTP response. Dropping it closes the response.
+/// Sends one message of the client in a POST and reads the HTTP response. Dropping the future of the POST closes the
+/// HTTP response.
 pub(crate) struct MessagePost {
     pub(crate) shared: Arc<HttpClientConnection>,
-    /// What the message is, as the connection queued it.
+    /// The kind of the message: a request, a cancellation, another notification or a response.
     pub(crate) kind: TransmitKind,
     /// The headers that mirror the body, if it is a request of 2026-07-28.
     pub(crate) mirrored: Option<HeaderMap>,
     pub(crate) delivery: Arc<HttpPostDelivery>,
-    /// Dropped when the server has received the message, or never will. Not an event, because events of the driver
-    /// may have to wait for this.
+    /// The sender `delivered` is dropped when the server has received the message of the POST, or never will.
+    /// Delivery is not reported as an event, because the driver may not handle events until the message is delivered.
     pub(crate) delivered: Option<oneshot::Sender<()>>,
     pub(crate) driver: mpsc::Sender<HttpClientDriverEvent>,
 }
 
 impl MessagePost {
-    /// Sends the message. A cancellation is sent after the request that it cancels was delivered, and not at all if that was
-    /// never sent.
+    /// Sends the message. A cancellation is sent after the request that it cancels was delivered, and not at all if
+    /// that request was never sent.
     pub(crate) async fn run(mut self, body: Vec<u8>, cancelled: Option<HttpClientInFlightRequest>) {
         if let Some(request) = cancelled
             && !request.abort(&*self.shared.runtime).await
@@ -85,14 +86,14 @@ impl MessagePost {
             (Some(call), Err(end)) => self.report(HttpClientDriverEvent::CallEnded(call, end)).await,
             (None, Err(end)) => {
                 let method = self.kind.method().map_or("response", Method::name);
-                let why = format!("{method}: {}", describe(&end));
+                let why = format!("{method}: {}", describe_send_failure(&end));
                 self.shared.log(Level::WARN, "a message could not be sent to the server", &why);
             }
             (_, Ok(())) => {}
         }
     }
 
-    /// What to report if the task panics.
+    /// The event that the driver handles if the future of this POST panics.
     pub(crate) fn failure(&self) -> impl FnOnce() -> Option<HttpClientDriverEvent> + Send + use<> {
         let (call, delivery) = (self.kind.call(), Arc::clone(&self.delivery));
         move || {
@@ -106,13 +107,13 @@ impl MessagePost {
         let _ = self.driver.send(event).await;
     }
 
-    /// Notes that the server has received this message: later messages may wait for that.
+    /// Notes that the server has received this message, because later messages may wait for its delivery.
     fn note_delivered(&mut self) {
         self.delivered = None;
     }
 
-    /// Sends a message that is not a request. Requests have the timeouts of their calls; this has one of its own, whether or not
-    /// the HTTP client observes it.
+    /// Sends a message that is not a request. A request has the timeouts of its call; any other message has the timeout
+    /// `MESSAGE_TIMEOUT`, even if the HTTP client does not observe it.
     async fn post_in_time(&mut self, body: Bytes) -> Result<(), CallEnd> {
         let runtime = Arc::clone(&self.shared.runtime);
         let posted = timeout_at(&*runtime, Some(runtime.now() + MESSAGE_TIMEOUT), self.post(body)).await;
@@ -186,7 +187,7 @@ impl MessagePost {
         })?;
         let is_call = self.kind.call().is_some();
         if body.is_empty() {
-            let no_response = || lost("the server accepted the request and did not respond".to_owned());
+            let no_response = || lost("the server accepted the request, but its HTTP response is empty".to_owned());
             return if is_call { Err(no_response()) } else { Ok(()) };
         }
         let message = self.shared.parse(body);
@@ -198,13 +199,14 @@ impl MessagePost {
         match relation {
             ReceivedMessageRole::Other if is_call => {
                 // The driver handles the message first: if it ends the call after all, this has no effect.
-                Err(CallEnd::Unreadable("the HTTP response holds no response to the request".to_owned()))
+                Err(CallEnd::Unreadable("the HTTP response holds no JSON-RPC response to the request".to_owned()))
             }
             _ => Ok(()),
         }
     }
 
-    /// Reads events until the response to the request has come. A stream that breaks off before is resumed, in revisions that can.
+    /// Reads server-sent events until the response to the request has arrived. An event stream that breaks off before
+    /// the response is resumed, in revisions that support this.
     async fn read_events(&mut self, response: TransportFetchResponse) -> Result<(), CallEnd> {
         let max_bytes = self.shared.max_message_bytes;
         let mut events = SseMessageReader::new(response, max_bytes);
@@ -241,7 +243,8 @@ impl MessagePost {
         }
     }
 
-    /// The rest of a stream that broke off; `None` if the server does not have it, or could not be reached after all retries.
+    /// Resumes an event stream that broke off; `None` if the server does not have the rest of the stream, or could not
+    /// be reached after all retries.
     async fn resume(
         &self,
         last: &str,
@@ -269,7 +272,7 @@ impl MessagePost {
         }
     }
 
-    /// Hands the rest of a response to the driver, as a task of its own.
+    /// Hands the rest of an HTTP response to the driver, which polls a separate future that reads it.
     async fn leave_tail(&self, events: SseMessageReader) {
         let mut tail: RuntimeTask = Box::pin(events.finish());
         let ended = std::future::poll_fn(|cx| Poll::Ready(tail.as_mut().poll(cx).is_ready())).await;
@@ -281,7 +284,8 @@ impl MessagePost {
         }
     }
 
-    /// How a message of the server relates to the message POSTed. What cannot be read is for the connection to judge.
+    /// How a message in an HTTP response relates to the message in its POST. A message that cannot be parsed is passed
+    /// to the connection, which decides what to do.
     fn relation_of(&self, message: &Envelope) -> ReceivedMessageRole {
         let TransmitKind::Request { id: request_id, .. } = &self.kind else { return ReceivedMessageRole::Other };
         match message.message() {
@@ -295,11 +299,11 @@ impl MessagePost {
     }
 }
 
-/// How a message of the server relates to the message POSTed.
+/// How a message in an HTTP response relates to the message in its POST.
 enum ReceivedMessageRole {
-    /// The response to it.
+    /// The response to the request in the POST.
     Response,
-    /// An error without an id: in the HTTP response to a request, it ends that request.
+    /// A JSON-RPC error without an id: in the HTTP response to a request, it ends that request.
     ErrorResponse(CallEnd),
     /// Another message, such as a notification.
     Other,
@@ -317,27 +321,28 @@ fn request_failed(why: ClientHttpRequestError) -> CallEnd {
     }
 }
 
-/// The request was sent, and its outcome is unknown.
+/// How a call ends whose request was sent and whose outcome is unknown.
 pub(super) fn lost(why: String) -> CallEnd {
     CallEnd::Lost { sent: true, why }
 }
 
-/// Why a message that is not a request was not accepted, for the log.
-fn describe(end: &CallEnd) -> &str {
+/// Describes, for the log, why a notification or response that this client sent by POST was lost, or refused by the server.
+fn describe_send_failure(end: &CallEnd) -> &str {
     match end {
         CallEnd::Refused(error) => &error.message,
         CallEnd::Lost { why, .. } | CallEnd::Unreadable(why) | CallEnd::Unsendable(why) => why,
-        CallEnd::SessionLost => "the server does not know the session",
+        CallEnd::SessionLost => "the server does not know the session any more",
         _ => "cancelled",
     }
 }
 
-/// How a call ends whose response is too long. Not as a lost connection: a retry would get the same message.
+/// How a call ends whose response is too long. A call whose response is too long does not count as lost, because a
+/// retry would get the same response.
 fn too_long(max_bytes: usize) -> CallEnd {
-    CallEnd::Unreadable(format!("a message of more than {max_bytes} bytes"))
+    CallEnd::Unreadable(format!("the server sent a message of more than {max_bytes} bytes"))
 }
 
-/// How the body of a response is compressed, if it is.
+/// The content encoding of an HTTP response, if its body is compressed.
 fn content_encoding(response: &TransportFetchResponse) -> Option<String> {
     let encoding = response.headers().get(CONTENT_ENCODING)?.to_str().unwrap_or("unreadable").trim().to_owned();
     (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)

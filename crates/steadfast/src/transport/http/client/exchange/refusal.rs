@@ -15,16 +15,16 @@ use crate::transport::http::client::fetch::{TransportFetchResponse, read_body};
 pub(crate) struct HttpErrorResponse {
     pub(crate) status: StatusCode,
     message: Box<Envelope>,
-    /// Whether the body is a JSON-RPC error with the id of the request.
+    /// Whether the body of the HTTP response is a JSON-RPC error with the id of the request.
     has_request_id: bool,
-    /// The JSON-RPC error in the body, whatever its id.
+    /// The JSON-RPC error in the body of the HTTP response, whatever its id.
     pub(crate) error: Option<ErrorObject>,
-    /// The origin of a redirect to another origin than the server's.
+    /// The origin to which the server redirects, if it is not the server's own origin.
     other_origin: Option<String>,
 }
 
 impl MessagePost {
-    /// Ends the call: the server refused it with a JSON-RPC error, or with a status alone.
+    /// Ends the call: the server refused it with a JSON-RPC error, or with an HTTP status alone.
     pub(crate) async fn refused(&self, response: TransportFetchResponse) -> Result<(), CallEnd> {
         let refusal = self.read_refusal(response).await;
         self.end_refused(refusal).await
@@ -78,7 +78,8 @@ impl MessagePost {
         }
     }
 
-    /// Whether this may be a server that needs the feature `legacy-sse`, which is off.
+    /// Whether the server may support only HTTP+SSE, which this client cannot use because the feature `legacy-sse` is
+    /// off.
     fn may_need_legacy_sse(&self, status: StatusCode) -> bool {
         let refuses =
             matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);

@@ -1,6 +1,7 @@
-//! The HTTP client that sends requests and reads responses.
+//! The HTTP client with which a client's HTTP transport sends its requests.
 //!
-//! [`reqwest`] by default; a target may have another one. The simulator has one that cuts, repeats and delays.
+//! The default is [`reqwest`]; `HttpTarget::fetch` sets another HTTP client. The simulator has an HTTP client that cuts
+//! off, repeats and delays what it transfers.
 
 pub(crate) mod network;
 mod on_workers;
@@ -18,15 +19,17 @@ use http::{HeaderMap, Method};
 pub(crate) use on_workers::TransportFetchOnWorkerThreads;
 pub(crate) use reqwest::ReqwestTransportFetch;
 
-/// A request in flight. Dropping it aborts the request.
+/// The future of an HTTP request of the client, which resolves to the response of the server. Dropping the future of
+/// an HTTP request aborts the request.
 pub type TransportFetchFuture =
     Pin<Box<dyn Future<Output = Result<TransportFetchResponse, TransportFetchError>> + Send>>;
 
-/// The response of a server. Dropping the body aborts the rest of it.
+/// The HTTP response that the client received from the server. Dropping the body of the response aborts the rest of it.
 pub type TransportFetchResponse = http::Response<Box<dyn TransportFetchBody>>;
 
-/// Sends HTTP requests. It is called and polled on the workers of the program's runtime, as handlers are, and so are the bodies
-/// that it returns, so if it blocks it delays only its own request. If it panics, the server may have seen the request.
+/// Sends the HTTP requests of a client. A `TransportFetch` and the bodies that it returns are polled on the worker
+/// threads of the program's runtime, as handlers are, so one that blocks delays only its own request. If a
+/// `TransportFetch` panics, the client assumes that the server may have seen the request.
 ///
 /// ```
 /// use steadfast::transport::http::{TransportFetch, TransportFetchError, TransportFetchRequest, TransportFetchFuture, HttpTarget};
@@ -43,7 +46,7 @@ pub type TransportFetchResponse = http::Response<Box<dyn TransportFetchBody>>;
 /// let target = HttpTarget::new("http://localhost/mcp").fetch(Offline);
 /// ```
 pub trait TransportFetch: Send + Sync + 'static {
-    /// Sends a request. Ready when the head of the response was received.
+    /// Sends a request. The future is ready when the head of the HTTP response was received.
     fn fetch(&self, request: TransportFetchRequest) -> TransportFetchFuture;
 }
 
@@ -53,21 +56,21 @@ impl<T: TransportFetch + ?Sized> TransportFetch for Arc<T> {
     }
 }
 
-/// The body of a response, in pieces as they come.
+/// The body of an HTTP response, which is read in pieces as they arrive.
 pub trait TransportFetchBody: Send {
-    /// The next piece; `None` at the end of the body.
+    /// The next piece of the body; `None` at its end.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportFetchError>>>;
 }
 
-/// A request to send.
+/// An HTTP request that a client sends with a [`TransportFetch`].
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct TransportFetchRequest {
-    /// GET, POST or DELETE.
+    /// The HTTP method: GET, POST or DELETE.
     pub method: Method,
     /// The URL.
     pub url: String,
-    /// All headers, except those of the HTTP connection.
+    /// All headers of the request, except those that an HTTP library adds itself, such as `Host` and `Content-Length`.
     pub headers: HeaderMap,
     /// The body.
     pub body: Option<Bytes>,
@@ -76,20 +79,20 @@ pub struct TransportFetchRequest {
 }
 
 impl TransportFetchRequest {
-    /// A request without headers, body and timeout, for tests of a [`TransportFetch`].
+    /// Creates an HTTP request without headers, body and timeout, for tests of a [`TransportFetch`].
     pub fn new(method: Method, url: impl Into<String>) -> Self {
         Self { method, url: url.into(), headers: HeaderMap::new(), body: None, timeout: None }
     }
 }
 
-/// Shows neither the URL nor the headers, which may hold secrets.
+/// The debug output shows neither the URL nor the headers of the request, which may hold secrets.
 impl fmt::Debug for TransportFetchRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("TransportFetchRequest").field("method", &self.method).finish_non_exhaustive()
     }
 }
 
-/// Why a request failed, or its response broke off.
+/// Why an HTTP request failed, or its response broke off.
 #[derive(Debug)]
 pub struct TransportFetchError {
     kind: TransportFetchErrorKind,
@@ -97,7 +100,7 @@ pub struct TransportFetchError {
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// Whether the server may have seen the request.
+/// Whether the server may have seen an HTTP request that failed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum TransportFetchErrorKind {
     Unsent,
@@ -106,17 +109,18 @@ enum TransportFetchErrorKind {
 }
 
 impl TransportFetchError {
-    /// The server cannot have seen a byte of the request, so it has not acted on it.
+    /// Creates the error of a request of which the server cannot have seen a byte, so that it has not acted on the
+    /// request.
     pub fn not_sent(why: impl Into<String>) -> Self {
         Self::new(TransportFetchErrorKind::Unsent, why.into())
     }
 
-    /// The request is not valid HTTP: a retry would fail too.
+    /// Creates the error of a request that is not valid HTTP: a retry would fail too.
     pub fn invalid_request(why: impl Into<String>) -> Self {
         Self::new(TransportFetchErrorKind::Unwritable, why.into())
     }
 
-    /// The request was interrupted: the server may have received it.
+    /// Creates the error of a request that was interrupted: the server may have received the request.
     pub fn interrupted(why: impl Into<String>) -> Self {
         Self::new(TransportFetchErrorKind::Broken, why.into())
     }
@@ -125,7 +129,8 @@ impl TransportFetchError {
         Self { kind, why, source: None }
     }
 
-    /// Sets the [`source`](std::error::Error::source) of the error. It must not show secrets, such as those of a URL.
+    /// Sets the [`source`](std::error::Error::source) of the error. The source must not show secrets, such as those of
+    /// a URL.
     ///
     /// ```
     /// use std::error::Error as _;
@@ -141,12 +146,12 @@ impl TransportFetchError {
         self
     }
 
-    /// Whether the server may have seen the request.
+    /// Whether the server may have seen the request that failed.
     pub fn may_be_sent(&self) -> bool {
         self.kind == TransportFetchErrorKind::Broken
     }
 
-    /// Whether the request is not valid HTTP.
+    /// Whether the request failed because it is not valid HTTP.
     pub fn is_invalid_request(&self) -> bool {
         self.kind == TransportFetchErrorKind::Unwritable
     }
@@ -164,12 +169,12 @@ impl std::error::Error for TransportFetchError {
     }
 }
 
-/// The next piece of a response's body.
+/// The next piece of the body of an HTTP response.
 pub(crate) async fn next_piece(response: &mut TransportFetchResponse) -> Option<Result<Bytes, TransportFetchError>> {
     std::future::poll_fn(|cx| response.body_mut().poll_chunk(cx)).await
 }
 
-/// Why a body was not read to its end.
+/// Why the body of an HTTP response was not read to its end.
 pub(crate) enum TransportBodyError {
     TooLong,
     BrokeOff(TransportFetchError),

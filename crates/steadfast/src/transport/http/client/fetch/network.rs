@@ -1,4 +1,4 @@
-//! How connections to a server are made: trusted certificates, proxies, and redirects.
+//! How a client connects to an HTTP server: trusted certificates, proxies, and redirects.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -14,23 +14,23 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
-/// How many redirects are followed; more are a loop.
+/// The maximum number of redirects that the client follows for one request; more count as a loop.
 pub(crate) const REDIRECTS: usize = 5;
 
-/// How long connecting may take.
+/// How long connecting to the server may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The settings of a target for connections to its server.
+/// The settings of an `HttpTarget` for connections to its server: trusted certificates and the proxy.
 #[derive(Clone, Default)]
 pub(crate) struct ClientNetworkSettings {
-    /// Certificates that are trusted in addition to the system's.
+    /// Certificates that are trusted in addition to those of the operating system.
     certificates: Vec<CertificateDer<'static>>,
     proxy: Proxy,
 }
 
 #[derive(Clone, Default)]
 enum Proxy {
-    /// The proxy of the environment, except for servers on this machine.
+    /// The proxy that the environment variables name, except for servers on this machine.
     #[default]
     Environment,
     None,
@@ -54,7 +54,8 @@ impl ClientNetworkSettings {
         Ok(())
     }
 
-    /// Connects through this proxy, wherever the server is. The error does not show the URL, which may hold a password.
+    /// Connects to the server through `proxy`, even if the server is on this machine. The error does not show the URL
+    /// of the proxy, which may hold a password.
     pub(crate) fn through(&mut self, proxy: &str) -> Result<(), String> {
         let url = Url::parse(proxy).map_err(|error| format!("the proxy is not a URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -64,17 +65,17 @@ impl ClientNetworkSettings {
         Ok(())
     }
 
-    /// Connects without a proxy.
+    /// Connects to the server without a proxy.
     pub(crate) fn directly(&mut self) {
         self.proxy = Proxy::None;
     }
 
-    /// Whether any setting differs from the default.
+    /// Whether the proxy or the trusted certificates differ from the default.
     pub(crate) fn is_customized(&self) -> bool {
         !self.certificates.is_empty() || !matches!(self.proxy, Proxy::Environment)
     }
 
-    /// An HTTP client for this server, with a pool of connections.
+    /// Creates a reqwest client for this server, with a pool of connections.
     pub(crate) fn client(&self, server: &Url) -> io::Result<reqwest::Client> {
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(self.tls(server)?)
@@ -126,13 +127,13 @@ impl ClientNetworkSettings {
     }
 }
 
-/// Whether `NO_PROXY` is `*`. reqwest applies that to host names, and not to addresses.
+/// Whether `NO_PROXY` contains `*`, which reqwest applies to host names, but not to IP addresses.
 fn exempts_everything() -> bool {
     let exceptions = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy")).unwrap_or_default();
     exceptions.split(',').any(|exception| exception.trim() == "*")
 }
 
-/// Whether a URL leads to this machine: a proxy would look for the server on its own machine.
+/// Whether the host of a URL is this machine: a proxy would look for such a server on the proxy's own machine.
 fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let name = host.trim_end_matches('.').to_ascii_lowercase();

@@ -1,4 +1,5 @@
-//! Runs the program's [`TransportFetch`] on the workers, as handlers are: it may block its thread, which must delay only its own request (L6).
+//! Runs the program's [`TransportFetch`] on the worker threads, like handlers: if it blocks its thread, it must delay
+//! only its own request (law L6).
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,7 +12,7 @@ use super::{TransportFetch, TransportFetchBody, TransportFetchError, TransportFe
 use crate::runtime::timeout::unless_stopped;
 use crate::runtime::{Runtime, on_workers, poll_as_handler};
 
-/// A [`TransportFetch`] that runs another one on the workers.
+/// A [`TransportFetch`] that runs another [`TransportFetch`] on the worker threads.
 pub(crate) struct TransportFetchOnWorkerThreads {
     pub(crate) fetch: Arc<dyn TransportFetch>,
     pub(crate) runtime: Arc<dyn Runtime>,
@@ -29,19 +30,21 @@ impl TransportFetch for TransportFetchOnWorkerThreads {
     }
 }
 
-/// The server may have seen the request.
+/// The error of a [`TransportFetch`] that panicked: the server may have seen the request.
 fn failed() -> TransportFetchError {
     TransportFetchError::interrupted("the HTTP client panicked, or its runtime shut down")
 }
 
-/// A body that is read on the workers, one piece per request for one: pieces that were not requested stay with the server.
+/// The body of an HTTP response that is read on the worker threads. A piece of the body is read only when it is
+/// requested: the pieces after it stay with the server.
 enum WorkerFetchBody {
     Reading {
-        /// Requests one piece.
+        /// Requests one piece of the body.
         requests: mpsc::Sender<()>,
-        /// A piece was requested and has not come.
+        /// A piece of the body was requested and has not arrived yet.
         requested: bool,
-        /// The pieces of the body, then `None` for its end. A channel closed without `None` means that reading failed.
+        /// The pieces of the body, then `None` for its end. A channel that is closed without `None` means that reading
+        /// the body failed.
         pieces: mpsc::Receiver<Option<BodyChunkResult>>,
     },
     Ended,

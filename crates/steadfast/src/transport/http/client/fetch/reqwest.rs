@@ -1,4 +1,4 @@
-//! Requests over the network, by reqwest.
+//! Sends HTTP requests over the network with reqwest.
 
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
@@ -14,10 +14,10 @@ use super::{
     TransportFetchResponse,
 };
 
-/// Sends requests with a client of reqwest.
+/// A [`TransportFetch`] that sends HTTP requests with a reqwest client.
 pub(crate) struct ReqwestTransportFetch {
     client: reqwest::Client,
-    /// The URL of the last request.
+    /// The parsed URL of the last request, to parse it only once.
     last_url: Mutex<Option<Url>>,
 }
 
@@ -26,7 +26,8 @@ impl ReqwestTransportFetch {
         Self { client, last_url: Mutex::default() }
     }
 
-    /// Parses a URL, unless it is that of the last request, as it nearly always is. `None` if it is not a URL.
+    /// Parses a URL, unless it is the URL of the last request, which is stored. Returns `None` if the text is not a
+    /// URL.
     fn parse(&self, url: &str) -> Option<Url> {
         let mut last = self.last_url.lock().unwrap_or_else(PoisonError::into_inner);
         if last.as_ref().is_none_or(|last| last.as_str() != url) {
@@ -60,7 +61,7 @@ fn opened(response: reqwest::Response) -> TransportFetchResponse {
     Response::from_parts(parts, Box::new(ReqwestBody(body)))
 }
 
-/// The body of a response.
+/// The body of an HTTP response that reqwest receives.
 struct ReqwestBody(reqwest::Body);
 
 impl TransportFetchBody for ReqwestBody {
@@ -92,7 +93,7 @@ fn failed(error: reqwest::Error) -> TransportFetchError {
     failed.with_source(error.without_url())
 }
 
-/// An error with its causes, without its URL, which may hold secrets.
+/// The causes of a reqwest error as text, without the URL, which may hold secrets.
 fn describe(error: &reqwest::Error) -> String {
     use std::error::Error as _;
     let mut text = String::new();

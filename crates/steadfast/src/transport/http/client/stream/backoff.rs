@@ -1,7 +1,8 @@
-//! How long to wait before a stream is reopened, and how often that is tried.
+//! How long a client waits before it reopens an event stream, and how often it tries.
 //!
-//! A stream is never reopened earlier than the server asks for (`retry`), however long that is: a call has its own deadline, and
-//! nothing waits for the server's stream. Beyond that, pauses grow while attempts fail.
+//! An event stream is never reopened earlier than the server asks for (`retry`), however long that is: a call has its
+//! own deadline, and nothing waits for the stream of server-initiated messages. The pauses grow while attempts to
+//! reopen the stream fail.
 
 use std::time::Duration;
 
@@ -13,30 +14,32 @@ use crate::runtime::timeout::{exponential_backoff, with_jitter};
 /// The client's first pause before it reopens an event stream, if the server sets no `retry`; it doubles from there.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Uptime after which a stream counts as useful although no message came on it.
+/// How long an event stream has to be open to count as useful although no message has arrived on it.
 const USEFUL_UPTIME: Duration = Duration::from_secs(10);
 
-/// The attempts to reopen one stream.
+/// Counts the attempts to reopen one event stream.
 pub(crate) struct StreamBackoff {
-    /// How many attempts may fail in a row.
+    /// The maximum number of attempts to reopen the stream that may fail in a row.
     max_failures: u32,
-    /// No pause grows longer than this, unless the server asks for it.
+    /// The maximum pause before an attempt to reopen the stream, unless the server asks for a longer one.
     max_pause: Duration,
-    /// Attempts in a row that have failed.
+    /// The current number of attempts to reopen the stream that have failed in a row.
     failures: u32,
-    /// How often in a row it was opened and no message came. This has no limit: a server may let its client poll for as long as
-    /// it works.
+    /// The current number of times in a row that the stream was opened and no message arrived. The number of streams
+    /// without a message has no limit: a server may let its client poll for as long as it works on the request.
     empty: u32,
     opened: Option<Moment>,
 }
 
 impl StreamBackoff {
-    /// For the stream of a response, which a caller waits for: attempts end after pauses of 20 seconds at most, all together.
+    /// The backoff for the event stream of a response, which a caller waits for: all pauses together take at most 20
+    /// seconds, unless the server asks for longer ones.
     pub(crate) fn for_response() -> Self {
         Self::new(7, Duration::from_secs(6))
     }
 
-    /// For the stream of messages that the server sends by itself: no caller waits, but without it these messages are lost.
+    /// The backoff for the stream of server-initiated messages: no caller waits for the stream, but without it these
+    /// messages are lost.
     pub(crate) fn for_server_stream() -> Self {
         Self::new(10, Duration::from_secs(10))
     }
@@ -45,19 +48,20 @@ impl StreamBackoff {
         Self { max_failures, max_pause, failures: 0, empty: 0, opened: None }
     }
 
-    /// The stream was reopened.
+    /// Notes that the event stream was reopened.
     pub(crate) fn note_opened(&mut self, now: Moment) {
         self.failures = 0;
         self.empty = self.empty.saturating_add(1);
         self.opened = Some(now);
     }
 
-    /// A message came on the stream.
+    /// Notes that a message arrived on the event stream.
     pub(crate) fn note_message(&mut self) {
         self.empty = 0;
     }
 
-    /// The pause before the next attempt, at least the `retry` of the server; `None` after the last attempt.
+    /// The pause before the next attempt to reopen the stream, at least the `retry` of the server; `None` after the
+    /// last attempt.
     pub(crate) fn pause(&mut self, retry: Option<Duration>, runtime: &dyn Runtime) -> Option<Duration> {
         if self.opened.take().is_some_and(|opened| runtime.now().since(opened) >= USEFUL_UPTIME) {
             self.empty = 0;

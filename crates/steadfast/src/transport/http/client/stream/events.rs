@@ -1,4 +1,4 @@
-//! The server-sent events of a response, and of the responses that resume it.
+//! Reads the server-sent events of an HTTP response, and of the responses that resume it.
 
 use std::time::Duration;
 
@@ -8,28 +8,29 @@ use steadfast_proto::mutant;
 
 use crate::transport::http::client::fetch::{TransportFetchResponse, next_piece};
 
-/// Whether a response is a stream of events.
+/// Whether an HTTP response is a stream of server-sent events.
 pub(crate) fn is_events(response: &TransportFetchResponse) -> bool {
     let media = response.headers().get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = media.and_then(|media| media.split(';').next()).unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("text/event-stream")
 }
 
-/// The events of a response, and of the responses that resume it.
+/// Reads the messages in the server-sent events of an HTTP response, and of the responses that resume it.
 pub(crate) struct SseMessageReader {
     response: TransportFetchResponse,
     decoder: SseDecoder,
     piece: Bytes,
-    /// The event that is being read was reported as too long.
+    /// The event that is being read was already reported as too long.
     reported_too_long: bool,
 }
 
-/// What is read from a stream.
+/// A message that was read from an event stream, or the end of the stream.
 pub(crate) enum SseMessageOrEnd {
     Message(Vec<u8>),
-    /// A message is longer than the limit. Reported before its end, which may never come.
+    /// A message of the server is longer than the limit. A message that is too long is reported before its end, which
+    /// may never arrive.
     TooLong,
-    /// The stream has ended or broken off, for this reason.
+    /// The event stream has ended or broken off, for this reason.
     End(String),
 }
 
@@ -70,18 +71,18 @@ impl SseMessageReader {
             }
             match next_piece(&mut self.response).await {
                 Some(Ok(piece)) => self.piece = piece,
-                None => return Err("the server ended the stream".to_owned()),
+                None => return Err("the server ended the event stream".to_owned()),
                 Some(Err(error)) => return Err(error.to_string()),
             }
         }
     }
 
-    /// Reads the response to its end and drops what comes.
+    /// Reads the HTTP response to its end and discards the rest of its events.
     pub(crate) async fn finish(mut self) {
         while let Some(Ok(_)) = next_piece(&mut self.response).await {}
     }
 
-    /// The id to resume the stream after, if the server has sent one.
+    /// The id of the last event, after which the stream can be resumed, if the server has sent one.
     pub(crate) fn last_event_id(&self) -> Option<&str> {
         self.decoder.last_event_id().filter(|id| !id.is_empty())
     }
@@ -91,7 +92,8 @@ impl SseMessageReader {
         self.decoder.retry()
     }
 
-    /// Continues with another response. An event that was read in part is dropped: the server sends it again.
+    /// Continues with the HTTP response that resumes the stream. An event that was read only in part is dropped: the
+    /// server sends it again.
     pub(crate) fn resume_with(&mut self, response: TransportFetchResponse, max_bytes: usize) {
         if mutant!(KeepHalfRead) {
             self.response = response;
@@ -105,7 +107,7 @@ impl SseMessageReader {
     }
 }
 
-/// Whether events of this name are messages.
+/// Whether server-sent events of this name hold MCP messages.
 pub(crate) fn is_message(name: &str) -> bool {
     matches!(name, "" | "message")
 }

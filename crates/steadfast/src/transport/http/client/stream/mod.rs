@@ -1,5 +1,5 @@
-//! Server-sent events: those of a response, those of the stream of messages that the server sends by itself, and the backoff before a
-//! broken stream is reopened.
+//! Event streams on the client: the stream of a response, the stream of server-initiated messages, and the backoff
+//! before a broken stream is reopened.
 
 pub(crate) mod backoff;
 pub(crate) mod events;

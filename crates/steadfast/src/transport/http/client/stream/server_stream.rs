@@ -1,4 +1,4 @@
-//! The stream on which a server of an older revision sends messages that belong to no request of the client.
+//! The GET stream on which a server of an older revision sends messages that belong to no request of the client.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::transport::http::client::fetch::TransportFetchResponse;
 use crate::transport::http::client::shared::ClientHttpRequest;
 use crate::transport::http::client::shared::HttpClientConnection;
 
-/// Reads the stream, and reopens it when it ends, until the server does not have it, does not know the session, or could not be
-/// reached after all retries.
+/// Reads the GET stream of server-initiated messages, and reopens it when it ends, until the server does not offer it,
+/// does not know the session any more, or could not be reached after all retries.
 pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Sender<HttpClientDriverEvent>) {
     let mut backoff = StreamBackoff::for_server_stream();
     let mut events: Option<SseMessageReader> = None;
@@ -52,7 +52,7 @@ pub(crate) async fn listen(shared: Arc<HttpClientConnection>, driver: mpsc::Send
 /// The outcome of the client's GET request for the stream of server messages.
 enum GetStreamOpenResult {
     Stream(TransportFetchResponse),
-    /// The server does not know the session.
+    /// The server does not know the session of this client any more.
     SessionLost,
     /// The server offers no GET stream for the messages that it sends by itself, which the protocol allows.
     Unsupported,
@@ -75,7 +75,8 @@ async fn open(shared: &HttpClientConnection, last_event_id: Option<&str>) -> Get
     }
 }
 
-/// Reads the events of a response. If it resumes a stream, continues the reader of the response before.
+/// Reads the events of an HTTP response. If the response resumes a stream, the reader of the previous response is
+/// continued.
 fn continue_with(
     before: Option<SseMessageReader>,
     response: TransportFetchResponse,
@@ -90,7 +91,7 @@ fn continue_with(
     }
 }
 
-/// Why reading a stream ended.
+/// Why reading an event stream ended.
 #[derive(PartialEq)]
 enum SseReadEndCause {
     StreamEnd,
@@ -112,7 +113,7 @@ async fn read(
                 }
             }
             SseMessageOrEnd::TooLong => {
-                let why = format!("longer than {} bytes", shared.max_message_bytes);
+                let why = format!("the message is longer than {} bytes", shared.max_message_bytes);
                 shared.log(Level::WARN, "a message of the server was dropped", &why);
             }
             SseMessageOrEnd::End(_) => return SseReadEndCause::StreamEnd,

@@ -24,8 +24,9 @@ use super::socket::SocketHangupWatcher;
 use crate::runtime::{ConnectionEngine, DriverMailbox, RequestExchange, Runtime, Timer};
 use crate::server::ServerDispatcher;
 
-/// Responds with JSON if the response is the only message, and with an event stream otherwise or if it takes long. While events are
-/// streamed, `hangup` reports that the client has disconnected.
+/// Responds to a POST of 2026-07-28 with JSON if the JSON-RPC response is the only message, and with an event stream
+/// otherwise or if the response takes long. While events are streamed, `hangup` reports that the client has
+/// disconnected.
 pub(crate) async fn respond(
     mut running: Box<ServerHttpExchange>,
     hangup: Option<SocketHangupWatcher>,
@@ -60,21 +61,22 @@ pub(crate) async fn respond(
     reply::events(HttpServiceBody::exchange(ServerHttpExchangeStream::begin(running, ready, hangup)))
 }
 
-/// An exchange while it runs. Dropping it cancels the request.
+/// One request of 2026-07-28 while the server runs it. Dropping the `ServerHttpExchange` cancels the request.
 pub(crate) struct ServerHttpExchange {
     shared: Arc<HttpServiceState>,
     runtime: Arc<dyn Runtime>,
-    /// Holds its permit until its handler and all cleanups have ended.
+    /// Runs the request, and holds its load permit until its handler and all cleanups have ended.
     exchange: RequestExchange<ServerDispatcher, ServerLoadPermit>,
     timer: Option<Box<dyn Timer>>,
-    /// Completes when the HTTP service shuts down. Created when the exchange is first polled and has no message.
+    /// Completes when the HTTP service shuts down. The future that waits for the shutdown is created when the
+    /// exchange is first polled and has no message.
     closing: Option<Pin<Box<OwnedNotified>>>,
-    /// The exchange was shut down.
+    /// The exchange was shut down, because the HTTP service is shutting down.
     shut_down: bool,
 }
 
 impl ServerHttpExchange {
-    /// Begins an HTTP request without a session: it gets a connection engine of its own.
+    /// Begins a request that belongs to no session: it gets a protocol engine of its own.
     pub(crate) fn begin(
         shared: Arc<HttpServiceState>,
         runtime: Arc<dyn Runtime>,
@@ -109,7 +111,8 @@ impl ServerHttpExchange {
         if self.shuts_down(cx) { self.exchange.poll_without_sending(cx) } else { Poll::Pending }
     }
 
-    /// Shuts the exchange down if the service has just begun to. Returns whether it has.
+    /// Shuts the exchange of the request down if the HTTP service has just begun to shut down. Returns whether the
+    /// shutdown has just begun.
     fn shuts_down(&mut self, cx: &mut Context<'_>) -> bool {
         let begins = !self.shut_down && self.poll_closing(cx).is_ready();
         if begins {

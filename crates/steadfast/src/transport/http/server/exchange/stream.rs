@@ -1,8 +1,8 @@
 //! The event stream of one request of 2026-07-28.
 //!
-//! A task runs the request and hands its messages to the HTTP response, one at a time. So deadlines and a shutdown take effect
-//! although the client does not read; unread messages wait in the connection, within its limits. Dropping the response cancels
-//! the request.
+//! A spawned task runs the request and hands its messages to the HTTP response, one at a time. So deadlines and a
+//! shutdown of the server take effect even if the client does not read the response; unread messages stay queued in the
+//! connection, within its limits. Dropping the HTTP response cancels the request.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use crate::runtime::{Runtime, spawn_off_workers};
 use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
 use crate::transport::http::server::socket::SocketHangupWatcher;
 
-/// The HTTP response.
+/// The event stream in the HTTP response to one request of 2026-07-28.
 pub(crate) struct ServerHttpExchangeStream {
     shared: Arc<SharedServerHttpExchange>,
     /// Messages that were queued before it was decided that the response is an event stream.
@@ -28,21 +28,22 @@ pub(crate) struct ServerHttpExchangeStream {
     keep_alive: SseKeepAliveTimer,
 }
 
-/// The task that runs the request.
+/// The spawned task that runs one request of 2026-07-28.
 struct ServerHttpExchangeTask {
     shared: Arc<SharedServerHttpExchange>,
-    /// Resolves when the client has disconnected. The HTTP server may notice that late: bytes that it has not read hide the end of
-    /// the input, and there may be nothing to write for long.
+    /// Resolves when the client has disconnected. The HTTP server itself may notice a disconnect late: bytes that it
+    /// has not read hide the end of the input, and there may be nothing to write for a long time.
     hangup: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// The state that the HTTP response and the task of the exchange share. Neither is run while the lock is held.
+/// The state that the HTTP response and the task of the exchange share. The exchange is not dropped while the lock is
+/// held, because stopping its handler may take the lock.
 struct SharedServerHttpExchange(Mutex<ServerHttpExchangeState>);
 
 struct ServerHttpExchangeState {
-    /// `None` when the request has ended, or the client has disconnected.
+    /// The running request; `None` when it has ended, or the client has disconnected.
     running: Option<Box<ServerHttpExchange>>,
-    /// The next message, until the response takes it.
+    /// The next message of the server, until the HTTP response takes it.
     message: Option<Vec<u8>>,
     /// Wakes the response.
     reader: Option<Waker>,

@@ -1,4 +1,5 @@
-//! The driver of a session of HTTP+SSE: handles responses of handlers, timeouts and the end of the session.
+//! The driver of an HTTP+SSE session on the server: processes responses of handlers, timeouts and the end of the
+//! session.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -9,16 +10,17 @@ use crate::runtime::{Timer, spawn_off_workers};
 use crate::transport::http::server::load::ServerLoadGuard;
 use crate::transport::http::server::sessions::HttpSessionTable;
 
-/// How many turns the driver takes before it yields to others on its thread.
+/// The maximum number of turns that the driver of a session takes in one poll before it yields to other tasks on its
+/// thread.
 const TURNS: usize = 32;
 
-/// Drives one session to its end.
+/// Drives one HTTP+SSE session to its end.
 pub(crate) struct ServerLegacySseDriver {
     session: Arc<ServerLegacySseSession>,
     sessions: Weak<HttpSessionTable>,
-    /// For the idle timeout.
+    /// Fires at the idle timeout of the session.
     timer: Box<dyn Timer>,
-    /// A shutdown waits until this is dropped.
+    /// A shutdown of the HTTP server waits until this guard is dropped.
     load: ServerLoadGuard,
 }
 

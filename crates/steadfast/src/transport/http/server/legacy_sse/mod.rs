@@ -1,5 +1,5 @@
-//! HTTP+SSE, the transport of 2024-11-05, for clients that know no other. Off unless
-//! [`HttpServerOptions::legacy_sse`](super::HttpServerOptions::legacy_sse) sets its path.
+//! The server side of HTTP+SSE, the transport of 2024-11-05, for clients that support no other transport. HTTP+SSE is
+//! off unless [`HttpServerOptions::legacy_sse`](super::HttpServerOptions::legacy_sse) sets its path.
 //!
 //! ```text
 //!   GET  /sse                 --> 200, a stream of events:  endpoint: /sse?session_id=...
@@ -7,8 +7,9 @@
 //!   POST /sse?session_id=...  --> 202; the response is on the stream
 //! ```
 //!
-//! The stream is the connection, as a socket would be: when it closes, its handlers are stopped, and nothing can be resumed.
-//! Messages that the client has not read wait in the connection, within its limits, so that a cancellation can still remove them.
+//! The event stream of HTTP+SSE is the connection, as a socket would be: when the stream closes, the handlers of its
+//! requests are stopped, and nothing can be resumed. Messages that the client has not read stay queued in the
+//! connection, within its limits, so that a cancellation can still remove them.
 
 mod driver;
 mod session;
@@ -37,19 +38,19 @@ use super::sessions::{AnyHttpSession, SessionLimitReached};
 use crate::runtime::Runtime;
 use session::LegacySseSubmitError;
 
-/// The query parameter with the session id, named as in other servers of that revision.
+/// The query parameter with the session id, named as in other servers of HTTP+SSE.
 const SESSION: &str = "session_id";
 
-/// The methods of the endpoint.
+/// The HTTP methods that the HTTP+SSE endpoint allows.
 const METHODS: &str = "GET, POST";
 
 impl HttpServiceState {
-    /// Whether a request for this path is for HTTP+SSE. A router that strips a prefix leaves only the end of the path.
+    /// Whether an HTTP request for this path is for HTTP+SSE. The path may lack a prefix that a router has stripped.
     pub(crate) fn is_legacy_sse(&self, path: &str) -> bool {
         path.starts_with('/') && self.options.legacy_sse.as_deref().is_some_and(|known| known.ends_with(path))
     }
 
-    /// Serves a request for HTTP+SSE.
+    /// Serves an HTTP request to the HTTP+SSE endpoint.
     pub(crate) async fn legacy_sse<B: Body>(
         self: Arc<Self>,
         runtime: Arc<dyn Runtime>,
@@ -66,7 +67,7 @@ impl HttpServiceState {
         }
     }
 
-    /// GET: opens a session and its stream.
+    /// Handles a GET: opens an HTTP+SSE session and its event stream.
     fn open_stream(&self, runtime: Arc<dyn Runtime>, parts: &Parts) -> Response<HttpServiceBody> {
         if !Accepts::of(&HeaderMapAdapter(&parts.headers)).events {
             return reply::refuse(StatusCode::NOT_ACCEPTABLE, "Accept must list text/event-stream");
@@ -95,7 +96,7 @@ impl HttpServiceState {
         reply::events(HttpServiceBody::sse(stream))
     }
 
-    /// POST: a message of the client.
+    /// Handles a POST: a message of the client in an HTTP+SSE session.
     async fn accept_post<B: Body>(
         &self,
         runtime: &Arc<dyn Runtime>,
@@ -161,7 +162,7 @@ fn refusal(error: LegacySseSubmitError, id: Option<&RequestId>) -> Response<Http
     }
 }
 
-/// The session has ended, never existed, or belongs to another principal; the response does not reveal which.
+/// The HTTP response if the session has ended, never existed or belongs to another principal; it does not reveal which.
 fn gone(id: Option<&RequestId>) -> Response<HttpServiceBody> {
     let error = ErrorObject::invalid_request("unknown session: its event stream has closed, or was never opened");
     reply::error(StatusCode::NOT_FOUND, id, &error)

@@ -1,4 +1,5 @@
-//! A session of HTTP+SSE: a connection that receives messages in POSTs and sends messages on one stream.
+//! An HTTP+SSE session on the server: a connection that receives messages in POSTs and sends messages on one event
+//! stream.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -14,7 +15,7 @@ use crate::server::ServerDispatcher;
 use crate::transport::http::server::load::{ServerLoadLimiter, ServerLoadPermit};
 use crate::transport::http::server::service::HttpServiceState;
 
-/// One session.
+/// One HTTP+SSE session on the server.
 pub(crate) struct ServerLegacySseSession {
     id: Box<str>,
     /// The identity of the principal that opened the session.
@@ -34,24 +35,24 @@ pub(crate) struct ServerLegacySseSessionState {
     opened: Moment,
     /// When the client last sent something, or read something from the stream.
     pub(crate) last_used: Moment,
-    /// The stream has closed.
+    /// The event stream of the HTTP+SSE session has closed, or the session was ended.
     pub(crate) ended: bool,
-    /// The permits of messages, with their requests that have not ended.
+    /// The load permits of received messages, each with the keys of the requests in the message.
     permits: Vec<(Vec<InboundRequestKey>, ServerLoadPermit)>,
 }
 
-/// Why a message was not accepted.
+/// Why the session did not accept a message of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LegacySseSubmitError {
     SessionEnded,
-    /// Too many bytes wait to be read from the stream.
+    /// Too many bytes wait until the client reads them from the event stream.
     OutputFull,
     /// A request with the same id is running.
     IdInUse,
 }
 
 impl ServerLegacySseSession {
-    /// A session with a random id.
+    /// Creates a session with a random id.
     pub(crate) fn new(
         shared: &HttpServiceState,
         runtime: Arc<dyn Runtime>,
@@ -87,12 +88,13 @@ impl ServerLegacySseSession {
         &self.id
     }
 
-    /// Whether this principal opened the session.
+    /// Whether `principal` opened the HTTP+SSE session.
     pub(crate) fn belongs_to(&self, principal: Option<&Principal>) -> bool {
         self.owner == principal.map(Principal::identity)
     }
 
-    /// Handles a message from the owner that holds requests with these ids. The permit is held until they have ended.
+    /// Handles a message of the client, which holds requests with these ids. The `permit` counts the
+    /// message towards the limits of the HTTP service until all requests in the message have ended.
     pub(crate) fn submit(
         &self,
         principal: Option<&Principal>,
@@ -128,7 +130,8 @@ impl ServerLegacySseSession {
         Ok(())
     }
 
-    /// Starts the drain window of this HTTP+SSE session: handlers may still respond until it ends, then the stream ends.
+    /// Starts the graceful shutdown of this HTTP+SSE session: handlers may still respond until the drain deadline, then
+    /// the event stream ends.
     pub(crate) fn shut_down(&self) {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -138,13 +141,14 @@ impl ServerLegacySseSession {
         state.wake_driver();
     }
 
-    /// Ends the session and stops its handlers: the stream has closed.
+    /// Ends the HTTP+SSE session and stops its handlers, because its event stream has closed or the HTTP service is
+    /// gone.
     pub(crate) fn end(&self) {
         self.lock().end(self.runtime.now());
     }
 
-    /// When the session ends if the client does nothing. A client that reads gets a comment at every keep-alive interval; one that
-    /// does not begin its handshake must not hold a session.
+    /// When the session ends if its client is idle. A client that reads its event stream is not idle, because it gets a
+    /// comment at every keep-alive interval; a client that does not begin its handshake must not hold a session.
     pub(crate) fn idle_deadline(&self, state: &ServerLegacySseSessionState) -> Moment {
         match state.engine.connection.peer() {
             Some(_) => state.last_used + self.idle.max(self.keep_alive * 2),
@@ -169,7 +173,7 @@ impl ServerLegacySseSessionState {
         self.wake_driver();
     }
 
-    /// Drops the permits of messages whose requests have all ended.
+    /// Drops the load permits of messages whose requests have all ended.
     pub(crate) fn release_permits(&mut self) {
         let connection = &self.engine.connection;
         self.permits.retain(|(keys, _)| keys.iter().any(|key| connection.is_open(*key)));

@@ -1,4 +1,5 @@
-//! The event stream of a session of HTTP+SSE. It takes messages from the connection only when the client can be written to.
+//! The event stream of an HTTP+SSE session. The stream takes messages from the connection's queue only when the HTTP
+//! server can write them to the client.
 
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -10,10 +11,11 @@ use super::session::ServerLegacySseSession;
 use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
 use crate::transport::http::server::sessions::HttpSessionTable;
 
-/// About how many bytes are written at once.
+/// The approximate maximum number of bytes that are written to the event stream at once.
 const CHUNK: usize = 16 * 1024;
 
-/// The events of one session. Dropping it ends the session.
+/// The event stream of one HTTP+SSE session. When the HTTP server drops the event stream of an HTTP+SSE
+/// session, the session ends.
 pub(crate) struct ServerLegacySseStream {
     session: Arc<ServerLegacySseSession>,
     sessions: Weak<HttpSessionTable>,
@@ -23,7 +25,7 @@ pub(crate) struct ServerLegacySseStream {
 }
 
 impl ServerLegacySseStream {
-    /// A stream that begins with the endpoint event, which names the URL to POST to.
+    /// Creates an event stream that begins with the endpoint event, which names the URL to POST to.
     pub(crate) fn new(session: Arc<ServerLegacySseSession>, sessions: Weak<HttpSessionTable>, endpoint: &str) -> Self {
         let mut out = Vec::new();
         let data = Some(endpoint.as_bytes());

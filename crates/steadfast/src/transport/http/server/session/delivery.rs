@@ -1,4 +1,4 @@
-//! Which HTTP response each message of the connection goes to.
+//! Decides to which HTTP response each message of a session goes.
 
 use std::task::Waker;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use steadfast_proto::mutant;
 use super::ServerHttpSessionState;
 use super::posts::{PostNumber, PostResponseDestination, ServerSessionPost};
 
-/// How many unread messages a stream may hold before droppable ones (progress, log messages, other notifications) are dropped, so
-/// that they do not push responses out of the log.
+/// The number of unread messages of an event stream above which droppable ones (progress, log messages, other
+/// notifications) are dropped, so that they do not push responses out of the event log.
 const MAX_UNREAD: usize = 256;
 
 impl ServerHttpSessionState {
-    /// Moves the messages that the connection has queued to where they belong. `direct` is the POST whose message was just
-    /// handled: messages that belong to no request are its response.
+    /// Moves the messages that the connection has queued to the HTTP responses that they belong to. `direct` is the
+    /// POST whose message was just handled: queued messages that belong to no request are the response to that POST.
     pub(super) fn deliver(&mut self, now: Moment, direct: Option<PostNumber>) {
         let mut touched = Vec::new();
         while let Some(transmit) = self.engine.connection.poll_transmit() {
@@ -65,7 +65,7 @@ impl ServerHttpSessionState {
         }
     }
 
-    /// Appends an event with this message to a stream.
+    /// Appends an event with this message to an event stream of the session.
     pub(super) fn append(&mut self, now: Moment, stream: SseStreamKey, message: &[u8], droppable: bool) {
         if droppable && self.log.unread(stream) >= MAX_UNREAD {
             return;
@@ -94,7 +94,8 @@ impl ServerHttpSessionState {
         });
     }
 
-    /// Whether clients of this revision expect a priming event. Older ones would take it for a malformed message.
+    /// Whether clients of the session's revision expect a priming event. Clients of older revisions would take a
+    /// priming event for a malformed message.
     pub(super) fn primes(&self) -> bool {
         self.engine.connection.peer().is_some_and(|peer| peer.revision.has_priming_events())
     }

@@ -1,4 +1,5 @@
-//! The driver of a session: handles responses of handlers, timeouts and the end of the session between the client's requests.
+//! The driver of a Streamable HTTP session on the server: processes responses of handlers, timeouts and the end of the
+//! session between the client's requests.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -11,21 +12,22 @@ use crate::runtime::{Timer, spawn_off_workers};
 use crate::transport::http::server::load::ServerLoadGuard;
 use crate::transport::http::server::sessions::HttpSessionTable;
 
-/// How many turns the driver takes before it yields to others on its thread.
+/// The maximum number of turns that the driver of a session takes in one poll before it yields to other tasks on its
+/// thread.
 const TURNS: usize = 32;
 
-/// Drives one session to its end.
+/// Drives one Streamable HTTP session to its end.
 pub(crate) struct ServerHttpSessionDriver {
     session: Arc<ServerHttpSession>,
     sessions: Weak<HttpSessionTable>,
     /// Fires at the idle timeout of the session, and when stored events expire.
     timer: Box<dyn Timer>,
-    /// A shutdown waits until this is dropped.
+    /// A shutdown of the HTTP server waits until this guard is dropped.
     load: ServerLoadGuard,
 }
 
 impl ServerHttpSessionDriver {
-    /// Spawns the driver on the HTTP thread that the session was opened on, or on the I/O thread: handlers cannot block either.
+    /// Spawns the driver on the I/O loop that the session was opened on.
     pub(crate) fn spawn(session: Arc<ServerHttpSession>, sessions: Weak<HttpSessionTable>) {
         let runtime = Arc::clone(&session.runtime);
         let driver = Self { timer: runtime.timer(), load: session.load.guard(), session, sessions };

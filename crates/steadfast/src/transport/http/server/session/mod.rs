@@ -1,4 +1,4 @@
-//! A session: one connection of an older revision, over many HTTP requests.
+//! A Streamable HTTP session on the server: one connection of a revision before 2026-07-28, over many HTTP requests.
 //!
 //! ```text
 //!   POST --message--> engine --messages--> the POST they belong to --> buffered, while one response may be all there is
@@ -6,8 +6,9 @@
 //!                                     \--> the stream of GET, for messages that belong to no request
 //! ```
 //!
-//! Each message goes to one place. Events are stored in a log, and an HTTP response reads the log through a cursor: a client that
-//! does not read delays no other, and one that reconnects reads on. Dropping an HTTP response cancels nothing.
+//! Each message of the server is sent in one HTTP response only. Events are stored in a log, which an HTTP response
+//! reads through a cursor: a client that does not read delays no other client, and one that reconnects reads on after
+//! its last event. Dropping an HTTP response of a session cancels no request.
 
 mod delivery;
 mod driver;
@@ -36,7 +37,7 @@ use crate::runtime::{ConnectionEngine, DriverMailbox, Runtime};
 use crate::server::ServerDispatcher;
 use posts::{PostNumber, ServerSessionPost};
 
-/// One session.
+/// One Streamable HTTP session on the server.
 pub(crate) struct ServerHttpSession {
     id: Box<str>,
     /// The identity of the principal that opened the session.
@@ -47,13 +48,13 @@ pub(crate) struct ServerHttpSession {
     state: Mutex<ServerHttpSessionState>,
 }
 
-/// What became of a message that was accepted.
+/// What the session did with a message of the client that it accepted.
 pub(crate) enum HttpSessionSubmitResult {
     /// The message holds no request, so it gets no JSON-RPC response.
     Accepted,
     /// The message holds no request and is malformed; this is the error response.
     Refused(Vec<u8>),
-    /// It holds requests.
+    /// The message holds requests; the future completes with their HTTP response.
     Waiting(PostReplyFuture),
 }
 
@@ -65,7 +66,7 @@ pub(crate) enum HttpSessionSubmitError {
     IdInUse,
 }
 
-/// The durations of the options that a session needs.
+/// The timeouts and intervals of a session, from the options of the HTTP server.
 struct SessionTiming {
     idle: Duration,
     retry: Duration,
@@ -76,29 +77,29 @@ struct SessionTiming {
 struct ServerHttpSessionState {
     engine: ConnectionEngine<ServerDispatcher>,
     log: SseEventLog<Bytes>,
-    /// Random prefix of the event ids of this session. A client that has opened a new session may still send an event id of its
-    /// old one, which is unknown here.
+    /// Random prefix of the event ids of this session. A client that has opened a new session may still send an event
+    /// id of its old session, which the prefix makes unknown in the new one.
     event_id_prefix: u32,
-    /// The stream of messages that belong to no request.
+    /// The event stream of messages that belong to no request, which the client opens with GET.
     standalone: SseStreamKey,
-    /// POSTs with requests that have not ended, or with a response that was not read.
+    /// The POSTs with requests that have not ended, or with a response that the client has not read.
     posts: BTreeMap<PostNumber, ServerSessionPost>,
     next_post: PostNumber,
-    /// The POST that each open request came with.
+    /// The number of the POST in which each open request arrived.
     routes: BTreeMap<InboundRequestKey, PostNumber>,
-    /// The HTTP response that waits for the next event of a stream.
+    /// The wakers of the HTTP responses that wait for the next event of their stream.
     readers: BTreeMap<SseStreamKey, Waker>,
     driver: Option<Waker>,
-    /// How many HTTP responses are open.
+    /// The current number of open HTTP responses of this session.
     open_responses: usize,
-    /// When the client last sent or read something.
+    /// When the client last sent something, or an HTTP response to it was closed.
     last_used: Moment,
     /// The HTTP session has ended: no more messages are accepted or sent.
     ended: bool,
 }
 
 impl ServerHttpSession {
-    /// A session with a random id.
+    /// Creates a session with a random id.
     pub(crate) fn new(
         shared: &HttpServiceState,
         runtime: Arc<dyn Runtime>,
@@ -148,7 +149,7 @@ impl ServerHttpSession {
         &self.id
     }
 
-    /// Whether this principal opened the session.
+    /// Whether `principal` opened the HTTP session.
     pub(crate) fn belongs_to(&self, principal: Option<&Principal>) -> bool {
         self.owner == principal.map(Principal::identity)
     }
@@ -158,7 +159,7 @@ impl ServerHttpSession {
         self.lock().engine.connection.peer().is_some_and(|peer| peer.revision.has_batches())
     }
 
-    /// Whether its handshake has succeeded.
+    /// Whether the handshake of this session has succeeded.
     pub(crate) fn is_open(&self) -> bool {
         self.lock().engine.connection.peer().is_some()
     }
@@ -174,12 +175,12 @@ impl ServerHttpSession {
         response.unwrap_or_default()
     }
 
-    /// Handles a message from the owner that holds requests with these ids. `may_cancel` is set if it may end other requests
-    /// without a response.
+    /// Handles a message of the client, which holds requests with these ids. `may_cancel` is set if the message may end
+    /// other requests without a response.
     ///
     /// # Errors
     ///
-    /// If nothing was begun.
+    /// Fails if no request of the message was begun.
     pub(crate) fn submit(
         self: &Arc<Self>,
         principal: Option<&Principal>,
@@ -246,7 +247,7 @@ impl ServerHttpSession {
         Ok(ServerHttpSessionStream::attached(Arc::clone(self), &mut state, cursor))
     }
 
-    /// Opens the rest of a stream, after the last event that the client has read.
+    /// Resumes an event stream after the last event that the client has read.
     pub(crate) fn resume(self: &Arc<Self>, last_event_id: &str) -> Result<ServerHttpSessionStream, UnknownEventId> {
         let mut state = self.lock();
         let (prefix, position) = last_event_id.split_once('-').ok_or(UnknownEventId)?;
@@ -257,12 +258,13 @@ impl ServerHttpSession {
         Ok(ServerHttpSessionStream::attached(Arc::clone(self), &mut state, cursor))
     }
 
-    /// Restarts the idle timeout: the client has sent something.
+    /// Restarts the idle timeout of the session, because the client has sent something.
     pub(crate) fn note_used(&self) {
         self.lock().last_used = self.runtime.now();
     }
 
-    /// Starts the drain window of this session: running handlers may still respond until it ends, then the session ends.
+    /// Starts the graceful shutdown of this session: running handlers may still respond until the drain deadline, then
+    /// the session ends.
     pub(crate) fn shut_down(&self) {
         let mut state = self.lock();
         let now = self.runtime.now();
@@ -272,8 +274,9 @@ impl ServerHttpSession {
         state.wake_driver();
     }
 
-    /// Ends the session and stops its handlers: the client is gone. Running requests get an error response where an HTTP response
-    /// is open: a client that got 404 instead would take them for requests that were never begun, and send them again.
+    /// Ends the session and stops its handlers, because the client has ended the session or is gone. Running requests
+    /// get an error response where an HTTP response is open: a client that got 404 instead would assume that its
+    /// requests were never begun, and send them again.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         let now = self.runtime.now();
@@ -309,14 +312,14 @@ impl ServerHttpSessionState {
         self.wake_driver();
     }
 
-    /// Wakes every HTTP response, so that it notices the end of the session.
+    /// Wakes every HTTP response of the session, so that it notices the end of the session.
     fn finish(&mut self) {
         self.ended = true;
         std::mem::take(&mut self.readers).into_values().for_each(Waker::wake);
         self.posts.values_mut().for_each(ServerSessionPost::wake);
     }
 
-    /// An HTTP response was dropped or is complete.
+    /// Notes that an HTTP response of the session was dropped or is complete.
     fn note_response_closed(&mut self, now: Moment) {
         self.open_responses = self.open_responses.saturating_sub(1);
         self.last_used = now;

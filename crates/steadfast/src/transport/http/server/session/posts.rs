@@ -11,16 +11,18 @@ use crate::transport::http::server::load::ServerLoadPermit;
 /// Identifies a POST within its session.
 pub(super) type PostNumber = u64;
 
-/// One POST with requests in it.
+/// One POST of the client that holds requests.
 pub(super) struct ServerSessionPost {
-    /// Its requests.
+    /// The keys of the requests in this POST.
     pub(super) keys: Vec<InboundRequestKey>,
     pub(super) destination: PostResponseDestination,
-    /// All its requests have ended.
+    /// All requests that the client sent in the POST have ended.
     pub(super) done: bool,
-    /// The handler of its request has released the client's connection: the client has to reconnect for the response.
+    /// The handler of the request in this POST has released the client's connection: the client has to reconnect for
+    /// the response.
     pub(super) released: bool,
-    /// The request of this POST was cancelled before any message about it was sent, and none will be sent.
+    /// The request in the POST was cancelled before the server sent any message about the request, and the server
+    /// will send none.
     pub(super) withdrawn: bool,
     /// Wakes the HTTP response that waits for the first message.
     pub(super) waker: Option<Waker>,
@@ -28,13 +30,13 @@ pub(super) struct ServerSessionPost {
     _permit: ServerLoadPermit,
 }
 
-/// Where the messages of a POST go.
+/// Where the messages about the requests of a POST go.
 pub(super) enum PostResponseDestination {
-    /// Buffered: it is not decided whether the HTTP response is JSON or an event stream.
+    /// Messages are buffered, because it is not decided yet whether the HTTP response is JSON or an event stream.
     Buffer(Vec<Vec<u8>>),
-    /// To the event stream.
+    /// Messages about the requests of the POST go to this event stream of the session.
     Stream(SseStreamKey),
-    /// Dropped: the client has disconnected before it got an event stream.
+    /// Messages are dropped, because the client has disconnected before it got an event stream.
     Discard,
 }
 
@@ -43,7 +45,7 @@ impl ServerSessionPost {
         self.waker.take().into_iter().for_each(Waker::wake);
     }
 
-    /// The first buffered message.
+    /// The first message that is buffered for the HTTP response to the POST, if any.
     pub(super) fn into_first_message(self) -> Option<Vec<u8>> {
         match self.destination {
             PostResponseDestination::Buffer(messages) => messages.into_iter().next(),
@@ -69,7 +71,7 @@ impl ServerHttpSessionState {
         number
     }
 
-    /// Removes messages that were not read about requests that have just been cancelled (law L3).
+    /// Removes unread messages about requests that the client has just cancelled (law L3).
     pub(super) fn withdraw_cancelled(&mut self) {
         for post in self.posts.values_mut().filter(|post| !post.done) {
             let [key] = &*post.keys else { continue };
@@ -87,8 +89,8 @@ impl ServerHttpSessionState {
         }
     }
 
-    /// A handler releases its client's connection: the client is to reconnect for the response. Only clients that got a priming
-    /// event can.
+    /// Called when a handler releases the connection of its client: the client has to reconnect for the response. Only
+    /// clients that got a priming event can reconnect.
     pub(super) fn release(&mut self, key: InboundRequestKey) {
         if !self.primes() {
             return;
@@ -107,7 +109,7 @@ impl ServerHttpSessionState {
         }
     }
 
-    /// Ends a POST if all its requests have ended.
+    /// Completes the HTTP response to a POST if all requests of the POST have ended.
     pub(super) fn settle(&mut self, number: PostNumber) {
         let Some(post) = self.posts.get_mut(&number) else { return };
         if post.done || post.keys.iter().any(|key| self.engine.connection.is_open(*key)) {

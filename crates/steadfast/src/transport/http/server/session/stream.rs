@@ -1,4 +1,5 @@
-//! How HTTP responses read a session: a POST waits for its first messages, and a stream reads events.
+//! How HTTP responses read the messages of a session: the response to a POST waits for its first messages, and an event
+//! stream reads events.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,9 +14,9 @@ use super::{ServerHttpSession, ServerHttpSessionState};
 use crate::runtime::Timer;
 use crate::transport::http::server::keep_alive::SseKeepAliveTimer;
 
-/// The HTTP response to a POST.
+/// The HTTP response to a POST of a session.
 pub(crate) enum SessionPostResponse {
-    /// One message, as JSON.
+    /// The HTTP response is one message, as JSON.
     Message(Vec<u8>),
     /// An event stream.
     Events(ServerHttpSessionStream),
@@ -23,7 +24,8 @@ pub(crate) enum SessionPostResponse {
     SessionEnded,
 }
 
-/// Resolves when it is decided whether the response to a POST is JSON or an event stream. Dropping it cancels nothing.
+/// Resolves when it is decided whether the response to a POST is JSON or an event stream. Dropping a
+/// `PostReplyFuture` cancels no request.
 pub(crate) struct PostReplyFuture {
     session: Arc<ServerHttpSession>,
     post: PostNumber,
@@ -94,7 +96,8 @@ impl Drop for PostReplyFuture {
 }
 
 impl ServerHttpSessionState {
-    /// Turns the messages of a POST into events, those that are buffered and those that follow.
+    /// Turns the HTTP response to a POST into an event stream: its messages become events, those that are buffered and
+    /// those that follow.
     fn stream_post(&mut self, session: &Arc<ServerHttpSession>, number: PostNumber) -> Option<ServerHttpSessionStream> {
         let now = session.runtime.now();
         let stream = self.log.open();
@@ -118,7 +121,7 @@ impl ServerHttpSessionState {
     }
 }
 
-/// The events of one stream. Dropping it cancels nothing.
+/// The events of one event stream of a session. Dropping a `ServerHttpSessionStream` cancels no request.
 pub(crate) struct ServerHttpSessionStream {
     session: Arc<ServerHttpSession>,
     cursor: SseEventLogCursor,
@@ -126,7 +129,8 @@ pub(crate) struct ServerHttpSessionStream {
 }
 
 impl ServerHttpSessionStream {
-    /// Reads with a new cursor. The previous reader of the stream is woken to notice that it was superseded.
+    /// Reads an event stream of the session from `cursor` on, for a new HTTP response. The HTTP response that has
+    /// read the stream so far is woken to notice that it was superseded.
     pub(super) fn attached(
         session: Arc<ServerHttpSession>,
         state: &mut ServerHttpSessionState,

@@ -1,0 +1,368 @@
+//! The takeover monitor: gives an I/O loop to a spare thread when its holder is stuck in a handler.
+//!
+//! The monitor is a thread that reads a timer. While handlers are polled on I/O loops, it looks every [`LOOK_INTERVAL`] at the
+//! word of each loop. A loop whose word says twice in a row that the same poll is in progress is taken over, so a poll is overdue
+//! after one to two intervals. After a takeover the monitor looks more often for a moment, and holders poll one handler in each
+//! round: handlers that block together, on one lock for example, then cost other connections less.
+//!
+//! The timer is a timerfd where there are such: setting it is one system call that wakes no thread, and a holder that
+//! polls handlers only now and then unsets it right after the poll. So if holders poll no handlers, or only now and
+//! then, the takeover monitor does not run at all. On other systems the monitor's thread is woken by the first poll
+//! and looks until there were no polls for a while.
+//!
+//! One spare is always started in advance. Without a spare no handler is polled on an I/O loop, so the last holder cannot be lost.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::IoLoop;
+use crate::runtime::tokio::nanos_since_origin;
+
+/// How often the takeover monitor checks the I/O loops. A poll of a handler is overdue after one to two intervals.
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+
+/// How often the takeover monitor checks the I/O loops after a takeover, and for how long it checks that often.
+const ALERT_INTERVAL: Duration = Duration::from_micros(250);
+const ALERT_TIME: Duration = Duration::from_millis(20);
+
+/// Where the timer cannot be unset by a holder, the monitor stops to look after so many looks without a poll.
+const IDLE_LOOKS: u32 = 25;
+
+/// The maximum number of threads that hold a loop, wait as a spare or are stuck in a handler. If all threads for I/O
+/// loops are stuck in handlers, other handlers are polled on the workers.
+const MAX_THREADS: usize = 64;
+
+/// The maximum number of spare threads that wait for an I/O loop; further spare threads end.
+const MAX_IDLE_SPARES: usize = 2;
+
+/// The takeover monitor of the process, which watches all I/O loops.
+pub(super) fn monitor() -> &'static TakeoverMonitor {
+    static MONITOR: LazyLock<TakeoverMonitor> = LazyLock::new(TakeoverMonitor::new);
+    &MONITOR
+}
+
+pub(super) struct TakeoverMonitor {
+    loops: Mutex<Vec<Arc<IoLoop>>>,
+    /// Polls in progress, without those whose loop was taken over.
+    polls: AtomicUsize,
+    /// Whether the timer of the takeover monitor is set. The flag `is_watching` is changed only while `timer` is
+    /// locked.
+    is_watching: AtomicBool,
+    timer: Mutex<LookTimer>,
+    timer_set: Condvar,
+    /// When a handler was last polled, in nanoseconds since the origin of the process's clock.
+    last_poll: AtomicU64,
+    /// The poll in progress is the first one for a while, so that the timer is not worth keeping after it.
+    is_single_poll: AtomicBool,
+    is_alert: AtomicBool,
+    spares: Mutex<SpareThreads>,
+    assigned: Condvar,
+    /// Spares that wait for a loop.
+    idle_spares: AtomicUsize,
+    start: Once,
+}
+
+#[derive(Default)]
+struct SpareThreads {
+    /// The number of threads that the takeover monitor has started to hold I/O loops, and that have not ended.
+    threads: usize,
+    /// Loops that were taken over, each with the turn of its next holder.
+    assignments: VecDeque<(Arc<IoLoop>, u64)>,
+}
+
+impl TakeoverMonitor {
+    fn new() -> Self {
+        Self {
+            loops: Mutex::default(),
+            polls: AtomicUsize::new(0),
+            is_watching: AtomicBool::new(false),
+            timer: Mutex::new(LookTimer::new()),
+            timer_set: Condvar::new(),
+            last_poll: AtomicU64::new(0),
+            is_single_poll: AtomicBool::new(false),
+            is_alert: AtomicBool::new(false),
+            spares: Mutex::default(),
+            assigned: Condvar::new(),
+            idle_spares: AtomicUsize::new(0),
+            start: Once::new(),
+        }
+    }
+
+    /// Watches a loop from now on.
+    pub(super) fn watch(&self, io_loop: &Arc<IoLoop>) {
+        self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(io_loop));
+    }
+
+    /// Whether a spare thread could take over a loop. The first call starts the monitor and a spare.
+    pub(super) fn has_spare(&'static self) -> bool {
+        self.start.call_once(|| {
+            let thread = std::thread::Builder::new().name("steadfast-takeover".to_owned());
+            if self.timer().is_available() && thread.spawn(|| self.run()).is_ok() {
+                self.start_spare();
+            }
+        });
+        self.idle_spares.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether a loop was taken over a moment ago.
+    pub(super) fn is_alert(&self) -> bool {
+        self.is_alert.load(Ordering::Relaxed)
+    }
+
+    /// A holder begins to poll a handler.
+    pub(super) fn begin_poll(&self, now: Instant) {
+        let now = nanos_since_origin(now);
+        let last = self.last_poll.swap(now, Ordering::Relaxed);
+        let is_single = Duration::from_nanos(now.saturating_sub(last)) > LOOK_INTERVAL;
+        self.is_single_poll.store(is_single, Ordering::Relaxed);
+        self.polls.fetch_add(1, Ordering::SeqCst);
+        if !self.is_watching.load(Ordering::SeqCst) {
+            let mut timer = self.timer();
+            timer.set(Some(LOOK_INTERVAL));
+            self.is_watching.store(true, Ordering::SeqCst);
+            drop(timer);
+            self.timer_set.notify_one();
+        }
+    }
+
+    /// The poll has ended, and the loop was not taken over.
+    pub(super) fn end_poll(&self) {
+        let last = self.polls.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last && LookTimer::CAN_BE_UNSET && self.is_single_poll.load(Ordering::Relaxed) {
+            self.stop_watching();
+        }
+    }
+
+    /// Unsets the timer if no handler is polled. A holder that begins to poll meanwhile either is seen here, or sees that the timer
+    /// has to be set.
+    fn stop_watching(&self) {
+        let mut timer = self.timer();
+        self.is_watching.store(false, Ordering::SeqCst);
+        if self.polls.load(Ordering::SeqCst) == 0 {
+            timer.set(None);
+        } else {
+            self.is_watching.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// The main function of the takeover monitor's thread.
+    fn run(&'static self) {
+        let mut seen = Vec::new();
+        let mut idle_looks = 0;
+        let mut alert_until = None;
+        loop {
+            LookTimer::wait(&self.timer, &self.timer_set);
+            let looked = self.look(&mut seen);
+            if looked.took_over {
+                self.set_alert(true);
+                alert_until = Some(Instant::now() + ALERT_TIME);
+            } else if alert_until.is_some_and(|until| until <= Instant::now()) {
+                self.set_alert(false);
+                alert_until = None;
+            }
+            idle_looks = if looked.any_poll { 0 } else { idle_looks + 1 };
+            if alert_until.is_none() && (idle_looks > IDLE_LOOKS || LookTimer::CAN_BE_UNSET && idle_looks > 0) {
+                self.stop_watching();
+            }
+        }
+    }
+
+    /// Checks every I/O loop once, and takes over those whose poll of a handler is overdue. `seen` has the word of
+    /// each I/O loop at the previous check.
+    fn look(&'static self, seen: &mut Vec<u64>) -> LookResult {
+        let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        seen.resize(loops.len(), 0);
+        let mut looked = LookResult::default();
+        for (io_loop, seen) in loops.iter().zip(seen) {
+            let word = io_loop.poll.word.load(Ordering::SeqCst);
+            looked.any_poll |= word != *seen || word & 1 == 1;
+            if word & 1 == 1 && word == *seen {
+                looked.took_over |= self.take_over(io_loop, word);
+            }
+            *seen = word;
+        }
+        looked
+    }
+
+    /// Gives a loop to a spare thread, unless there is none or the poll has just ended.
+    fn take_over(&'static self, io_loop: &Arc<IoLoop>, word: u64) -> bool {
+        let mut spares = self.spares();
+        if self.idle_spares.load(Ordering::SeqCst) == 0 {
+            drop(spares);
+            self.start_spare();
+            return false;
+        }
+        let Some(turn) = io_loop.poll.take_over(word) else { return false };
+        self.polls.fetch_sub(1, Ordering::SeqCst);
+        self.idle_spares.fetch_sub(1, Ordering::SeqCst);
+        spares.assignments.push_back((Arc::clone(io_loop), turn));
+        drop(spares);
+        self.assigned.notify_one();
+        self.start_spare();
+        true
+    }
+
+    /// Starts a spare, unless one waits already or there are too many threads.
+    fn start_spare(&'static self) {
+        let mut spares = self.spares();
+        if self.idle_spares.load(Ordering::SeqCst) > 0 || spares.threads >= MAX_THREADS {
+            return;
+        }
+        spares.threads += 1;
+        drop(spares);
+        let thread = std::thread::Builder::new().name("steadfast-io".to_owned());
+        let started = thread.spawn(|| {
+            self.wait_as_spare();
+            self.spares().threads -= 1;
+        });
+        if started.is_err() {
+            self.spares().threads -= 1;
+        }
+    }
+
+    /// Holds one loop after the other, as they are taken over. Returns when enough other spare threads wait for an
+    /// I/O loop to take over.
+    pub(super) fn wait_as_spare(&self) {
+        loop {
+            let mut spares = self.spares();
+            if self.idle_spares.load(Ordering::SeqCst) >= MAX_IDLE_SPARES {
+                return;
+            }
+            self.idle_spares.fetch_add(1, Ordering::SeqCst);
+            let (io_loop, turn) = loop {
+                if let Some(assignment) = spares.assignments.pop_front() {
+                    break assignment;
+                }
+                spares = self.assigned.wait(spares).unwrap_or_else(PoisonError::into_inner);
+            };
+            drop(spares);
+            io_loop.hold(turn);
+        }
+    }
+
+    fn set_alert(&self, alert: bool) {
+        self.is_alert.store(alert, Ordering::Relaxed);
+        let mut timer = self.timer();
+        if timer.is_set() {
+            timer.set(Some(if alert { ALERT_INTERVAL } else { LOOK_INTERVAL }));
+        }
+    }
+
+    fn timer(&self) -> MutexGuard<'_, LookTimer> {
+        self.timer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spares(&self) -> MutexGuard<'_, SpareThreads> {
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The result of one check of all I/O loops by the takeover monitor.
+#[derive(Default)]
+struct LookResult {
+    /// A handler is polled, or was since the look before.
+    any_poll: bool,
+    took_over: bool,
+}
+
+/// A timer that fires again and again while it is set.
+#[cfg(target_os = "linux")]
+struct LookTimer {
+    /// `None` if the system provides none; then no loop is watched, and the monitor has no spares.
+    descriptor: Option<Arc<std::os::fd::OwnedFd>>,
+    interval: Option<Duration>,
+}
+
+#[cfg(target_os = "linux")]
+impl LookTimer {
+    /// Whether unsetting the timer keeps the monitor from running.
+    const CAN_BE_UNSET: bool = true;
+
+    fn new() -> Self {
+        use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
+        let descriptor = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok().map(Arc::new);
+        Self { descriptor, interval: None }
+    }
+
+    fn is_available(&self) -> bool {
+        self.descriptor.is_some()
+    }
+
+    fn is_set(&self) -> bool {
+        self.interval.is_some()
+    }
+
+    fn set(&mut self, interval: Option<Duration>) {
+        use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
+        if self.interval == interval {
+            return;
+        }
+        self.interval = interval;
+        let nanos = interval.map_or(0, |interval| interval.subsec_nanos());
+        let time = Timespec { tv_sec: 0, tv_nsec: nanos.into() };
+        if let Some(descriptor) = &self.descriptor {
+            // Fails for invalid arguments only.
+            let _ = timerfd_settime(
+                descriptor,
+                TimerfdTimerFlags::empty(),
+                &Itimerspec { it_interval: time, it_value: time },
+            );
+        }
+    }
+
+    /// Blocks the thread of the takeover monitor until the timer fires.
+    fn wait(timer: &Mutex<Self>, _set: &Condvar) {
+        let descriptor = timer.lock().unwrap_or_else(PoisonError::into_inner).descriptor.clone();
+        // Without a descriptor the monitor is not started.
+        let Some(descriptor) = descriptor else { return std::thread::park() };
+        let mut expirations = [0; 8];
+        if let Err(error) = rustix::io::read(&*descriptor, &mut expirations)
+            && error != rustix::io::Errno::INTR
+        {
+            // Does not happen to a timer; without this pause the loop would spin if it did.
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+    }
+}
+
+/// A timer that fires again and again while it is set.
+#[cfg(not(target_os = "linux"))]
+struct LookTimer {
+    interval: Option<Duration>,
+}
+
+#[cfg(not(target_os = "linux"))]
+impl LookTimer {
+    /// Whether unsetting the timer keeps the monitor from running.
+    const CAN_BE_UNSET: bool = false;
+
+    fn new() -> Self {
+        Self { interval: None }
+    }
+
+    fn is_available(&self) -> bool {
+        true
+    }
+
+    fn is_set(&self) -> bool {
+        self.interval.is_some()
+    }
+
+    fn set(&mut self, interval: Option<Duration>) {
+        self.interval = interval;
+    }
+
+    /// Blocks the thread of the takeover monitor until the timer fires.
+    fn wait(timer: &Mutex<Self>, set: &Condvar) {
+        let mut timer = timer.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(interval) = timer.interval {
+                drop(timer);
+                return std::thread::sleep(interval);
+            }
+            timer = set.wait(timer).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
