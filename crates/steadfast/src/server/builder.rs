@@ -104,8 +104,9 @@ impl ServerBuilder {
     /// the thread that reads its requests, so that no other thread has to be woken. That is a thread of the library,
     /// in the context of the tokio runtime: `tokio::spawn`, timers, sockets, task-locals and `block_in_place` work as
     /// on a worker, thread-locals are different ones, `on_thread_start` has not run, and `tokio::task::id` panics
-    /// because the poll is not part of a task. If a handler is not quick after all, another thread takes over the
-    /// connections within a few milliseconds.
+    /// because the poll is not part of a task. On a `current_thread` runtime such a poll is not on the only thread of the
+    /// runtime: it runs beside the other tasks, and without a subscriber of `tracing` that was set for that thread. If a handler
+    /// is not quick after all, another thread takes over the connections within a few milliseconds.
     ///
     /// To run the handler of only one tool on the workers, use
     /// [`ServerToolBuilder::on_workers`](crate::server::ServerToolBuilder::on_workers).

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use crate::runtime::handler::catch_panic::{call_catching_panics, drop_catching_panics};
+
 type BlockingJob = Box<dyn FnOnce() + Send>;
 
 /// How long a thread without work waits for more before it ends.
@@ -80,7 +82,7 @@ impl BlockingPool {
             // The job waits for one of the threads that exist. If none does it is dropped, and its destructor ends the request.
             let lost = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
             drop(state);
-            drop(lost);
+            drop_catching_panics(lost);
         }
     }
 }
@@ -92,7 +94,7 @@ impl SharedBlockingPool {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
                 // The handler task catches the panics of handlers; this protects the thread from all others.
-                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+                let _ = call_catching_panics(job);
                 state = self.lock();
                 continue;
             }
@@ -140,7 +142,14 @@ mod tests {
     fn a_thread_survives_a_job_that_panics() {
         let pool = BlockingPool::new(1);
         let (done, ran) = mpsc::channel();
+        struct PanicOnDrop;
+        impl Drop for PanicOnDrop {
+            fn drop(&mut self) {
+                std::panic::resume_unwind(Box::new("in the destructor"));
+            }
+        }
         pool.run(Box::new(|| std::panic::resume_unwind(Box::new("on purpose"))));
+        pool.run(Box::new(|| std::panic::resume_unwind(Box::new(PanicOnDrop))));
         pool.run(Box::new(move || done.send(()).unwrap()));
         ran.recv().unwrap();
     }

@@ -2,7 +2,7 @@
 //!
 //! | thread | how many | started by | what runs there |
 //! |---|---|---|---|
-//! | `steadfast-io` | one for each [I/O loop](io_loop): one loop for the process, and with HTTP servers as many as the user's runtime has workers. One or two more wait as spares, and up to 64 together while handlers block them | [`io_loop`], with the first connection; spares by `io_loop::takeover`, with the first handler that is polled on a loop | drivers of byte streams and of HTTP clients, connections, requests and sessions of HTTP servers, I/O of HTTP clients, timers, signals; first polls of handlers that were quick so far |
+//! | `steadfast-io` | one for each [I/O loop](io_loop): one loop for the process, and with HTTP servers as many as the user's runtime has workers. More wait as spares, at least one and at most two or as many as there are loops, and up to 64 together while handlers block them | [`io_loop`], with the first connection; spares by `io_loop::takeover`, with the first handler that is polled on a loop | drivers of byte streams and of HTTP clients, connections, requests and sessions of HTTP servers, I/O of HTTP clients, timers, signals; first polls of handlers that were quick so far |
 //! | `steadfast-takeover` | one | `io_loop::takeover`, with the first handler that is polled on a loop | gives an I/O loop to a spare thread when a handler blocks the thread that holds the loop |
 //! | `steadfast-blocking` | up to 256 for each tokio runtime | [`blocking_pool`], when a handler needs one | handlers that are plain functions |
 //! | `steadfast-watch` | one for each multi-threaded tokio runtime | [`watchdog`], with the first connection there | wakes another worker while a handler blocks one |

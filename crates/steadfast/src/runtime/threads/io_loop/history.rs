@@ -23,6 +23,9 @@ const MAX_COUNT: u32 = 64;
 const MIN_BAR: Duration = Duration::from_millis(500);
 const MAX_BAR: Duration = Duration::from_secs(60);
 
+/// A bar that ended this many times its own length ago is forgotten: the next bar is the first again.
+const BAR_MEMORY: u64 = 10;
+
 /// How quick the first polls of one handler were.
 #[derive(Debug, Default)]
 pub(crate) struct FirstPollHistory {
@@ -64,10 +67,16 @@ impl FirstPollHistory {
 
     /// The loop was taken over because a poll of the handler lasted too long.
     pub(super) fn bar(&self) {
-        let length = self.bar.load(Ordering::Relaxed) * 2;
-        let length = length.clamp(millis(MIN_BAR), millis(MAX_BAR));
+        self.bar_at(since_origin());
+    }
+
+    /// [`FirstPollHistory::bar`] at this time since the origin of the process's clock.
+    fn bar_at(&self, now: Duration) {
+        let (now, last) = (millis(now), self.bar.load(Ordering::Relaxed));
+        let is_forgotten = now > self.barred_until.load(Ordering::Relaxed) + last * BAR_MEMORY;
+        let length = if is_forgotten { 0 } else { last * 2 }.clamp(millis(MIN_BAR), millis(MAX_BAR));
         self.bar.store(length, Ordering::Relaxed);
-        self.barred_until.store(millis(since_origin()) + length, Ordering::Relaxed);
+        self.barred_until.store(now + length, Ordering::Relaxed);
         self.count.store(0, Ordering::Relaxed);
     }
 
@@ -136,6 +145,17 @@ mod tests {
             Duration::from_millis(history.bar.load(Ordering::Relaxed))
         });
         assert_eq!((lengths[0], lengths[1], lengths[8]), (MIN_BAR, MIN_BAR * 2, MAX_BAR));
+    }
+
+    #[test]
+    fn a_bar_that_ended_long_ago_is_forgotten() {
+        let history = FirstPollHistory::default();
+        let bar = |now: Duration| {
+            history.bar_at(now);
+            Duration::from_millis(history.bar.load(Ordering::Relaxed))
+        };
+        assert_eq!((bar(MAX_BAR), bar(MAX_BAR + MIN_BAR)), (MIN_BAR, MIN_BAR * 2));
+        assert_eq!(bar(MAX_BAR * 2), MIN_BAR);
     }
 
     #[test]

@@ -38,11 +38,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, Id};
 
 #[cfg(feature = "http")]
 use crate::runtime::Runtime;
 use crate::runtime::RuntimeTask;
+use crate::runtime::handler::catch_panic::call_catching_panics;
 use history::FirstPollHistory;
 
 /// The maximum time for which the holder polls queued handlers before it drives the runtime of the I/O loop again:
@@ -163,16 +164,32 @@ fn start(count: usize) -> io::Result<Vec<Arc<IoLoop>>> {
 }
 
 impl IoLoop {
-    fn start() -> io::Result<Arc<Self>> {
+    fn new() -> io::Result<Arc<Self>> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let io_loop = Arc::new(Self { runtime, state: Mutex::default(), poll: HandlerPollState::default() });
+        Ok(Arc::new(Self { runtime, state: Mutex::default(), poll: HandlerPollState::default() }))
+    }
+
+    fn start() -> io::Result<Arc<Self>> {
+        let io_loop = Self::new()?;
         let held = Arc::clone(&io_loop);
-        std::thread::Builder::new().name("steadfast-io".to_owned()).spawn(move || {
+        let started = std::thread::Builder::new().name("steadfast-io".to_owned()).spawn(move || {
             held.hold(0);
             takeover::monitor().wait_as_spare();
-        })?;
+        });
+        if let Err(error) = started {
+            io_loop.shut_down();
+            return Err(error);
+        }
         takeover::monitor().watch(&io_loop);
         Ok(io_loop)
+    }
+
+    /// Drops a loop that no thread holds. Its runtime may be dropped only outside of other runtimes, but it may be shut down
+    /// anywhere.
+    fn shut_down(self: Arc<Self>) {
+        if let Some(io_loop) = Arc::into_inner(self) {
+            io_loop.runtime.shutdown_background();
+        }
     }
 
     /// The handle of the tokio runtime of the I/O loop, which spawns tasks on the loop.
@@ -203,7 +220,7 @@ impl IoLoop {
         state.queue.push_back(QueueEntry { history, expected, handler });
         wake_holder(state);
         if let Some(workers) = helped {
-            let helper = QueueHelper { io_loop: Arc::clone(self) };
+            let helper = QueueHelper { io_loop: Arc::clone(self), runtime: workers.id() };
             drop(workers.spawn(helper.run()));
         }
     }
@@ -230,16 +247,14 @@ impl IoLoop {
             let outside_since = Instant::now();
             let mut now = outside_since;
             while let Some(QueueEntry { history, handler, .. }) = self.pop_front() {
-                if !history.is_quick() || !monitor.has_spare() {
-                    handler.spawn();
+                // The handler's own panics are caught by its task; a panic around it must not end the loop.
+                if !history.is_quick() || !monitor.try_begin_poll(now) {
+                    let _ = call_catching_panics(|| handler.spawn());
                     continue;
                 }
                 turn += 1;
                 self.poll.begin(turn, &history);
-                monitor.begin_poll(now);
-                // The handler's own panics are caught by its task; a panic around it must not end the loop.
-                let polled = std::panic::AssertUnwindSafe(|| handler.poll_on_io_loop());
-                let _ = std::panic::catch_unwind(polled);
+                let _ = call_catching_panics(|| handler.poll_on_io_loop());
                 if !self.poll.end(turn) {
                     return;
                 }
@@ -321,6 +336,8 @@ fn spawn_all(tasks: Vec<(Handle, RuntimeTask)>) {
 /// A task on the workers that polls handlers of the queue of an I/O loop, from its end, while the queue is long.
 struct QueueHelper {
     io_loop: Arc<IoLoop>,
+    /// The runtime of the workers.
+    runtime: Id,
 }
 
 impl QueueHelper {
@@ -334,6 +351,11 @@ impl QueueHelper {
     fn pop_back(&self) -> Option<QueueEntry> {
         let mut state = self.io_loop.lock();
         if state.expected <= HELP_ABOVE {
+            return None;
+        }
+        // Programs may have several runtimes, and a handler is polled in its own.
+        let workers = state.queue.back()?.handler.user_runtime();
+        if workers.is_none_or(|workers| workers.id() != self.runtime) {
             return None;
         }
         let entry = state.queue.pop_back()?;

@@ -10,7 +10,9 @@
 //! then, the takeover monitor does not run at all. On other systems the monitor's thread is woken by the first poll
 //! and looks until there were no polls for a while.
 //!
-//! One spare is always started in advance. Without a spare no handler is polled on an I/O loop, so the last holder cannot be lost.
+//! Spares are started in advance, one for each loop that polls handlers at the same time as others. A holder polls a handler only
+//! if there are more idle spares than other holders that poll ([`TakeoverMonitor::try_begin_poll`]), so that each of them can be
+//! taken over; otherwise the handler goes to the workers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -27,6 +29,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 const ALERT_INTERVAL: Duration = Duration::from_micros(250);
 const ALERT_TIME: Duration = Duration::from_millis(20);
 
+/// Starting a spare is not tried again for this long after the system has refused a thread.
+const RETRY_START: Duration = Duration::from_secs(1);
+
 /// Where the timer cannot be unset by a holder, the monitor stops to look after so many looks without a poll.
 const IDLE_LOOKS: u32 = 25;
 
@@ -34,7 +39,8 @@ const IDLE_LOOKS: u32 = 25;
 /// loops are stuck in handlers, other handlers are polled on the workers.
 const MAX_THREADS: usize = 64;
 
-/// The maximum number of spare threads that wait for an I/O loop; further spare threads end.
+/// The maximum number of spare threads that wait for an I/O loop, if there are not more loops than this; further spare
+/// threads end.
 const MAX_IDLE_SPARES: usize = 2;
 
 /// The takeover monitor of the process, which watches all I/O loops.
@@ -45,7 +51,8 @@ pub(super) fn monitor() -> &'static TakeoverMonitor {
 
 pub(super) struct TakeoverMonitor {
     loops: Mutex<Vec<Arc<IoLoop>>>,
-    /// Polls in progress, without those whose loop was taken over.
+    /// Polls in progress, without those whose loop was taken over. Never more than `idle_spares`, apart from polls that are
+    /// about to be refused.
     polls: AtomicUsize,
     /// Whether the timer of the takeover monitor is set. The flag `is_watching` is changed only while `timer` is
     /// locked.
@@ -62,12 +69,18 @@ pub(super) struct TakeoverMonitor {
     /// Spares that wait for a loop.
     idle_spares: AtomicUsize,
     start: Once,
+    /// The thread of the monitor runs. Without it there are no spares.
+    is_running: AtomicBool,
 }
 
 #[derive(Default)]
 struct SpareThreads {
     /// The number of threads that the takeover monitor has started to hold I/O loops, and that have not ended.
     threads: usize,
+    /// How many of `threads` have been started and do not wait for a loop yet.
+    starting: usize,
+    /// Until then no thread is started, because the system has refused one.
+    retry_at: Option<Instant>,
     /// Loops that were taken over, each with the turn of its next holder.
     assignments: VecDeque<(Arc<IoLoop>, u64)>,
 }
@@ -87,6 +100,7 @@ impl TakeoverMonitor {
             assigned: Condvar::new(),
             idle_spares: AtomicUsize::new(0),
             start: Once::new(),
+            is_running: AtomicBool::new(false),
         }
     }
 
@@ -100,10 +114,14 @@ impl TakeoverMonitor {
         self.start.call_once(|| {
             let thread = std::thread::Builder::new().name("steadfast-takeover".to_owned());
             if self.timer().is_available() && thread.spawn(|| self.run()).is_ok() {
-                self.start_spare();
+                self.is_running.store(true, Ordering::SeqCst);
             }
         });
-        self.idle_spares.load(Ordering::SeqCst) > 0
+        let has_spare = self.idle_spares.load(Ordering::SeqCst) > 0;
+        if !has_spare && self.is_running.load(Ordering::SeqCst) {
+            self.start_spares(1);
+        }
+        has_spare
     }
 
     /// Whether a loop was taken over a moment ago.
@@ -111,13 +129,19 @@ impl TakeoverMonitor {
         self.is_alert.load(Ordering::Relaxed)
     }
 
-    /// A holder begins to poll a handler.
-    pub(super) fn begin_poll(&self, now: Instant) {
+    /// A holder wants to poll a handler. Returns false if no spare thread could take over its loop, because each of them may be
+    /// needed for another loop: then the handler must not be polled on the loop.
+    pub(super) fn try_begin_poll(&'static self, now: Instant) -> bool {
+        let polls = self.polls.fetch_add(1, Ordering::SeqCst);
+        if self.idle_spares.load(Ordering::SeqCst) <= polls {
+            self.polls.fetch_sub(1, Ordering::SeqCst);
+            self.start_spares(polls + 1);
+            return false;
+        }
         let now = nanos_since_origin(now);
         let last = self.last_poll.swap(now, Ordering::Relaxed);
         let is_single = Duration::from_nanos(now.saturating_sub(last)) > LOOK_INTERVAL;
         self.is_single_poll.store(is_single, Ordering::Relaxed);
-        self.polls.fetch_add(1, Ordering::SeqCst);
         if !self.is_watching.load(Ordering::SeqCst) {
             let mut timer = self.timer();
             timer.set(Some(LOOK_INTERVAL));
@@ -125,6 +149,7 @@ impl TakeoverMonitor {
             drop(timer);
             self.timer_set.notify_one();
         }
+        true
     }
 
     /// The poll has ended, and the loop was not taken over.
@@ -170,55 +195,62 @@ impl TakeoverMonitor {
     }
 
     /// Checks every I/O loop once, and takes over those whose poll of a handler is overdue. `seen` has the word of
-    /// each I/O loop at the previous check.
-    fn look(&'static self, seen: &mut Vec<u64>) -> LookResult {
+    /// each I/O loop at the previous check, and when the monitor first saw that word. Two checks may follow each other at once, if
+    /// the thread of the monitor ran late, so that the time counts and not the number of checks.
+    fn look(&'static self, seen: &mut Vec<(u64, Instant)>) -> LookResult {
         let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        seen.resize(loops.len(), 0);
+        let (now, overdue_after) = (Instant::now(), if self.is_alert() { ALERT_INTERVAL } else { LOOK_INTERVAL } / 2);
+        seen.resize(loops.len(), (0, now));
         let mut looked = LookResult::default();
-        for (io_loop, seen) in loops.iter().zip(seen) {
+        for (io_loop, (seen, since)) in loops.iter().zip(seen) {
             let word = io_loop.poll.word.load(Ordering::SeqCst);
             looked.any_poll |= word != *seen || word & 1 == 1;
-            if word & 1 == 1 && word == *seen {
+            if word != *seen {
+                (*seen, *since) = (word, now);
+            } else if word & 1 == 1 && now - *since >= overdue_after {
                 looked.took_over |= self.take_over(io_loop, word);
             }
-            *seen = word;
         }
         looked
     }
 
-    /// Gives a loop to a spare thread, unless there is none or the poll has just ended.
+    /// Gives a loop to a spare thread, unless the poll has just ended. There is a spare: otherwise the poll would not have begun.
     fn take_over(&'static self, io_loop: &Arc<IoLoop>, word: u64) -> bool {
         let mut spares = self.spares();
-        if self.idle_spares.load(Ordering::SeqCst) == 0 {
-            drop(spares);
-            self.start_spare();
-            return false;
-        }
         let Some(turn) = io_loop.poll.take_over(word) else { return false };
-        self.polls.fetch_sub(1, Ordering::SeqCst);
+        // In this order: a holder that begins to poll meanwhile sees too few spares, and not too few polls.
         self.idle_spares.fetch_sub(1, Ordering::SeqCst);
+        self.polls.fetch_sub(1, Ordering::SeqCst);
         spares.assignments.push_back((Arc::clone(io_loop), turn));
         drop(spares);
         self.assigned.notify_one();
-        self.start_spare();
+        self.start_spares(1);
         true
     }
 
-    /// Starts a spare, unless one waits already or there are too many threads.
-    fn start_spare(&'static self) {
+    /// Starts a spare, unless this many wait already or there are too many threads.
+    fn start_spares(&'static self, wanted: usize) {
         let mut spares = self.spares();
-        if self.idle_spares.load(Ordering::SeqCst) > 0 || spares.threads >= MAX_THREADS {
+        let is_enough = self.idle_spares.load(Ordering::SeqCst) + spares.starting >= wanted;
+        let is_too_early = spares.retry_at.is_some_and(|retry_at| Instant::now() < retry_at);
+        if is_enough || spares.threads >= MAX_THREADS || is_too_early {
             return;
         }
         spares.threads += 1;
+        spares.starting += 1;
+        spares.retry_at = None;
         drop(spares);
         let thread = std::thread::Builder::new().name("steadfast-io".to_owned());
         let started = thread.spawn(|| {
+            self.spares().starting -= 1;
             self.wait_as_spare();
             self.spares().threads -= 1;
         });
         if started.is_err() {
-            self.spares().threads -= 1;
+            let mut spares = self.spares();
+            spares.threads -= 1;
+            spares.starting -= 1;
+            spares.retry_at = Some(Instant::now() + RETRY_START);
         }
     }
 
@@ -226,8 +258,9 @@ impl TakeoverMonitor {
     /// I/O loop to take over.
     pub(super) fn wait_as_spare(&self) {
         loop {
+            let max_idle = self.loops.lock().unwrap_or_else(PoisonError::into_inner).len().max(MAX_IDLE_SPARES);
             let mut spares = self.spares();
-            if self.idle_spares.load(Ordering::SeqCst) >= MAX_IDLE_SPARES {
+            if self.idle_spares.load(Ordering::SeqCst) >= max_idle {
                 return;
             }
             self.idle_spares.fetch_add(1, Ordering::SeqCst);
@@ -364,5 +397,28 @@ impl LookTimer {
             }
             timer = set.wait(timer).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_holder_that_polls_needs_a_spare_of_its_own() {
+        let monitor: &'static TakeoverMonitor = Box::leak(Box::new(TakeoverMonitor::new()));
+        let now = Instant::now();
+        monitor.idle_spares.store(1, Ordering::SeqCst);
+        assert!(monitor.try_begin_poll(now));
+        assert!(!monitor.try_begin_poll(now), "the only spare is for the first holder");
+        // The refusal has started another spare.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while monitor.idle_spares.load(Ordering::SeqCst) < 2 {
+            assert!(Instant::now() < deadline, "no spare was started");
+            std::thread::yield_now();
+        }
+        assert!(monitor.try_begin_poll(now));
+        assert!(!monitor.try_begin_poll(now));
+        assert_eq!(monitor.polls.load(Ordering::SeqCst), 2);
     }
 }

@@ -12,12 +12,26 @@ struct TestHandler<F> {
     function: F,
     workers: Option<Handle>,
     called: mpsc::Sender<CalledOn>,
+    spawn_panics: bool,
+}
+
+/// Panics with a payload whose destructor panics too.
+fn panic_with_a_payload_that_panics() {
+    struct PanicOnDrop;
+    impl Drop for PanicOnDrop {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new("in the destructor"));
+        }
+    }
+    std::panic::resume_unwind(Box::new(PanicOnDrop));
 }
 
 #[derive(Debug, PartialEq)]
 enum CalledOn {
     IoLoop(ThreadId),
     Worker,
+    /// A worker of a runtime that is not the handler's.
+    ForeignWorker,
     Spawned,
 }
 
@@ -28,12 +42,16 @@ impl<F: FnOnce() + Send> QueuedHandler for TestHandler<F> {
     }
 
     fn poll_on_worker(self: Box<Self>) {
-        self.called.send(CalledOn::Worker).unwrap();
+        let is_own = self.workers.as_ref().is_some_and(|workers| workers.id() == Handle::current().id());
+        self.called.send(if is_own { CalledOn::Worker } else { CalledOn::ForeignWorker }).unwrap();
         (self.function)();
     }
 
     fn spawn(self: Box<Self>) {
         self.called.send(CalledOn::Spawned).unwrap();
+        if self.spawn_panics {
+            panic_with_a_payload_that_panics();
+        }
     }
 
     fn user_runtime(&self) -> Option<&Handle> {
@@ -78,7 +96,7 @@ fn queue(
     let (called, receiver) = mpsc::channel();
     let (queued_on, history) = (Arc::clone(io_loop), Arc::clone(history));
     drop(io_loop.handle().spawn(async move {
-        queued_on.poll_soon(history, Box::new(TestHandler { function, workers: None, called }));
+        queued_on.poll_soon(history, Box::new(TestHandler { function, workers: None, called, spawn_panics: false }));
     }));
     receiver
 }
@@ -160,10 +178,10 @@ fn what_is_queued_behind_a_handler_that_blocks_is_judged_again() {
     let (queued_on, same) = (Arc::clone(&io_loop), Arc::clone(&history));
     drop(io_loop.handle().spawn(async move {
         let first = move || released.recv().unwrap_or_default();
-        let handler = TestHandler { function: first, workers: None, called: called.clone() };
+        let handler = TestHandler { function: first, workers: None, called: called.clone(), spawn_panics: false };
         queued_on.poll_soon(Arc::clone(&same), Box::new(handler));
         for _ in 0..3 {
-            let handler = TestHandler { function: || {}, workers: None, called: called.clone() };
+            let handler = TestHandler { function: || {}, workers: None, called: called.clone(), spawn_panics: false };
             queued_on.poll_soon(Arc::clone(&same), Box::new(handler));
         }
     }));
@@ -178,10 +196,28 @@ fn what_is_queued_behind_a_handler_that_blocks_is_judged_again() {
 fn a_panic_in_a_queued_handler_does_not_end_the_loop() {
     let _one_at_a_time = one_at_a_time();
     let io_loop = io_loop();
-    queue(&io_loop, &quick_history(), || std::panic::resume_unwind(Box::new("on purpose")))
-        .recv_timeout(TEST_TIMEOUT)
-        .unwrap();
+    queue(&io_loop, &quick_history(), panic_with_a_payload_that_panics).recv_timeout(TEST_TIMEOUT).unwrap();
     assert_alive(&io_loop);
+}
+
+#[test]
+fn a_panic_while_a_handler_is_spawned_does_not_end_the_loop() {
+    let _one_at_a_time = one_at_a_time();
+    let io_loop = io_loop();
+    let (called, receiver) = mpsc::channel();
+    let queued_on = Arc::clone(&io_loop);
+    drop(io_loop.handle().spawn(async move {
+        let handler = TestHandler { function: || {}, workers: None, called, spawn_panics: true };
+        // A handler without a history of quick polls is spawned by the holder.
+        queued_on.poll_soon(Arc::default(), Box::new(handler));
+    }));
+    assert_eq!(receiver.recv_timeout(TEST_TIMEOUT).unwrap(), CalledOn::Spawned);
+    assert_alive(&io_loop);
+}
+
+#[tokio::test]
+async fn a_loop_whose_thread_could_not_be_started_is_dropped_in_a_runtime_without_a_panic() {
+    IoLoop::new().unwrap().shut_down();
 }
 
 #[test]
@@ -229,16 +265,44 @@ fn workers_help_with_a_long_queue() {
     let (helped, by_worker) = mpsc::channel::<()>();
     drop(io_loop.handle().spawn(async move {
         let wait = move || by_worker.recv_timeout(TEST_TIMEOUT).unwrap_or_default();
-        let handler = TestHandler { function: wait, workers: Some(workers.clone()), called: called.clone() };
+        let handler =
+            TestHandler { function: wait, workers: Some(workers.clone()), called: called.clone(), spawn_panics: false };
         queued_on.poll_soon(Arc::clone(&history), Box::new(handler));
         for _ in 0..64 {
-            let handler = TestHandler { function: || {}, workers: Some(workers.clone()), called: called.clone() };
+            let handler = TestHandler {
+                function: || {},
+                workers: Some(workers.clone()),
+                called: called.clone(),
+                spawn_panics: false,
+            };
             queued_on.poll_soon(Arc::clone(&history), Box::new(handler));
         }
     }));
     let all: Vec<_> = (0..65).map(|_| receiver.recv_timeout(TEST_TIMEOUT).unwrap()).collect();
     drop(helped);
     assert!(all.contains(&CalledOn::Worker), "{all:?}");
+}
+
+#[test]
+fn workers_do_not_help_with_handlers_of_another_runtime() {
+    let _one_at_a_time = one_at_a_time();
+    let io_loop = io_loop();
+    let runtimes = [(); 2].map(|()| Builder::new_multi_thread().worker_threads(2).build().unwrap());
+    let handles = runtimes.each_ref().map(|runtime| runtime.handle().clone());
+    let (called, receiver) = mpsc::channel();
+    let history = Arc::new(FirstPollHistory::default());
+    (0..100).for_each(|_| history.record(Duration::from_micros(150), true));
+    let queued_on = Arc::clone(&io_loop);
+    drop(io_loop.handle().spawn(async move {
+        for workers in handles.iter().cycle().take(200) {
+            let function = || std::thread::sleep(Duration::from_micros(150));
+            let workers = Some(workers.clone());
+            let handler = TestHandler { function, workers, called: called.clone(), spawn_panics: false };
+            queued_on.poll_soon(Arc::clone(&history), Box::new(handler));
+        }
+    }));
+    let all: Vec<_> = (0..200).map(|_| receiver.recv_timeout(TEST_TIMEOUT).unwrap()).collect();
+    assert!(!all.contains(&CalledOn::ForeignWorker), "{all:?}");
 }
 
 #[test]
