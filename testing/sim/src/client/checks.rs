@@ -12,7 +12,6 @@ pub(super) mod tasks;
 
 use std::time::Duration;
 
-use serde_json::Value;
 use steadfast::Outcome;
 use steadfast_proto::Moment;
 
@@ -20,6 +19,7 @@ use super::TransportKind;
 use super::journal::{CallResult, Facts, Fault, Kind, RequestFacts, ResponseKind, TransportFacts};
 use crate::executor::Executor;
 use crate::law::Law;
+use crate::observation::json::Json;
 use crate::observation::message::{Id, id_text};
 pub(super) use outcome::at_end;
 use outcome::{first_answer, first_answer_was_in_time, not_sent_in_part, over_are_taken_back, overdue};
@@ -71,7 +71,7 @@ pub(super) fn at_progress(facts: &mut Facts, tag: u64, value: f64) {
 }
 
 /// A request: its id is new (L8).
-pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, method: &str, params: &Value) {
+pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, method: &str, params: &Json<'_>) {
     let known = facts.keys.get(&(link, raw.clone())).cloned();
     if let Some((id, known)) = known.and_then(|id| Some((id.clone(), facts.requests.get_mut(&id)?))) {
         // An unauthorized request has not been served.
@@ -108,7 +108,7 @@ pub(super) fn at_request(facts: &mut Facts, now: Moment, link: usize, raw: Id, m
 }
 
 /// What a request is for, and the call that waits for its answer.
-fn purpose(facts: &mut Facts, link: usize, id: &Id, method: &str, params: &Value) -> (Kind, Option<u64>) {
+fn purpose(facts: &mut Facts, link: usize, id: &Id, method: &str, params: &Json<'_>) -> (Kind, Option<u64>) {
     match method {
         "initialize" | "server/discover" => {
             facts.initializes = method == "initialize";
@@ -140,7 +140,7 @@ fn purpose(facts: &mut Facts, link: usize, id: &Id, method: &str, params: &Value
 }
 
 /// L8: a later round returns the state that the server sent for this call. That may not be its last one, which may be lost.
-fn round_is_right(facts: &mut Facts, tag: Option<u64>, params: &Value) {
+fn round_is_right(facts: &mut Facts, tag: Option<u64>, params: &Json<'_>) {
     let Some(said) = params["requestState"].as_str() else { return };
     facts.counts.rounds += 1;
     let Some(call) = tag.and_then(|tag| facts.calls.get(&tag)) else { return };
@@ -154,7 +154,7 @@ fn round_is_right(facts: &mut Facts, tag: Option<u64>, params: &Value) {
 }
 
 /// A cancellation names a request that was written before it (L9), and never the opening of the connection.
-pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Value) {
+pub(super) fn at_cancellation(facts: &mut Facts, link: usize, params: &Json<'_>) {
     facts.counts.cancellations += 1;
     let raw = id_text(&params["requestId"]);
     let id = raw.and_then(|raw| facts.keys.get(&(link, raw)).cloned());

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, Method, Response, StatusCode};
-use serde_json::Value;
 use steadfast::transport::http::{
     Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture, TransportFetch, TransportFetchError,
     TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
@@ -23,6 +22,7 @@ use super::script::{ResponseMode, Script};
 use super::server::{Server, ServerOutput};
 use crate::executor::Executor;
 use crate::law::Law;
+use crate::observation::json::Json;
 use crate::observation::message::{Id, id_text};
 use crate::script::rng::Random;
 use body::{Body, RequestGuard};
@@ -57,13 +57,7 @@ impl HttpServer {
         (web, if script.stubborn { target.authorize(AlwaysRetry) } else { target })
     }
 
-    async fn respond(
-        self,
-        request: TransportFetchRequest,
-        message: Option<Value>,
-        origin: Origin,
-        gone: RequestGuard,
-    ) -> FetchResult {
+    async fn respond(self, request: TransportFetchRequest, origin: Origin, gone: RequestGuard) -> FetchResult {
         let nap = self
             .draw(|random| if random.chance(50) { Duration::ZERO } else { random.delay(Duration::from_millis(50)) });
         self.executor.sleep(nap).await;
@@ -80,6 +74,7 @@ impl HttpServer {
             self.journal.lose_session(origin.link);
             return Ok(self.status(404, gone));
         }
+        let message = request.body.as_ref().and_then(|body| Json::read(body));
         match (&request.method, message) {
             (&Method::GET, _) => self.get(&request, origin, gone),
             (&Method::POST, Some(message)) if gone.id.is_some() => self.serve(&message, origin, gone).await,
@@ -106,7 +101,7 @@ impl HttpServer {
     }
 
     /// Serves a request in the response mode that the script has for it.
-    async fn serve(&self, message: &Value, origin: Origin, gone: RequestGuard) -> FetchResult {
+    async fn serve(&self, message: &Json<'_>, origin: Origin, gone: RequestGuard) -> FetchResult {
         let tag = message["params"]["arguments"]["tag"].as_u64();
         let response_mode = tag.and_then(|tag| self.journal.facts().plans.get(&tag).map(|call| call.response_mode));
         match response_mode.unwrap_or_else(|| self.response_mode(message)) {
@@ -138,7 +133,7 @@ impl HttpServer {
     }
 
     /// How what is no call is responded to.
-    fn response_mode(&self, message: &Value) -> ResponseMode {
+    fn response_mode(&self, message: &Json<'_>) -> ResponseMode {
         match message["method"].as_str() {
             Some("subscriptions/listen") => {
                 let uris = message["params"]["notifications"]["resourceSubscriptions"].as_array();
@@ -158,14 +153,14 @@ impl HttpServer {
         }
     }
 
-    async fn serve_json(&self, message: &Value, origin: Origin, gone: RequestGuard) -> FetchResult {
+    async fn serve_json(&self, message: &Json<'_>, origin: Origin, gone: RequestGuard) -> FetchResult {
         let id = gone.id.clone();
         let stream = self.state().open(Stream { id, json: true, ..Stream::default() });
         self.take(message, origin, stream);
         if !std::future::poll_fn(|cx| self.state().poll_answer(stream, cx)).await {
             return self.fails(gone.id.as_ref(), Fault::Broken);
         }
-        let session = message["method"] == "initialize" && self.draw(|random| random.chance(80));
+        let session = message["method"].as_str() == Some("initialize") && self.draw(|random| random.chance(80));
         let mut response = self.body(200, "application/json", stream, 0, gone);
         if session {
             let mut state = self.state();
@@ -176,12 +171,12 @@ impl HttpServer {
         Ok(response)
     }
 
-    fn take(&self, message: &Value, origin: Origin, stream: usize) {
+    fn take(&self, message: &Json<'_>, origin: Origin, stream: usize) {
         let output: Arc<dyn ServerOutput> = Arc::new(Reply { web: self.clone(), stream });
         self.server.take(origin.link, message, &output);
     }
 
-    fn refuse(&self, message: &Value, named: bool, gone: RequestGuard) -> TransportFetchResponse {
+    fn refuse(&self, message: &Json<'_>, named: bool, gone: RequestGuard) -> TransportFetchResponse {
         let Some(id) = gone.id.clone() else { return self.status(400, gone) };
         let shown = if named { message["id"].to_string() } else { "null".to_owned() };
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{shown},\"error\":{{\"code\":-32600,\"message\":\"no\"}}}}");
@@ -320,7 +315,7 @@ impl TransportFetch for SimulatedFetch {
         let asks = message.as_ref().filter(|message| message.get("method").is_some());
         let id = asks.and_then(|message| id_text(&message["id"])).map(|id| web.journal.key(origin.link, &id));
         let gone = RequestGuard::new(&web.journal, id);
-        Box::pin(web.respond(request, message, origin, gone))
+        Box::pin(web.respond(request, origin, gone))
     }
 }
 

@@ -14,6 +14,7 @@ use steadfast::{Revision, model::TASKS_EXTENSION};
 use super::journal::{Journal, ResponseKind};
 use super::script::{Action, Opening, Question, Script, ServerAction};
 use crate::executor::Executor;
+use crate::observation::json::Json;
 use crate::observation::message::{Id, id_text};
 use crate::script::rng::Random;
 use changes::Subscription;
@@ -101,7 +102,7 @@ impl Server {
     }
 
     /// Takes a message of the client's.
-    pub(super) fn take(self: &Arc<Self>, link: usize, message: &Value, output: &Arc<dyn ServerOutput>) {
+    pub(super) fn take(self: &Arc<Self>, link: usize, message: &Json<'_>, output: &Arc<dyn ServerOutput>) {
         let Some(id) = id_text(&message["id"]) else { return };
         let params = &message["params"];
         match message["method"].as_str() {

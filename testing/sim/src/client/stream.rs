@@ -12,6 +12,7 @@ use super::server::{Server, ServerOutput};
 use crate::executor::Executor;
 use crate::executor::line_buffer::LineBuffer;
 use crate::executor::link::{Link, LinkTransport};
+use crate::observation::json::Json;
 use crate::script::rng::Random;
 
 /// Where the client connects to, as often as it does.
@@ -98,7 +99,7 @@ impl Pipe {
             }
             let Some(bytes) = std::future::poll_fn(|cx| self.link.poll_receive(cx)).await else { return };
             for line in buffer.push(&bytes) {
-                if let Ok(message) = serde_json::from_slice(&line) {
+                if let Some(message) = Json::read(&line) {
                     self.pipes.server.take(self.number, &message, &output);
                 }
             }

@@ -8,15 +8,13 @@ impl LineBuffer {
     /// Takes the next bytes of the stream. Returns the lines that end in them, without their newlines.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            match piece.split_last() {
-                Some((b'\n', rest)) => {
-                    self.0.extend_from_slice(rest);
-                    lines.push(std::mem::take(&mut self.0));
-                }
-                _ => self.0.extend_from_slice(piece),
-            }
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            self.0.extend_from_slice(&bytes[start..end]);
+            lines.push(std::mem::take(&mut self.0));
+            start = end + 1;
         }
+        self.0.extend_from_slice(&bytes[start..]);
         lines
     }
 

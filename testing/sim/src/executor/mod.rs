@@ -17,7 +17,7 @@ pub(crate) mod line_buffer;
 pub(crate) mod link;
 pub(crate) mod world;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -55,8 +55,8 @@ struct State {
     now: Moment,
     random: Random,
     tasks: BTreeMap<TaskId, Slot>,
-    /// In an order of their own: that in which they were woken may come from randomness of others.
-    ready: BTreeSet<TaskId>,
+    /// In the order of their numbers: that in which they were woken may come from randomness of others.
+    ready: Vec<TaskId>,
     timers: BTreeMap<(Moment, u64), Waker>,
     jobs: BTreeMap<(Moment, u64), Job>,
     blocking: usize,
@@ -88,7 +88,7 @@ impl Executor {
             now: Moment::ORIGIN,
             random,
             tasks: BTreeMap::new(),
-            ready: BTreeSet::new(),
+            ready: Vec::new(),
             timers: BTreeMap::new(),
             jobs: BTreeMap::new(),
             blocking: 0,
@@ -244,7 +244,7 @@ impl Executor {
         let id = TaskId(state.number());
         let waker = Waker::from(Arc::new(TaskWaker { executor: self.clone(), id }));
         state.tasks.insert(id, Slot { task: Some(task), waker, queued: true, harness });
-        state.ready.insert(id);
+        state.make_ready(id);
         id
     }
 
@@ -271,12 +271,9 @@ impl Executor {
         state.steps += 1;
         let chosen = state.random.index(ready + due + first_poll);
         if chosen < ready {
-            let id = state.ready.iter().nth(chosen).copied();
-            let id = id.filter(|id| state.ready.remove(id));
+            let id = state.ready.remove(chosen);
             drop(state);
-            if let Some(id) = id {
-                self.poll(id);
-            }
+            self.poll(id);
         } else if chosen == ready + due {
             let handler = state.first_poll_queue.pop_front();
             drop(state);
@@ -316,7 +313,7 @@ impl Executor {
                 };
                 slot.task = Some(task);
                 if slot.queued {
-                    state.ready.insert(id);
+                    state.make_ready(id);
                 }
             }
             Ok(Poll::Ready(())) => {
@@ -355,7 +352,7 @@ impl Executor {
             && !slot.queued
         {
             slot.queued = true;
-            state.ready.insert(id);
+            state.make_ready(id);
         }
     }
 
@@ -368,6 +365,12 @@ impl State {
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+
+    fn make_ready(&mut self, id: TaskId) {
+        if let Err(position) = self.ready.binary_search(&id) {
+            self.ready.insert(position, id);
+        }
     }
 
     /// Takes the timers whose moment has come.

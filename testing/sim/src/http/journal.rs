@@ -12,8 +12,9 @@ use super::checks;
 use super::script::{Call, Script};
 use super::subscriptions::{self, Subscriptions};
 use crate::executor::Executor;
+use crate::observation::json::Json;
 use crate::observation::lifetimes::{Lifetime, LifetimeEnd, LifetimeFacts, LifetimeKind, LifetimeObserver};
-use crate::observation::message::{Message, Part};
+use crate::observation::message::Part;
 use crate::observation::record::Record;
 use crate::script::changes::Change;
 pub(super) use facts::{Counts, ExchangeFacts, Facts, Purpose, RequestFacts, SessionFacts, StreamFacts};
@@ -197,10 +198,11 @@ impl Journal {
         facts.counts.events += 1;
         facts.note(now, "<- event", number, &[id.unwrap_or("-").as_bytes(), b" ", data].concat());
         let Some(request) = checks::at_event(&mut facts, number, id, data) else { return };
-        for part in &Message::read(data).parts {
+        let json = Json::read(data);
+        for part in &Part::all_of(json.as_ref(), data) {
             facts.counts.questions += u64::from(matches!(part, Part::Request { .. }));
             checks::at_message(&mut facts, number, request, part);
-            subscriptions::at_message(&mut facts, request, part, data);
+            subscriptions::at_message(&mut facts, request, part, json.as_ref().unwrap_or(&Json::Null));
         }
         checks::at_bytes(&mut facts, data);
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use steadfast_proto::Moment;
 
 use super::journal::{ExchangeFacts, Facts, Purpose};
 use crate::law::{Law, Violation};
+use crate::observation::json::Json;
 use crate::observation::message::{Answer, Part};
 use crate::observation::subscription::{SubscriptionFacts, id_of};
 use crate::script::changes::{Change, Filter};
@@ -59,17 +59,17 @@ impl Subscriptions {
 }
 
 /// A message is given on the response of a request.
-pub(super) fn at_message(facts: &mut Facts, request: Option<u64>, part: &Part, data: &[u8]) {
+pub(super) fn at_message(facts: &mut Facts, request: Option<u64>, part: &Part, message: &Json<'_>) {
     let (events, most) = (facts.counts.events, facts.limits.subscribed);
     let subscription = request.and_then(|request| facts.subscriptions.0.get_mut(&request));
     let checked = match (request.zip(subscription), part) {
         (Some((number, subscription)), Part::Notification { .. } | Part::Cancel { .. }) => {
-            notified(&mut subscription.facts, number, data, events, most)
+            notified(&mut subscription.facts, number, message, events, most)
         }
         (Some((number, subscription)), Part::Answer(Answer { id: Some(_), result, .. })) => {
             subscription.facts.answered(&number.to_string(), result.as_deref())
         }
-        (None, Part::Notification { method }) if id_in(data).is_some() => broken(
+        (None, Part::Notification { method }) if id_of(&message["params"]).is_some() => broken(
             Law::Identity,
             format!("expected {method} on the stream of its subscription, observed it on the stream of {request:?}"),
         ),
@@ -83,12 +83,11 @@ pub(super) fn at_message(facts: &mut Facts, request: Option<u64>, part: &Part, d
 fn notified(
     facts: &mut SubscriptionFacts,
     number: u64,
-    data: &[u8],
+    message: &Json<'_>,
     events: u64,
     most: usize,
 ) -> Result<(), Violation> {
     let number = number.to_string();
-    let message = serde_json::from_slice::<Value>(data).unwrap_or_default();
     let method = message["method"].as_str().unwrap_or_default();
     let id = id_of(&message["params"]);
     if id.as_deref() != Some(&*number) {
@@ -106,10 +105,6 @@ fn notified(
         );
     }
     Ok(())
-}
-
-fn id_in(data: &[u8]) -> Option<String> {
-    id_of(&serde_json::from_slice::<Value>(data).ok()?["params"])
 }
 
 /// L5: a service that shuts down ends each subscription with its result before its response ends. A client that has not read

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame};
 use steadfast::transport::http::HttpServiceBody;
@@ -37,7 +37,7 @@ impl RequestParts {
     }
 
     /// A message.
-    pub(super) fn post(message: &serde_json::Value) -> Self {
+    pub(super) fn post(message: impl ToString) -> Self {
         let mut asked = Self::new("POST").with("content-type", "application/json");
         asked.body = message.to_string().into_bytes();
         asked
@@ -145,7 +145,7 @@ pub(super) struct ResponseReader {
     pub(super) headers: HeaderMap,
     body: Pin<Box<HttpServiceBody>>,
     /// Sent by the service and not read by the client.
-    buffer: VecDeque<u8>,
+    buffer: BytesMut,
     capacity: usize,
     ended: bool,
     /// Reads what the service gives, for the journal.
@@ -169,7 +169,7 @@ impl ResponseReader {
             status: parts.status.as_u16(),
             headers: parts.headers,
             body: Box::pin(body),
-            buffer: VecDeque::new(),
+            buffer: BytesMut::new(),
             capacity,
             ended: false,
             decoder: SseDecoder::new(LONGEST),
@@ -189,7 +189,7 @@ impl ResponseReader {
     }
 
     /// Some more bytes; `None` when there are no more.
-    pub(super) async fn piece(&mut self) -> Option<Vec<u8>> {
+    pub(super) async fn piece(&mut self) -> Option<Bytes> {
         if self.pace == Pace::Slow {
             let pause = self.random.delay(Duration::from_millis(900));
             self.waits = Some(self.observer.executor.sleep(pause));
@@ -206,7 +206,7 @@ impl ResponseReader {
             let length = self.buffer.len();
             if length > 0 {
                 let count = if self.random.chance(60) { length } else { 1 + self.random.index(length) };
-                let piece: Vec<u8> = self.buffer.drain(..count).collect();
+                let piece = self.buffer.split_to(count).freeze();
                 // There is room again.
                 self.fill(cx);
                 return Poll::Ready(Some(piece));
@@ -234,7 +234,7 @@ impl ResponseReader {
                     } else {
                         self.observer.journal.given(self.observer.exchange, None, &bytes);
                     }
-                    self.buffer.extend(bytes);
+                    self.buffer.extend_from_slice(&bytes);
                 }
             }
         }

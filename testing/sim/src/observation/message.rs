@@ -1,12 +1,12 @@
 //! What a message on the wire says, as the checkers read it.
 //!
-//! This is a reading of its own, by way of `serde_json::Value`: it shares nothing with the envelope of the core, so that a
+//! This is a reading of its own, by way of [`Json`]: it shares nothing with the envelope of the core, so that a
 //! mistake there is not repeated here. It never guesses: what it cannot place is [`Part::Unreadable`].
 
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::Value;
+use crate::observation::json::Json;
 
 /// An id as canonical JSON text: `7` and `"7"` are different.
 pub(crate) type Id = Arc<str>;
@@ -73,11 +73,8 @@ pub(crate) struct Answer {
 impl Message {
     /// Reads a frame.
     pub(crate) fn read(bytes: &[u8]) -> Arc<Self> {
-        let (parts, batch) = match serde_json::from_slice::<Value>(bytes) {
-            Ok(Value::Array(members)) => (members.iter().map(Part::of).collect(), true),
-            Ok(value) => (vec![Part::of(&value)], false),
-            Err(_) => (vec![Part::unreadable(bytes)], false),
-        };
+        let json = Json::read(bytes);
+        let (parts, batch) = (Part::all_of(json.as_ref(), bytes), matches!(json, Some(Json::Array(_))));
         Arc::new(Self { bytes: bytes.into(), parts, batch, too_long: false })
     }
 
@@ -94,37 +91,48 @@ impl Message {
 }
 
 impl Part {
+    /// The messages of a frame, which is this JSON value.
+    pub(crate) fn all_of(json: Option<&Json<'_>>, bytes: &[u8]) -> Vec<Self> {
+        match json {
+            Some(Json::Array(members)) => members.iter().map(Self::of).collect(),
+            Some(json) => vec![Self::of(json)],
+            None => vec![Self::unreadable(bytes)],
+        }
+    }
+
     fn unreadable(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         Self::Unreadable { answer: text.contains("\"result\"") || text.contains("\"error\""), request: false, id: None }
     }
 
-    fn of(value: &Value) -> Self {
-        let Value::Object(message) = value else { return Self::Unreadable { answer: false, request: false, id: None } };
-        let answers = message.contains_key("result") || message.contains_key("error");
+    fn of(message: &Json<'_>) -> Self {
+        if !message.is_object() {
+            return Self::Unreadable { answer: false, request: false, id: None };
+        }
+        let answers = message.get("result").is_some() || message.get("error").is_some();
         let named = message.get("id").and_then(id_text);
-        let named_method = message.contains_key("method");
+        let named_method = message.get("method").is_some();
         let refused =
             Self::Unreadable { answer: answers && !named_method, request: named_method && !answers, id: named };
-        if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        if message.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
             return refused;
         }
         let id = message.get("id");
         let Some(method) = message.get("method") else {
             let id_is_wrong = id.is_some_and(|id| !id.is_null() && id_text(id).is_none());
-            return if answers && !id_is_wrong { Self::Answer(Answer::of(value)) } else { refused };
+            return if answers && !id_is_wrong { Self::Answer(Answer::of(message)) } else { refused };
         };
         let is_there = |key: &str| message.get(key).is_some_and(|value| !value.is_null());
         if is_there("result") || is_there("error") {
             return refused;
         }
         let params = message.get("params").filter(|params| !params.is_null());
-        if id.is_none() && method.is_string() && params.is_some_and(|params| !params.is_object()) {
+        if id.is_none() && method.as_str().is_some() && params.is_some_and(|params| !params.is_object()) {
             // A notification is never answered, not even one that cannot be taken.
             return Self::Unreadable { answer: true, request: false, id: None };
         }
-        let Some(method) = method.as_str().filter(|_| params.is_none_or(Value::is_object)) else { return refused };
-        let params = params.unwrap_or(&Value::Null);
+        let Some(method) = method.as_str().filter(|_| params.is_none_or(Json::is_object)) else { return refused };
+        let params = params.unwrap_or(&Json::Null);
         match (id, id.and_then(id_text)) {
             (_, Some(id)) => {
                 let token = id_text(&params["_meta"]["progressToken"]);
@@ -135,7 +143,7 @@ impl Part {
         }
     }
 
-    fn notification(method: &str, params: &Value) -> Self {
+    fn notification(method: &str, params: &Json<'_>) -> Self {
         match method {
             "notifications/cancelled" => Self::Cancel { id: id_text(&params["requestId"]) },
             "notifications/progress" => Self::Progress {
@@ -149,7 +157,7 @@ impl Part {
 }
 
 impl Answer {
-    fn of(message: &Value) -> Self {
+    fn of(message: &Json<'_>) -> Self {
         let error = &message["error"];
         let both = message.get("result").is_some() && message.get("error").is_some();
         Self {
@@ -164,10 +172,10 @@ impl Answer {
 }
 
 /// An id as canonical text, if it is one.
-pub(crate) fn id_text(value: &Value) -> Option<Id> {
+pub(crate) fn id_text(value: &Json<'_>) -> Option<Id> {
     match value {
-        Value::String(_) => Some(value.to_string().into()),
-        Value::Number(number) if number.is_i64() || number.is_u64() => Some(value.to_string().into()),
+        Json::String(_) => Some(value.to_string().into()),
+        Json::Number(number) if number.is_i64() || number.is_u64() => Some(value.to_string().into()),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@
 //! (what the connection returned to its driver), then [`Observation::Settled`].
 
 pub(crate) mod drain;
+pub(crate) mod json;
 pub(crate) mod ledger;
 pub(crate) mod lifetimes;
 pub(crate) mod message;
@@ -124,7 +125,7 @@ impl From<CallEnd> for CallOutcome {
     fn from(outcome: CallEnd) -> Self {
         match outcome {
             CallEnd::Answered(text) => {
-                let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+                let value = json::Json::read(text.as_bytes());
                 Self::Answered(value.map_or_else(|| Arc::from(&*text), |value| value.to_string().into()))
             }
             CallEnd::Refused(error) => Self::Refused(error.code),

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::law::{Law, Violation};
+use crate::observation::json::Json;
 use crate::script::changes::{Change, Filter};
 
 const ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -29,8 +28,8 @@ pub(crate) struct SubscriptionFacts {
 }
 
 /// The subscription that a notification says it belongs to, as JSON text.
-pub(crate) fn id_of(params: &Value) -> Option<String> {
-    params["_meta"].get(ID).map(Value::to_string)
+pub(crate) fn id_of(params: &Json<'_>) -> Option<String> {
+    params["_meta"].get(ID).map(Json::to_string)
 }
 
 impl SubscriptionFacts {
@@ -86,7 +85,13 @@ impl SubscriptionFacts {
     }
 
     /// A notification of this subscription, which ends at this position.
-    pub(crate) fn notified(&mut self, id: &str, method: &str, params: &Value, position: u64) -> Result<(), Violation> {
+    pub(crate) fn notified(
+        &mut self,
+        id: &str,
+        method: &str,
+        params: &Json<'_>,
+        position: u64,
+    ) -> Result<(), Violation> {
         if self.ended {
             return broken(Law::Order, format!("subscription {id}: expected nothing after its end, observed {method}"));
         }
@@ -121,7 +126,7 @@ impl SubscriptionFacts {
         Ok(())
     }
 
-    fn acknowledge(&mut self, id: &str, params: &Value) -> Result<(), Violation> {
+    fn acknowledge(&mut self, id: &str, params: &Json<'_>) -> Result<(), Violation> {
         if std::mem::replace(&mut self.acknowledged, true) {
             return broken(
                 Law::OneEnding,
@@ -153,7 +158,7 @@ impl SubscriptionFacts {
                 None => Ok(()),
             };
         }
-        let result = result.and_then(|result| serde_json::from_str::<Value>(result).ok());
+        let result = result.and_then(|result| Json::read(result.as_bytes()));
         let Some(result) = result else {
             return broken(
                 Law::Closing,
@@ -187,11 +192,13 @@ mod tests {
     use super::*;
 
     const LIST: &str = "notifications/tools/list_changed";
+    const EMPTY: Json<'static> = Json::Object(Vec::new());
 
     fn open() -> SubscriptionFacts {
         let filter = Filter { tools: Some(true), ..Filter::default() };
         let mut facts = SubscriptionFacts::new(filter.clone());
-        let params = json!({ "notifications": filter.to_json() });
+        let params = json!({ "notifications": filter.to_json() }).to_string();
+        let params = Json::read(params.as_bytes()).unwrap();
         assert_eq!(facts.notified("1", "notifications/subscriptions/acknowledged", &params, 1), Ok(()));
         facts
     }
@@ -206,23 +213,23 @@ mod tests {
         facts.changed(Change::Tools, 10);
         facts.changed(Change::Prompts, 10);
         assert_eq!(law(facts.all_told("1")), Some(Law::Answer));
-        assert_eq!(facts.notified("1", LIST, &json!({}), 11), Ok(()));
+        assert_eq!(facts.notified("1", LIST, &EMPTY, 11), Ok(()));
         assert_eq!(facts.all_told("1"), Ok(()));
         facts.changed(Change::Tools, 12);
         facts.changed(Change::Tools, 13);
-        assert_eq!(facts.notified("1", LIST, &json!({}), 12), Ok(()));
+        assert_eq!(facts.notified("1", LIST, &EMPTY, 12), Ok(()));
         assert_eq!(law(facts.all_told("1")), Some(Law::Answer));
     }
 
     #[test]
     fn what_was_not_asked_for_did_not_happen_or_comes_too_early_is_found() {
         let mut facts = open();
-        assert_eq!(law(facts.notified("1", LIST, &json!({}), 2)), Some(Law::Identity));
+        assert_eq!(law(facts.notified("1", LIST, &EMPTY, 2)), Some(Law::Identity));
         facts.changed(Change::Prompts, 2);
-        assert_eq!(law(facts.notified("1", "notifications/prompts/list_changed", &json!({}), 3)), Some(Law::Identity));
-        assert_eq!(law(facts.acknowledge("1", &json!({}))), Some(Law::OneEnding));
+        assert_eq!(law(facts.notified("1", "notifications/prompts/list_changed", &EMPTY, 3)), Some(Law::Identity));
+        assert_eq!(law(facts.acknowledge("1", &EMPTY)), Some(Law::OneEnding));
         let mut facts = SubscriptionFacts::new(Filter::default());
-        assert_eq!(law(facts.notified("1", LIST, &json!({}), 2)), Some(Law::Order));
+        assert_eq!(law(facts.notified("1", LIST, &EMPTY, 2)), Some(Law::Order));
     }
 
     #[test]
@@ -232,7 +239,7 @@ mod tests {
         facts.changed(Change::Tools, 10);
         assert_eq!(facts.answered("1", Some(&result)), Ok(()));
         assert_eq!(law(facts.answered("1", Some(&result))), Some(Law::OneEnding));
-        assert_eq!(law(facts.notified("1", LIST, &json!({}), 11)), Some(Law::Order));
+        assert_eq!(law(facts.notified("1", LIST, &EMPTY, 11)), Some(Law::Order));
         let mut facts = open();
         facts.changed(Change::Tools, 10);
         facts.settle();

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use steadfast::server::{ServerPrompt, ServerResource};
 use steadfast::{Server, ServerBuilder, ServerTool};
 
+use crate::observation::json::Json;
 use crate::script::rng::Random;
 
 /// Resources that a server has from its beginning.
@@ -60,15 +61,15 @@ impl Change {
     }
 
     /// The change that a notification tells, if it tells one.
-    pub(crate) fn of_notification(method: &str, params: &Value) -> Option<Self> {
+    pub(crate) fn of_notification(method: &str, params: &Json<'_>) -> Option<Self> {
         match method {
             "notifications/tools/list_changed" => Some(Self::Tools),
             "notifications/prompts/list_changed" => Some(Self::Prompts),
             "notifications/resources/list_changed" => Some(Self::Resources),
             // A URI that no client names stands for one that no client subscribed to.
-            "notifications/resources/updated" => {
-                Some(Self::Updated(NAMED.into_iter().find(|uri| params["uri"] == **uri).unwrap_or("unknown")))
-            }
+            "notifications/resources/updated" => Some(Self::Updated(
+                NAMED.into_iter().find(|uri| params["uri"].as_str() == Some(*uri)).unwrap_or("unknown"),
+            )),
             _ => None,
         }
     }
@@ -122,10 +123,10 @@ impl Filter {
 
     /// Whether an acknowledgement promises exactly this. The server has everything that can be asked for, so that it honours
     /// all of it; `false` and absent mean the same.
-    pub(crate) fn is_promised_by(&self, notifications: &Value) -> bool {
+    pub(crate) fn is_promised_by(&self, notifications: &Json<'_>) -> bool {
         let flag = |name: &str| notifications[name].as_bool().unwrap_or(false);
         let uris: BTreeSet<&str> =
-            notifications["resourceSubscriptions"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            notifications["resourceSubscriptions"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
         flag("toolsListChanged") == (self.tools == Some(true))
             && flag("promptsListChanged") == (self.prompts == Some(true))
             && flag("resourcesListChanged") == (self.resources == Some(true))

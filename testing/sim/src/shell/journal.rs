@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
 use steadfast::{Limits, Outcome};
 use steadfast_proto::Moment;
 
@@ -13,8 +12,9 @@ use super::subscriptions::Subscriptions;
 use crate::executor::Executor;
 use crate::executor::link::Link;
 use crate::law::Law;
+use crate::observation::json::Json;
 use crate::observation::lifetimes::{Lifetime, LifetimeEnd, LifetimeFacts, LifetimeKind, LifetimeObserver};
-use crate::observation::message::{Id, Message, Part};
+use crate::observation::message::{Id, Part};
 use crate::observation::record::Record;
 use crate::script::changes::Change;
 
@@ -248,7 +248,7 @@ impl Journal {
                 request.silenced = false;
             }
         }
-        for part in &Message::read(line).parts {
+        for part in &Part::all_of(Json::read(line).as_ref(), line) {
             match part {
                 Part::Request { id, method, token } => {
                     let request = facts.requests.entry(id.clone()).or_default();
@@ -287,7 +287,8 @@ impl Journal {
         facts.read += u64::try_from(line.len() + 1).unwrap_or(0);
         super::checks::at_frame(&mut facts, line);
         let mut asked = Vec::new();
-        for part in &Message::read(line).parts {
+        let json = Json::read(line);
+        for part in &Part::all_of(json.as_ref(), line) {
             match part {
                 Part::Request { id, .. } => {
                     facts.calls_seen += 1;
@@ -296,7 +297,7 @@ impl Journal {
                 Part::Answer(answer) => facts.answered(answer),
                 Part::Progress { token: Some(token), value } => facts.progressed(token, f64::from_bits(*value)),
                 Part::Log { marker: Some(tag) } => facts.logged(*tag),
-                Part::Notification { .. } | Part::Cancel { .. } => facts.notified(line),
+                Part::Notification { .. } | Part::Cancel { .. } => facts.notified(json.as_ref().unwrap_or(&Json::Null)),
                 Part::Unreadable { .. } => {
                     facts.broken(Law::Order, "expected a JSON-RPC message from the server, observed something else");
                 }
@@ -332,8 +333,7 @@ impl Facts {
         }
     }
 
-    fn notified(&mut self, line: &[u8]) {
-        let message = serde_json::from_slice::<Value>(line).unwrap_or_default();
+    fn notified(&mut self, message: &Json<'_>) {
         let position = self.read;
         super::subscriptions::notified(
             self,

@@ -75,8 +75,8 @@ impl Peer {
                 let params = json!({ "requestId": value(&id) });
                 self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }));
             }
-            Action::Ask(id) => self.request(&id, if modern { "server/discover" } else { "ping" }, json!({}), modern),
-            Action::ListTools(id) => self.request(&id, "tools/list", json!({}), modern),
+            Action::Ask(id) => self.request(&id, if modern { "server/discover" } else { "ping" }, "", modern),
+            Action::ListTools(id) => self.request(&id, "tools/list", "", modern),
             Action::Garbage(bytes) => self.send_bytes(&bytes, None, None),
             Action::StrayAnswer(id) => self.send(&json!({ "jsonrpc": "2.0", "id": value(&id), "result": {} })),
             Action::Pause(duration) => {
@@ -90,15 +90,15 @@ impl Peer {
                 if !self.link.is_ended() {
                     self.journal.facts().subscriptions.listen(id.as_str().into(), filter.clone());
                 }
-                let params = json!({ "notifications": filter.to_json() });
-                self.request(&id, "subscriptions/listen", params, modern);
+                let params = format!("\"notifications\":{}", filter.to_json());
+                self.request(&id, "subscriptions/listen", &params, modern);
             }
             Action::Subscribe { id, uri, on } => {
                 if !self.link.is_ended() {
                     self.journal.facts().subscriptions.subscribe(id.as_str().into(), uri, on);
                 }
                 let method = if on { "resources/subscribe" } else { "resources/unsubscribe" };
-                self.request(&id, method, json!({ "uri": uri }), modern);
+                self.request(&id, method, &format!("\"uri\":{}", json!(uri)), modern);
             }
             Action::Settle => self.settle().await,
             Action::EndInput { torn } => self.link.end_input(torn),
@@ -144,12 +144,9 @@ impl Peer {
     }
 
     fn call(&self, call: &Call, modern: bool) {
-        let mut params = json!({ "name": call.kind.tool(), "arguments": { "tag": call.tag } });
-        if call.token {
-            params["_meta"] = json!({ "progressToken": format!("t{}", call.tag) });
-        }
-        let message = request(&call.id, "tools/call", params, modern);
-        let mut bytes = message.to_string().into_bytes();
+        let params = format!("\"name\":\"{}\",\"arguments\":{{\"tag\":{}}}", call.kind.tool(), call.tag);
+        let token = call.token.then(|| format!("\"t{}\"", call.tag));
+        let mut bytes = request(&call.id, "tools/call", &params, token.as_deref(), modern).into_bytes();
         let Some((place, byte)) = call.corrupt else { return self.send_bytes(&bytes, Some(call.tag), None) };
         let place = place * bytes.len() / 1_000;
         if let Some(old) = bytes.get_mut(place) {
@@ -158,8 +155,9 @@ impl Peer {
         self.send_bytes(&bytes, None, Some(&call.id));
     }
 
-    fn request(&self, id: &str, method: &str, params: Value, modern: bool) {
-        self.send(&request(id, method, params, modern));
+    /// Sends a request with these members of `params`.
+    fn request(&self, id: &str, method: &str, params: &str, modern: bool) {
+        self.send_bytes(request(id, method, params, None, modern).as_bytes(), None, None);
     }
 
     fn send(&self, message: &Value) {
@@ -219,12 +217,15 @@ fn value(id: &str) -> Value {
     serde_json::from_str(id).unwrap_or(Value::Null)
 }
 
-fn request(id: &str, method: &str, params: Value, modern: bool) -> Value {
-    let mut params = params;
-    if modern {
-        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
-        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
-        params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({ "name": "peer", "version": "1" });
-    }
-    json!({ "jsonrpc": "2.0", "id": value(id), "method": method, "params": params })
+/// What clients of 2026-07-28 add to `_meta`.
+const MODERN: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"peer","version":"1"}"#;
+
+/// A request with these members of `params`, as text: most of the messages of a run are requests.
+fn request(id: &str, method: &str, params: &str, token: Option<&str>, modern: bool) -> String {
+    let token = token.map(|token| format!("\"progressToken\":{token}"));
+    let meta: Vec<&str> = token.as_deref().into_iter().chain(modern.then_some(MODERN)).collect();
+    let meta = if meta.is_empty() { String::new() } else { format!("\"_meta\":{{{}}}", meta.join(",")) };
+    let comma = if params.is_empty() || meta.is_empty() { "" } else { "," };
+    let id = value(id);
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{{{params}{comma}{meta}}}}}")
 }

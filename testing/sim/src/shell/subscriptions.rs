@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::journal::Facts;
 use crate::law::{Law, Violation};
+use crate::observation::json::Json;
 use crate::observation::message::{Answer, Id};
 use crate::observation::subscription::{SubscriptionFacts, id_of};
 use crate::script::changes::{Change, Filter, RESOURCES};
@@ -160,7 +159,7 @@ impl Subscriptions {
 }
 
 /// The peer has read a notification, which ends at this position of what was written.
-pub(super) fn notified(facts: &mut Facts, method: &str, params: &Value, position: u64) {
+pub(super) fn notified(facts: &mut Facts, method: &str, params: &Json<'_>, position: u64) {
     let checked = if facts.subscriptions.modern {
         notified_modern(facts, method, params, position)
     } else {
@@ -171,7 +170,7 @@ pub(super) fn notified(facts: &mut Facts, method: &str, params: &Value, position
     }
 }
 
-fn notified_modern(facts: &mut Facts, method: &str, params: &Value, position: u64) -> Result<(), Violation> {
+fn notified_modern(facts: &mut Facts, method: &str, params: &Json<'_>, position: u64) -> Result<(), Violation> {
     if method == "notifications/cancelled" {
         let id = params["requestId"].to_string();
         let ended = facts.subscriptions.uncancelled.remove(&*id) || facts.subscriptions.unclear.contains(&*id);
@@ -249,7 +248,7 @@ pub(super) fn answered(facts: &mut Facts, id: &Id, answer: &Answer) {
 
 impl Older {
     /// L8: a notification was subscribed to, and the change has happened.
-    fn notified(&mut self, method: &str, params: &Value, position: u64) -> Result<(), Violation> {
+    fn notified(&mut self, method: &str, params: &Json<'_>, position: u64) -> Result<(), Violation> {
         let Some(change) = Change::of_notification(method, params) else {
             let known = method == "notifications/cancelled";
             return if known {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::Value;
 use steadfast::ErrorKind;
 use steadfast_proto::Moment;
 
@@ -11,6 +10,7 @@ use super::{CANCELLING, SLACK, first_answer};
 use crate::client::TransportKind;
 use crate::client::journal::{CallResult, Facts, RequestFacts, ResponseKind, TransportFacts};
 use crate::law::Law;
+use crate::observation::json::Json;
 use crate::observation::message::Id;
 
 /// How long a client waits for the response to a dropped call.
@@ -46,7 +46,7 @@ pub(in crate::client) fn at_asking(facts: &mut Facts, task: &str, key: &str) {
 
 /// A request about a task: of one that there is (L8), and nothing more about one that was cancelled (L3). Returns the call
 /// that waits for its answer.
-pub(super) fn at_task_request(facts: &mut Facts, method: &str, params: &Value) -> Option<u64> {
+pub(super) fn at_task_request(facts: &mut Facts, method: &str, params: &Json<'_>) -> Option<u64> {
     let name = params["taskId"].as_str().unwrap_or_default();
     let (kind, link) = (facts.transport_kind, facts.trouble);
     let Some(task) = facts.tasks.get_mut(name) else {
@@ -70,11 +70,11 @@ pub(super) fn at_task_request(facts: &mut Facts, method: &str, params: &Value) -
 }
 
 /// The server got the input of a task: none that it did not request (L8), and each once (L1).
-pub(in crate::client) fn at_update(facts: &mut Facts, params: &Value) {
+pub(in crate::client) fn at_update(facts: &mut Facts, params: &Json<'_>) {
     let name = params["taskId"].as_str().unwrap_or_default();
     let Some(task) = facts.tasks.get_mut(name) else { return };
     let keys: Vec<String> =
-        params["inputResponses"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+        params["inputResponses"].as_object().into_iter().flatten().map(|(key, _)| key.to_string()).collect();
     for key in keys {
         if !task.asked.contains(&key) {
             return facts.broken(

@@ -1,9 +1,9 @@
 //! Which connection of the client's a request belongs to, as far as a server can tell.
 
-use serde_json::Value;
 use steadfast::transport::http::TransportFetchRequest;
 
 use super::HttpServer;
+use crate::observation::json::Json;
 
 /// A connection, and whether the request says so itself.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ impl HttpServer {
     /// Where a request comes from. What opens a connection is the first of a new one; a session says which one it is of; what is
     /// in no session is of the newest.
     pub(super) fn origin(&self, request: &TransportFetchRequest) -> Origin {
-        let message = request.body.as_ref().and_then(|body| serde_json::from_slice::<Value>(body).ok());
+        let message = request.body.as_ref().and_then(|body| Json::read(body));
         let method = message.as_ref().and_then(|message| message["method"].as_str());
         if matches!(method, Some("initialize" | "server/discover")) {
             self.journal.facts().counts.links += 1;

@@ -1,11 +1,10 @@
 //! What the server reads and writes.
 
-use serde_json::Value;
-
 use super::Journal;
 use super::requests::{Fault, QuestionFacts, ResponseKind};
 use crate::client::{TransportKind, checks};
 use crate::law::Law;
+use crate::observation::json::Json;
 use crate::observation::message::{Id, id_text};
 
 /// The server's side.
@@ -24,12 +23,12 @@ impl Journal {
     }
 
     /// The client has written a message. Returns it, if it is one.
-    pub(in crate::client) fn wrote_message(&self, link: usize, bytes: &[u8]) -> Option<Value> {
+    pub(in crate::client) fn wrote_message<'a>(&self, link: usize, bytes: &'a [u8]) -> Option<Json<'a>> {
         let now = self.executor.now();
         let mut facts = self.facts();
         facts.record.note(now, "->", 0, bytes);
         facts.counts.messages += 1;
-        let Ok(message) = serde_json::from_slice::<Value>(bytes) else {
+        let Some(message) = Json::read(bytes) else {
             facts.broken(Law::Order, "expected a JSON message from the client, observed other bytes");
             return None;
         };

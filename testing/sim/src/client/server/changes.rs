@@ -8,6 +8,7 @@ use super::{Server, ServerOutput, notification, refusal, result};
 use crate::client::checks::changes as checks;
 use crate::client::journal::ResponseKind;
 use crate::client::script::{AcknowledgeMode, Action, Listening, StreamEnd};
+use crate::observation::json::Json;
 use crate::observation::message::Id;
 
 /// A stream of changes (2026-07-28).
@@ -69,7 +70,7 @@ impl Server {
     }
 
     /// One who wants to listen, since 2026-07-28.
-    pub(super) fn listen(self: &Arc<Self>, link: usize, id: Id, params: &Value, output: &Arc<dyn ServerOutput>) {
+    pub(super) fn listen(self: &Arc<Self>, link: usize, id: Id, params: &Json<'_>, output: &Arc<dyn ServerOutput>) {
         let key = self.journal.key(link, &id);
         let wanted = &params["notifications"];
         let uris = wanted["resourceSubscriptions"].as_array().into_iter().flatten();
@@ -140,7 +141,7 @@ impl Server {
     }
 
     /// A subscription to a resource in the older revisions.
-    pub(super) fn subscribe(self: &Arc<Self>, link: usize, id: Id, params: &Value, output: &Arc<dyn ServerOutput>) {
+    pub(super) fn subscribe(self: &Arc<Self>, link: usize, id: Id, params: &Json<'_>, output: &Arc<dyn ServerOutput>) {
         let (uri, key) = (params["uri"].as_str().unwrap_or_default().to_owned(), self.journal.key(link, &id));
         let plan = self.listening(&uri);
         let acknowledged = plan.map_or(AcknowledgeMode::Once, |plan| plan.acknowledged);
@@ -165,7 +166,7 @@ impl Server {
         });
     }
 
-    pub(super) fn unsubscribe(&self, link: usize, id: &Id, params: &Value, output: &Arc<dyn ServerOutput>) {
+    pub(super) fn unsubscribe(&self, link: usize, id: &Id, params: &Json<'_>, output: &Arc<dyn ServerOutput>) {
         let (uri, key) = (params["uri"].as_str().unwrap_or_default().to_owned(), self.journal.key(link, id));
         self.journal.facts().subscribed.remove(&(link, uri));
         if self.draw(|random| random.chance(25)) {

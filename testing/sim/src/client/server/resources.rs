@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Server, ServerOutput, refusal, result};
 use crate::client::journal::ResponseKind;
+use crate::observation::json::Json;
 use crate::observation::message::Id;
 
 impl Server {
     /// Answers who reads a resource: late, wrongly or never, now and then.
-    pub(super) fn read(self: &Arc<Self>, link: usize, id: Id, params: &Value, output: &Arc<dyn ServerOutput>) {
+    pub(super) fn read(self: &Arc<Self>, link: usize, id: Id, params: &Json<'_>, output: &Arc<dyn ServerOutput>) {
         let key = self.journal.key(link, &id);
         let asked = self.journal.facts().requests.get(&key).map(|request| request.written).unwrap_or_default();
         let uri = params["uri"].as_str().unwrap_or_default().to_owned();

@@ -8,6 +8,7 @@ use super::{OpenRequest, Server, ServerOutput, inquiry, refusal, result};
 use crate::client::checks::tasks as checks;
 use crate::client::journal::ResponseKind;
 use crate::client::script::{TaskPlan, TaskStep};
+use crate::observation::json::Json;
 use crate::observation::message::Id;
 
 /// One task.
@@ -32,7 +33,7 @@ impl Server {
     }
 
     /// Says how a task is doing.
-    pub(super) fn get_task(&self, link: usize, id: &Id, params: &Value, output: &Arc<dyn ServerOutput>) {
+    pub(super) fn get_task(&self, link: usize, id: &Id, params: &Json<'_>, output: &Arc<dyn ServerOutput>) {
         let (name, key) = (params["taskId"].as_str().unwrap_or_default(), self.journal.key(link, id));
         let number = self.number();
         let mut state = self.state();
@@ -88,7 +89,7 @@ impl Server {
     }
 
     /// Takes what a task asked for.
-    pub(super) fn update_task(&self, link: usize, id: &Id, params: &Value, output: &Arc<dyn ServerOutput>) {
+    pub(super) fn update_task(&self, link: usize, id: &Id, params: &Json<'_>, output: &Arc<dyn ServerOutput>) {
         let key = self.journal.key(link, id);
         checks::at_update(&mut self.journal.facts(), params);
         // A server may show a question for a while after it was answered.
@@ -108,7 +109,7 @@ impl Server {
     }
 
     /// Gives a task up, and mostly says so.
-    pub(super) fn cancel_task(&self, link: usize, id: &Id, params: &Value, output: &Arc<dyn ServerOutput>) {
+    pub(super) fn cancel_task(&self, link: usize, id: &Id, params: &Json<'_>, output: &Arc<dyn ServerOutput>) {
         let (name, key) = (params["taskId"].as_str().unwrap_or_default(), self.journal.key(link, id));
         if let Some(task) = self.state().tasks.get_mut(name) {
             task.cancelled = true;

@@ -12,7 +12,20 @@ use crate::executor::TaskId;
 use crate::http::journal::Purpose;
 use crate::http::script::{Call, ClientBehavior, Hang, Upload};
 use crate::http::wire::{ArrivalObserver, RequestParts, ResponseReader};
+use crate::observation::json::Json;
 use crate::script::rng::Random;
+
+/// What clients of 2026-07-28 add to `_meta`.
+const MODERN: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{},"elicitation":{"form":{}}}"#;
+
+/// A request, with these members of `_meta` after its parameters.
+fn request_text(number: u64, method: &str, params: &Value, meta: &[String]) -> String {
+    let params = params.to_string();
+    let members = params.strip_prefix('{').and_then(|params| params.strip_suffix('}')).unwrap_or_default();
+    let meta = if meta.is_empty() { String::new() } else { format!("\"_meta\":{{{}}}", meta.join(",")) };
+    let comma = if members.is_empty() || meta.is_empty() { "" } else { "," };
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"{method}\",\"params\":{{{members}{comma}{meta}}}}}")
+}
 
 /// Requests.
 impl Clients {
@@ -28,26 +41,23 @@ impl Clients {
         number: u64,
         call: Option<&Call>,
         method: &str,
-        mut params: Value,
+        params: Value,
         behavior: ClientBehavior,
         round: usize,
     ) {
+        let mut meta = Vec::new();
         if call.is_some_and(|call| call.token) {
-            params["_meta"]["progressToken"] = format!("t{number}").into();
+            meta.push(format!("\"progressToken\":\"t{number}\""));
         }
         let modern = self.revisions.get(client).is_none_or(Option::is_none);
         if modern {
-            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
-            params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({ "name": "client", "version": "1" });
-            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
-                json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {} } });
+            meta.push(MODERN.to_owned());
             if call.is_some_and(|call| call.logs) {
-                params["_meta"]["io.modelcontextprotocol/logLevel"] = "debug".into();
+                meta.push("\"io.modelcontextprotocol/logLevel\":\"debug\"".to_owned());
             }
         }
         let name = params["name"].as_str().map(str::to_owned);
-        let message = json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params });
-        let mut asked = RequestParts::post(&message);
+        let mut asked = RequestParts::post(request_text(number, method, &params, &meta));
         let mut session = None;
         if modern {
             asked = asked.with("mcp-protocol-version", "2026-07-28").with("mcp-method", method);
@@ -148,13 +158,13 @@ impl Clients {
             }
             total += piece.len();
             if events {
-                let mut input = piece.as_slice();
+                let mut input = &*piece;
                 while let Some(decoded) = decoder.next(&mut input) {
                     let SseDecoderOutput::Message(message) = decoded else { continue };
                     self.hear(client, session, message.id.as_deref(), &message.data, round);
                 }
             } else {
-                body.extend(piece);
+                body.extend_from_slice(&piece);
             }
             if matches!(behavior.hang, Hang::Bytes(most) if total >= most) {
                 return Outcome::default();
@@ -194,10 +204,10 @@ impl Clients {
                 seen.push(id.to_owned());
             }
         }
-        let Ok(message) = serde_json::from_slice::<Value>(data) else { return };
+        let Some(message) = Json::read(data) else { return };
         if let (Some(method), Some(_)) = (message["method"].as_str(), message.get("id")) {
             self.answer(client, method, &message["id"]);
-        } else if message["result"]["resultType"] == "input_required" && round < ROUNDS {
+        } else if message["result"]["resultType"].as_str() == Some("input_required") && round < ROUNDS {
             self.answer_in_next_round(client, &message, round + 1);
         }
     }
@@ -207,7 +217,7 @@ impl Clients {
     }
 
     /// Answers a question, perhaps.
-    fn answer(self: &Arc<Self>, client: usize, method: &str, id: &Value) {
+    fn answer(self: &Arc<Self>, client: usize, method: &str, id: &Json<'_>) {
         if self.state().random.chance(self.silent) {
             return;
         }
@@ -233,7 +243,7 @@ impl Clients {
     }
 
     /// A call of 2026-07-28 has asked something: it is made again with the answers, under another id.
-    fn answer_in_next_round(self: &Arc<Self>, client: usize, message: &Value, round: usize) {
+    fn answer_in_next_round(self: &Arc<Self>, client: usize, message: &Json<'_>, round: usize) {
         let tag = message["id"].as_u64().and_then(|number| {
             let facts = self.journal.facts();
             facts.requests.get(&number).and_then(|request| request.tag)
@@ -242,10 +252,10 @@ impl Clients {
         if self.state().random.chance(self.silent) {
             return;
         }
-        let questions = message["result"]["inputRequests"].as_object().cloned().unwrap_or_default();
+        let questions = message["result"]["inputRequests"].as_object().unwrap_or_default();
         let answers: serde_json::Map<String, Value> = questions
-            .into_iter()
-            .map(|(key, question)| (key, self.reply(question["method"].as_str().unwrap_or_default())))
+            .iter()
+            .map(|(key, question)| (key.to_string(), self.reply(question["method"].as_str().unwrap_or_default())))
             .collect();
         let params = json!({
             "name": call.kind.tool(), "arguments": { "tag": call.tag },

@@ -130,7 +130,7 @@ impl Facts {
 
     pub(super) fn note(&mut self, now: Moment, event: &'static str, number: u64, bytes: &[u8]) {
         // What is sealed differs from run to run; it comes last in a message.
-        let sealed = bytes.windows(14).position(|window| window == b"\"requestState\"");
+        let sealed = memchr::memmem::find(bytes, b"\"requestState\"");
         self.record.note(now, event, number, sealed.map_or(bytes, |at| bytes.split_at(at).0));
     }
 
