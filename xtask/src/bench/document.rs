@@ -42,7 +42,7 @@ fn render(measurements: &Measurements, sections: &[Section], marks: &[Mark]) -> 
         marks::summary(marks),
         marks::table(marks),
         sections.concat(),
-        include_str!("how_to_read.md"),
+        include_str!("sections/how_to_read.md"),
     )
 }
 

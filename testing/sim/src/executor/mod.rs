@@ -2,15 +2,16 @@
 //! all come from a seed.
 //!
 //! Time stands still while something can run, but for small steps forward that the seed takes now and then, so that timers
-//! also fire in the middle of work. A job of [`Runtime::spawn_thread`] waits for a while and then runs in one go; where it
+//! also fire in the middle of work. A job of `Runtime::spawn_thread` waits for a while and then runs in one go; where it
 //! would block its thread it calls [`Executor::block`], and the rest of the world goes on underneath it. Nothing here looks
 //! at a clock or starts a thread.
 //!
-//! Under half of the seeds a handler of [`Runtime::spawn_quick`] is polled for the first time as the thread of an I/O loop does
+//! Under half of the seeds a handler of `Runtime::spawn_quick` is polled for the first time as the thread of an I/O loop does
 //! it: in the order of the requests, between the drivers, with a waker that does nothing, and as a task only if it is pending. Some
 //! of these polls block ([`Executor::block_in_first_poll`]). What goes on underneath is what another thread does that has taken
 //! over the loop. No job begins there: its block would have to end before the first poll could, however much longer it is.
 
+mod runtime;
 mod timer;
 
 pub(crate) mod line_buffer;
@@ -20,14 +21,15 @@ pub(crate) mod world;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use steadfast::runtime::{Runtime, RuntimeTask, Timer};
+use steadfast::runtime::{RuntimeTask, Timer};
 use steadfast_proto::Moment;
 
 use crate::panics;
 use crate::script::rng::Random;
+use runtime::TaskWaker;
 pub(crate) use timer::Sleep;
 use timer::VirtualTimer;
 
@@ -385,64 +387,10 @@ impl State {
     }
 }
 
-impl Runtime for Executor {
-    fn now(&self) -> Moment {
-        Executor::now(self)
-    }
-
-    fn timer(&self) -> Box<dyn Timer> {
-        Box::new(VirtualTimer { executor: self.clone(), when: None, entry: None })
-    }
-
-    fn spawn(&self, task: RuntimeTask) {
-        self.add(task, false);
-    }
-
-    fn spawn_quick(&self, task: RuntimeTask) {
-        let mut state = self.lock();
-        if state.first_polls.is_some() {
-            return state.first_poll_queue.push_back(task);
-        }
-        drop(state);
-        self.spawn(task);
-    }
-
-    fn spawn_thread(&self, job: Job) {
-        let mut state = self.lock();
-        let when = state.now + state.random.delay(THREAD_DELAY);
-        let number = state.number();
-        state.jobs.insert((when, number), job);
-    }
-
-    fn fill_random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
-        let mut state = self.lock();
-        for chunk in bytes.chunks_mut(8) {
-            let random = state.random.next().to_be_bytes();
-            for (byte, random) in chunk.iter_mut().zip(random) {
-                *byte = random;
-            }
-        }
-        Ok(())
-    }
-}
-
-struct TaskWaker {
-    executor: Executor,
-    id: TaskId,
-}
-
-impl Wake for TaskWaker {
-    fn wake(self: Arc<Self>) {
-        self.executor.wake(self.id);
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.executor.wake(self.id);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use steadfast::runtime::Runtime;
+
     use super::*;
 
     #[test]

@@ -4,26 +4,26 @@
 //! arrived, processes the events of the protocol core, and writes all messages of the core at once. The driver waits
 //! only for its transport, its timer and its mailbox, and never calls a handler.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use steadfast_proto::connection::{CallKey, ClientOrServerDescription, Connection, Limits};
+use steadfast_proto::connection::{ClientOrServerDescription, Limits};
 use steadfast_proto::frame::line::{InputLine, LineDecoder};
 use steadfast_proto::mutant;
 use tokio::sync::watch;
 
 use super::engine::{ConnectionCloseReport, ConnectionEngine, InboundDispatcher};
 use super::mailbox::DriverMailbox;
+use super::output_buffer::OutputBuffer;
 use crate::runtime::Runtime;
 use crate::runtime::threads::driver_migration::MigratableDriver;
 use crate::transport::{HangupDirection, Transport};
 
 /// The maximum number of bytes that are read at once, and about the maximum number that are written at once.
-const CHUNK: usize = 64 * 1024;
+pub(super) const CHUNK: usize = 64 * 1024;
 
 /// With at least this many calls in flight, the driver of a client counts as busy and runs on the I/O loop, where
 /// each switch between threads serves several calls.
@@ -87,16 +87,6 @@ enum InputProgress {
     Waits { had_read: bool },
     /// There are bytes to decode in the next turn, or the peer's stream has just ended.
     HasMore,
-}
-
-/// Bytes that wait to be written to the transport.
-#[derive(Default)]
-struct OutputBuffer {
-    bytes: Vec<u8>,
-    /// The number of bytes in the buffer that are already written.
-    written: usize,
-    /// The calls whose requests are in `bytes`, each with the offset of its request's first byte.
-    calls: VecDeque<(usize, CallKey)>,
 }
 
 impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
@@ -240,9 +230,10 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
         }
         loop {
             self.output.fill(&mut self.engine.connection, &self.engine.mailbox);
-            let Some(rest) = self.output.bytes.get(self.output.written..).filter(|rest| !rest.is_empty()) else {
+            let rest = self.output.rest();
+            if rest.is_empty() {
                 break;
-            };
+            }
             match self.transport.poll_write(cx, rest) {
                 Poll::Pending => return,
                 Poll::Ready(Ok(count)) if count > 0 => {
@@ -292,52 +283,6 @@ impl<T: Transport, S: InboundDispatcher> ConnectionDriver<T, S> {
         if !std::mem::replace(&mut self.output_closed, true) {
             self.last_reads = Some(MAX_LAST_READS);
         }
-    }
-}
-
-impl OutputBuffer {
-    /// Takes messages from the protocol core, each as one line, until the output buffer holds a chunk of bytes.
-    fn fill(&mut self, connection: &mut Connection, mailbox: &DriverMailbox) {
-        if self.written < self.bytes.len() {
-            return;
-        }
-        self.written = 0;
-        self.calls.clear();
-        self.bytes.clear();
-        while self.bytes.len() < CHUNK {
-            let Some(transmit) = connection.poll_transmit() else {
-                if self.bytes.is_empty() && self.bytes.capacity() > 2 * CHUNK {
-                    mailbox.reuse_buffer(std::mem::take(&mut self.bytes));
-                }
-                return;
-            };
-            if let Some(call) = transmit.call() {
-                self.calls.push_back((self.bytes.len(), call));
-            }
-            if self.bytes.is_empty() && transmit.body.len() >= CHUNK / 2 {
-                // A large message is not copied.
-                mailbox.reuse_buffer(std::mem::replace(&mut self.bytes, transmit.body));
-            } else {
-                self.bytes.extend_from_slice(&transmit.body);
-            }
-            self.bytes.push(b'\n');
-        }
-    }
-
-    /// Counts written bytes. A call counts as sent as soon as its first byte is written.
-    fn advance(&mut self, count: usize, connection: &mut Connection) {
-        self.written += count;
-        while let Some((start, call)) = self.calls.front().copied() {
-            if start >= self.written {
-                break;
-            }
-            self.calls.pop_front();
-            connection.handle_call_sent(call);
-        }
-    }
-
-    fn unwritten(&self) -> usize {
-        self.bytes.len().saturating_sub(self.written)
     }
 }
 

@@ -10,3 +10,4 @@ pub(crate) mod heartbeat;
 pub(crate) mod mailbox;
 pub(crate) mod notification_handlers;
 pub(crate) mod notifications;
+mod output_buffer;

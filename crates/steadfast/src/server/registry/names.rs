@@ -10,6 +10,12 @@ pub(crate) fn problem_of_meta(meta: Option<&Meta>) -> Option<String> {
     Some(format!("the `_meta` of the definition has the key `{}`: {bad}", excerpt(key)))
 }
 
+/// Whether the specification recommends this form of tool name. Tools with other names work in this library, and with
+/// most clients.
+pub(crate) fn is_recommended_tool_name(name: &str) -> bool {
+    name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+}
+
 /// Returns what is wrong with the extensions that a server declares, if anything.
 pub(crate) fn problem_of_extensions(extensions: &JsonObject) -> Option<String> {
     if extensions.contains_key(TASKS_EXTENSION) {

@@ -349,7 +349,7 @@ impl ServerToolBuilder {
         }
         if self.definition.name.is_empty() {
             self.note_problem("the name of the tool is empty");
-        } else if !is_recommended_name(&self.definition.name) {
+        } else if !names::is_recommended_tool_name(&self.definition.name) {
             let name = &*self.definition.name;
             tracing::warn!(
                 name,
@@ -393,10 +393,4 @@ impl ServerToolBuilder {
     fn hints(&mut self) -> &mut ToolAnnotations {
         self.definition.annotations.get_or_insert_default()
     }
-}
-
-/// Whether the specification recommends this form of tool name. Tools with other names work in this library, and with
-/// most clients.
-fn is_recommended_name(name: &str) -> bool {
-    name.len() <= 128 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }

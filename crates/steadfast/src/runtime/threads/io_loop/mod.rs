@@ -30,6 +30,7 @@
 
 pub(crate) mod history;
 mod takeover;
+mod timer;
 
 use std::collections::VecDeque;
 use std::io;
