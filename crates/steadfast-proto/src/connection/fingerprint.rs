@@ -88,7 +88,7 @@ impl Connection {
             other => other.hash(hasher),
         }
         (self.input_ended, self.output_failed, self.initialized, self.log_level).hash(hasher);
-        (self.peer.as_ref().map(|peer| peer.revision), self.stateless_client.is_some(), self.discovered).hash(hasher);
+        (self.peer.as_ref().map(|peer| peer.revision), self.stateless_client.is_some(), &self.discovery).hash(hasher);
     }
 }
 

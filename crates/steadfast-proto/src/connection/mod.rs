@@ -53,7 +53,7 @@ pub use statistics::ConnectionStatistics;
 use crate::Moment;
 use crate::coverage::{self, Input};
 use call::{CallsAwaitingLateResult, OutboundCalls};
-use handshake::StatelessClientDescription;
+use handshake::{Discovery, StatelessClientDescription};
 use outbox::{Outbox, OutboxFrameKey};
 use request::{InboundRequest, OpenBatchTable};
 use stage::{ConnectionStage, DrainState};
@@ -72,8 +72,7 @@ pub struct Connection {
     initialized: bool,
     /// The client that the last stateless request described, cached because the next request usually repeats the description.
     stateless_client: Option<StatelessClientDescription>,
-    /// The peer has answered `server/discover`, so the peer uses a stateless revision unless a handshake follows.
-    discovered: bool,
+    discovery: Discovery,
     /// The minimum log level that the client has set with `logging/setLevel`.
     log_level: LoggingLevel,
     /// Open requests of the peer, by id.
@@ -121,7 +120,7 @@ impl Connection {
             peer: None,
             initialized: false,
             stateless_client: None,
-            discovered: false,
+            discovery: Discovery::default(),
             log_level: LoggingLevel::Info,
             inbound: BTreeMap::new(),
             executions: BTreeMap::new(),
@@ -184,11 +183,6 @@ impl Connection {
         // be read.
         let unread = self.outbox.caused_bytes();
         !self.input_ended && !self.stage.is_closed() && unread < self.limits.outbox_bytes
-    }
-
-    /// Whether the peer has answered `server/discover`.
-    pub fn has_discovered(&self) -> bool {
-        self.discovered
     }
 
     /// Whether the connection refuses calls of this side, because input or output has ended or the connection is closed. Output

@@ -1245,6 +1245,17 @@ fn a_client_sends_no_responses_after_discovery() {
 }
 
 #[test]
+fn a_client_that_has_given_up_discovery_sends_no_responses_after_its_late_result() {
+    let mut world = discovering();
+    world.connection.cancel_call(world.now, CallKey::new(0), None);
+    world.connection.shut_down(world.now);
+    world.wire();
+    world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}));
+    world.say(&json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
+    assert_eq!(world.wire(), Vec::<Value>::new());
+}
+
+#[test]
 fn a_server_that_is_asked_for_a_handshake_after_discover_is_answered() {
     let mut world = client();
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();

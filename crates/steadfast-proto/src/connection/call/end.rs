@@ -149,6 +149,9 @@ impl Connection {
 impl Connection {
     pub(in crate::connection) fn receive_response(&mut self, id: Option<RequestId>, body: ResultOrError<'_>) {
         let key = id.as_ref().and_then(|id| self.answerable_call(id));
+        if let ResultOrError::Result(_) = body {
+            self.note_discovery(id.as_ref());
+        }
         let Some(waiting) = key.and_then(|key| self.end_call(key)) else {
             if id.as_ref().is_some_and(|id| self.receive_late_answer(id, &body)) {
                 return;
@@ -163,11 +166,7 @@ impl Connection {
                     Err(why) => CallEnd::Unreadable(why),
                 }
             }
-            ResultOrError::Result(result) => {
-                // From here on the server sends no requests, whether or not the client has read the result yet.
-                self.discovered |= waiting.method == Method::Discover;
-                CallEnd::Answered(result.into())
-            }
+            ResultOrError::Result(result) => CallEnd::Answered(result.into()),
             ResultOrError::Error(error) => match serde_json::from_str::<ErrorObject>(error) {
                 Ok(error) => CallEnd::Refused(error),
                 Err(error) => CallEnd::Unreadable(format!("the response has a malformed error object: {error}")),

@@ -22,7 +22,7 @@ use std::time::Duration;
 use steadfast_model::{Capability, Method, ProgressToken, RequestId, Revision};
 
 use super::Connection;
-use super::handshake::ClientOrServerDescription;
+use super::handshake::{ClientOrServerDescription, Discovery};
 use super::key::{CallKey, InboundRequestKey};
 use super::outbox::{OutboxFrameKey, TransmitKind};
 use super::timer::TimerPurpose;
@@ -211,6 +211,9 @@ impl Connection {
             self.outbound.next_id += 1;
         }
         let id = RequestId::from(self.outbound.next_id);
+        if call.method == Method::Discover {
+            self.discovery = Discovery::Sent(id.clone());
+        }
         let body = encode::request(&id, call.method.name(), call.params.as_deref());
         let ready = self.initialized
             || matches!(*self.hello, ClientOrServerDescription::Client(_))

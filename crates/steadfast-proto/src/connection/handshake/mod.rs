@@ -25,6 +25,18 @@ use crate::connection::outbox::TransmitKind;
 use crate::encode::{self, EncodedResponse};
 use crate::envelope::Params;
 
+/// What is known of `server/discover` on the connection of a client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(in crate::connection) enum Discovery {
+    #[default]
+    NotSent,
+    /// The client has queued `server/discover` with this id. The call may have ended since, without an answer.
+    Sent(RequestId),
+    /// The peer has answered `server/discover` with a result, so the peer uses a stateless revision and sends no requests, unless a
+    /// handshake follows.
+    Answered,
+}
+
 /// Commands with which a client opens its connection.
 impl Connection {
     /// Sends `initialize`. When the response to `initialize` arrives, the connection sends `notifications/initialized`, and
@@ -43,7 +55,7 @@ impl Connection {
         request.params = wire::params_text(offered, &params, &PerMessageMembers::none()).ok();
         request.cancellable = false;
         // Whatever the result of `server/discover` was, the revision is a stateful one now, in which servers send requests.
-        self.discovered = false;
+        self.discovery = Discovery::NotSent;
         self.open_call(now, call, request)
     }
 
@@ -83,8 +95,18 @@ impl Connection {
     /// Whether this side does not answer requests of the peer: a client of a stateless revision does not, nor a client that has
     /// the response to `server/discover` but has not opened a revision yet.
     pub(in crate::connection) fn ignores_requests(&self) -> bool {
-        let discovered = self.discovered && self.peer.is_none() && !crate::mutant!(AnswerBehindDiscover);
+        let is_answered = self.discovery == Discovery::Answered;
+        let discovered = is_answered && self.peer.is_none() && !crate::mutant!(AnswerBehindDiscover);
         self.never_responds() || discovered
+    }
+
+    /// Takes note of a result with this id: it may answer `server/discover`, also after the client has given up the call.
+    pub(in crate::connection) fn note_discovery(&mut self, id: Option<&RequestId>) {
+        if let Discovery::Sent(sent) = &self.discovery
+            && id == Some(sent)
+        {
+            self.discovery = Discovery::Answered;
+        }
     }
 
     /// Whether this side writes `"id": null` into an error response without an id.
