@@ -185,6 +185,11 @@ impl Connection {
         !self.input_ended && !self.stage.is_closed() && unread < self.limits.outbox_bytes
     }
 
+    /// Whether the peer has answered `server/discover` with a result, and no handshake was begun since.
+    pub fn has_discovered(&self) -> bool {
+        self.discovery == Discovery::Answered
+    }
+
     /// Whether the connection refuses calls of this side, because input or output has ended or the connection is closed. Output
     /// that is already queued may still be written.
     pub fn refuses_calls(&self) -> bool {
