@@ -91,7 +91,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// The member of an object; `null` if there is none.
+/// Indexing returns the member of an object, and `null` if the value has no such member.
 impl<'a> Index<&str> for Json<'a> {
     type Output = Json<'a>;
 

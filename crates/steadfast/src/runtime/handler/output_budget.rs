@@ -167,8 +167,8 @@ impl OutputBudget {
         more
     }
 
-    /// Whether the output budget has free bytes for the first waiting parked response or, if there is none, for the
-    /// first waiting handler.
+    /// Whether the output budget has free bytes for the next one that waits: the first parked response, or the first handler
+    /// if no parked response waits.
     fn next_is_waiting(&self, queue: &OutputBudgetQueue) -> bool {
         queue.waiting.first_key_value().is_some_and(|((wanted, _), _)| self.has_capacity_to(*wanted))
     }

@@ -24,7 +24,7 @@ use super::timer::LookTimer;
 use crate::runtime::tokio::nanos_since_origin;
 
 /// How often the takeover monitor checks the I/O loops. A poll of a handler is overdue after one to two intervals.
-const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// How often the takeover monitor checks the I/O loops after a takeover, and for how long it checks that often.
 const ALERT_INTERVAL: Duration = Duration::from_micros(250);

@@ -58,7 +58,7 @@ impl LookTimer {
             && error != rustix::io::Errno::INTR
         {
             // Does not happen to a timer; without this pause the loop would spin if it did.
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(super::takeover::LOOK_INTERVAL);
         }
     }
 }
