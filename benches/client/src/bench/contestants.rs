@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Kind {
     /// `Client::connect`.
     Steadfast,
+    /// `Client::connect` of another commit: the `steadfast-client` of its bench, which `--before` names.
+    #[value(skip)]
+    SteadfastBefore,
     /// rmcp as its documentation has it.
     Rmcp,
     /// rmcp with an HTTP client that keeps connections, and without its limit of sixteen requests. Only on HTTP.
@@ -25,6 +28,7 @@ impl Kind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Steadfast => "steadfast",
+            Self::SteadfastBefore => "steadfast before",
             Self::Rmcp => "rmcp",
             Self::RmcpPooled => "rmcp pooled",
         }
@@ -35,6 +39,7 @@ impl Kind {
 pub(crate) struct Contestants {
     kinds: Vec<Kind>,
     steadfast: PathBuf,
+    before: Option<PathBuf>,
     rmcp: PathBuf,
     /// The server that all of them call.
     pub(crate) bare: PathBuf,
@@ -52,7 +57,10 @@ impl Contestants {
         let find = |name: &str| programs::find(name, &built);
         let mut kinds = options.clients.clone();
         kinds.dedup();
-        Ok(Self { kinds, steadfast: find("steadfast-client")?, rmcp: find("rmcp-client")?, bare: find("bare")? })
+        let before = options.before.clone().map(|path| programs::exists("--before", path)).transpose()?;
+        kinds.extend(before.is_some().then_some(Kind::SteadfastBefore));
+        let (steadfast, rmcp, bare) = (find("steadfast-client")?, find("rmcp-client")?, find("bare")?);
+        Ok(Self { kinds, steadfast, before, rmcp, bare })
     }
 
     /// Who takes part on this transport.
@@ -65,6 +73,7 @@ impl Contestants {
     pub(crate) fn command_line(&self, kind: Kind, era: Era, server: &Server) -> Vec<OsString> {
         let program = match kind {
             Kind::Steadfast => &self.steadfast,
+            Kind::SteadfastBefore => self.before.as_ref().unwrap_or(&self.steadfast),
             Kind::Rmcp | Kind::RmcpPooled => &self.rmcp,
         };
         let mut line = vec![program.clone().into_os_string(), "--era".into(), era.name().into()];
@@ -78,7 +87,7 @@ impl Contestants {
 
 /// Those that take part in something, as columns of its table.
 pub(crate) fn columns(kinds: &[Kind]) -> Columns {
-    let rmcp = kinds.iter().enumerate().filter(|(_, kind)| **kind != Kind::Steadfast);
+    let rmcp = kinds.iter().enumerate().filter(|(_, kind)| matches!(kind, Kind::Rmcp | Kind::RmcpPooled));
     Columns {
         names: kinds.iter().map(|kind| kind.name().to_owned()).collect(),
         rmcp: rmcp.map(|(place, _)| place).collect(),

@@ -4,6 +4,7 @@ use crate::contestants::Kind;
 use bench_kit::era::Era;
 use bench_kit::options::Running;
 use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
 
 /// Measures the client against rmcp's, on stdio and on HTTP.
 ///
@@ -17,6 +18,10 @@ pub(crate) struct Options {
     /// Who takes part, where it can.
     #[arg(long, value_delimiter = ',', default_value = "steadfast,rmcp,rmcp-pooled")]
     pub(crate) clients: Vec<Kind>,
+
+    /// The `steadfast-client` of this bench at another commit, to be measured beside the others: before and after in one run.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) before: Option<PathBuf>,
 
     /// By which way they call.
     #[arg(long, value_delimiter = ',', default_value = "stdio,http")]

@@ -18,6 +18,9 @@ pub(crate) enum Kind {
     Steadfast,
     /// The tower service, mounted in axum.
     SteadfastAxum,
+    /// `serve_http` of another commit: the `steadfast-server` of its bench, which `--before` names.
+    #[value(skip)]
+    SteadfastBefore,
     /// rmcp's tower service, mounted in axum.
     Rmcp,
     /// The same without TCP_NODELAY, as its examples have it. Only where stalls are looked for.
@@ -31,6 +34,7 @@ impl Kind {
         match self {
             Self::Steadfast => "steadfast",
             Self::SteadfastAxum => "steadfast in axum",
+            Self::SteadfastBefore => "steadfast before",
             Self::Rmcp => "rmcp",
             Self::RmcpNagle => "rmcp, Nagle",
             Self::Bare => "bare",
@@ -39,7 +43,7 @@ impl Kind {
 
     const fn program(self) -> (&'static str, &'static [&'static str]) {
         match self {
-            Self::Steadfast => ("steadfast-server", &[]),
+            Self::Steadfast | Self::SteadfastBefore => ("steadfast-server", &[]),
             Self::SteadfastAxum => ("steadfast-server", &["--mount", "axum"]),
             Self::Rmcp => ("rmcp-server", &[]),
             Self::RmcpNagle => ("rmcp-server", &["--nagle"]),
@@ -53,7 +57,7 @@ impl Kind {
     }
 
     pub(crate) const fn has_sessions(self) -> bool {
-        matches!(self, Self::Steadfast | Self::SteadfastAxum | Self::Rmcp)
+        matches!(self, Self::Steadfast | Self::SteadfastAxum | Self::SteadfastBefore | Self::Rmcp)
     }
 
     pub(crate) const fn streams(self) -> bool {
@@ -104,7 +108,12 @@ pub(crate) fn contestants(options: &Options) -> io::Result<Vec<Contestant>> {
     let mut kinds = options.servers.clone();
     kinds.dedup();
     let find = |kind: Kind| programs::find(kind.program().0, &built).map(|program| Contestant { kind, program });
-    kinds.into_iter().map(find).collect()
+    let mut all = kinds.into_iter().map(find).collect::<io::Result<Vec<_>>>()?;
+    if let Some(path) = &options.before {
+        let program = programs::exists("--before", path.clone())?;
+        all.push(Contestant { kind: Kind::SteadfastBefore, program });
+    }
+    Ok(all)
 }
 
 /// Those that take part in something, as columns of its table.

@@ -3,6 +3,7 @@
 use crate::contestants::Kind;
 use bench_kit::options::Running;
 use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
 
 /// Measures a server on Streamable HTTP against rmcp and against a bare axum endpoint.
 ///
@@ -16,6 +17,10 @@ pub(crate) struct Options {
     /// Who takes part, where it can.
     #[arg(long, value_delimiter = ',', default_value = "steadfast,steadfast-axum,rmcp,rmcp-nagle,bare")]
     pub(crate) servers: Vec<Kind>,
+
+    /// The `steadfast-server` of this bench at another commit, to be measured beside the others: before and after in one run.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) before: Option<PathBuf>,
 
     /// What is measured.
     #[arg(long, value_delimiter = ',', default_value = "cpu,memory,stalls")]
