@@ -1,8 +1,8 @@
 //! Authorization that never gives up: whatever the response, the request is retried.
 
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use steadfast::transport::http::{Authorize, RequestAuthorization, RequestAuthorizationFuture};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use steadfast::transport::http::{Authorize, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture};
 
 #[derive(Clone)]
 pub(crate) struct RetryAuthorizer {
@@ -16,7 +16,7 @@ impl RetryAuthorizer {
 }
 
 impl Authorize for RetryAuthorizer {
-    fn attempt(&self, _: &Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, Response, StatusCode};
 use steadfast::transport::http::{
-    Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture, TransportFetch, TransportFetchError,
-    TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
+    Authorize, HttpTarget, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture, TransportFetch,
+    TransportFetchError, TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
 };
 
 use super::checks::LEAVING_HTTP;
@@ -284,7 +284,7 @@ type FetchResult = Result<TransportFetchResponse, TransportFetchError>;
 struct AlwaysRetry;
 
 impl Authorize for AlwaysRetry {
-    fn attempt(&self, _: &Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         Box::new(Self)
     }
 }

@@ -1,6 +1,6 @@
 //! Lets the HTTP client transport of `steadfast` authorize its requests with an [`Authorizer`].
 
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, StatusCode};
 use steadfast::transport::http as transport;
 use steadfast::transport::http::RequestAuthorizationFuture;
 
@@ -23,8 +23,8 @@ use crate::client::Error;
 /// # Ok(()) }
 /// ```
 impl transport::Authorize for Authorizer {
-    fn attempt(&self, method: &Method, url: &str) -> Box<dyn transport::RequestAuthorization> {
-        Box::new(RequestAuthorizationAdapter(self.attempt(method.clone(), url).map_err(Some)))
+    fn attempt(&self, request: &transport::OutgoingHttpRequest<'_>) -> Box<dyn transport::RequestAuthorization> {
+        Box::new(RequestAuthorizationAdapter(self.attempt(request.method.clone(), request.url).map_err(Some)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{HeaderMap, Method, StatusCode};
-use steadfast::transport::http::{Authorize, RequestAuthorization, RequestAuthorizationFuture};
+use steadfast::transport::http::{Authorize, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture};
 use steadfast_auth::client::Authorizer;
 
 /// Adds tokens to HTTP requests if there is an authorizer, and records the status of the last response.
@@ -38,10 +38,11 @@ impl CliAuthorizer {
 }
 
 impl Authorize for CliAuthorizer {
-    fn attempt(&self, method: &Method, url: &str) -> Box<dyn RequestAuthorization> {
-        let attempt = self.authorizer.as_ref().map(|authorizer| Authorize::attempt(authorizer, method, url));
+    fn attempt(&self, request: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
+        let attempt = self.authorizer.as_ref().map(|authorizer| Authorize::attempt(authorizer, request));
         // Servers may refuse the GET of an event stream: its status says nothing about requests.
-        let last_response = if method == Method::POST { Arc::clone(&self.last_response) } else { Arc::default() };
+        let last_response =
+            if request.method == Method::POST { Arc::clone(&self.last_response) } else { Arc::default() };
         Box::new(CliRequestAuthorization { attempt, last_response })
     }
 }

@@ -7,8 +7,8 @@ pub(crate) mod server;
 
 #[cfg(feature = "http-client")]
 pub use client::{
-    Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture, TransportFetch, TransportFetchBody,
-    TransportFetchError, TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
+    Authorize, HttpTarget, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture, TransportFetch,
+    TransportFetchBody, TransportFetchError, TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
 };
 #[cfg(feature = "http")]
 pub use server::{HttpServerOptions, HttpService, HttpServiceBody, OriginPolicy, ServeHttpBuilder, SseEventLogLimits};

@@ -34,7 +34,7 @@ pub(crate) mod stream;
 mod target;
 mod task;
 
-pub use authorize::{Authorize, RequestAuthorization, RequestAuthorizationFuture};
+pub use authorize::{Authorize, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture};
 pub(crate) use driver::HttpClientDriver;
 pub use fetch::{
     TransportFetch, TransportFetchBody, TransportFetchError, TransportFetchFuture, TransportFetchRequest,

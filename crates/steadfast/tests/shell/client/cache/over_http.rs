@@ -3,7 +3,9 @@
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use steadfast::ErrorKind;
-use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
+use steadfast::transport::http::{
+    Authorize, HttpTarget, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture,
+};
 
 use crate::client::manual_server::*;
 use crate::http::client::{connect, json_answer, modern, raw};
@@ -15,7 +17,7 @@ const HOUR: u64 = 3_600_000;
 struct Token(Arc<Mutex<&'static str>>);
 
 impl Authorize for Token {
-    fn attempt(&self, _: &http::Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }

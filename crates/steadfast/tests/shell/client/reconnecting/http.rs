@@ -1,6 +1,8 @@
 //! HTTP clients, which reconnect by default.
 
-use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
+use steadfast::transport::http::{
+    Authorize, HttpTarget, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture,
+};
 use steadfast::{ErrorKind, Outcome};
 
 use super::*;
@@ -99,7 +101,7 @@ async fn a_call_that_refreshes_the_tool_list_is_cancelled_at_once() {
 struct Once(Arc<AtomicUsize>);
 
 impl Authorize for Once {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use steadfast::transport::http::{
-    Authorize, RequestAuthorization, RequestAuthorizationFuture, TransportFetch, TransportFetchBody,
-    TransportFetchError, TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
+    Authorize, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture, TransportFetch,
+    TransportFetchBody, TransportFetchError, TransportFetchFuture, TransportFetchRequest, TransportFetchResponse,
 };
 use steadfast::{Outcome, SubscriptionFilter};
 
@@ -123,7 +123,7 @@ impl Troubled {
 }
 
 impl Authorize for Troubled {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         self.passed.fetch_add(1, Ordering::SeqCst);
         self.is_at(Place::Attempt);
         Box::new(self.clone())
@@ -237,8 +237,8 @@ struct Asking {
 }
 
 impl Authorize for Stubborn {
-    fn attempt(&self, method: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
-        Box::new(Asking { stubborn: self.clone(), reads: method == ::http::Method::GET })
+    fn attempt(&self, request: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
+        Box::new(Asking { stubborn: self.clone(), reads: request.method == ::http::Method::GET })
     }
 }
 
@@ -336,7 +336,7 @@ async fn dropping_a_call_drops_the_rest_of_its_body() {
 struct Panics(Arc<AtomicUsize>);
 
 impl Authorize for Panics {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }

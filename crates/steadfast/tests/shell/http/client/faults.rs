@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
+use steadfast::transport::http::{
+    Authorize, HttpTarget, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture,
+};
 use steadfast::{ErrorKind, Outcome, Revision};
 
 use super::*;
@@ -205,7 +207,7 @@ struct Numbered {
 }
 
 impl Authorize for Numbered {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }

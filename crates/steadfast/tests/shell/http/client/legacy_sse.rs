@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use steadfast::client::NegotiationMode;
 use steadfast::transport::http::HttpServerOptions;
 use steadfast::transport::http::{
-    Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture, TransportFetch, TransportFetchBody,
-    TransportFetchError, TransportFetchFuture, TransportFetchRequest,
+    Authorize, HttpTarget, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture, TransportFetch,
+    TransportFetchBody, TransportFetchError, TransportFetchFuture, TransportFetchRequest,
 };
 use steadfast::{ElicitResult, ErrorKind, Limits, Outcome, Revision};
 use tokio::sync::mpsc;
@@ -503,9 +503,9 @@ struct Signs;
 struct Signature(String);
 
 impl Authorize for Signs {
-    fn attempt(&self, method: &::http::Method, url: &str) -> Box<dyn RequestAuthorization> {
-        let path = url.splitn(4, '/').nth(3).unwrap_or_default();
-        Box::new(Signature(format!("{method} /{path}")))
+    fn attempt(&self, request: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
+        let path = request.url.splitn(4, '/').nth(3).unwrap_or_default();
+        Box::new(Signature(format!("{} /{path}", request.method)))
     }
 }
 

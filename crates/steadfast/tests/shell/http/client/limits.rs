@@ -2,7 +2,9 @@
 
 use serde_json::json;
 use steadfast::client::NegotiationMode;
-use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
+use steadfast::transport::http::{
+    Authorize, HttpTarget, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture,
+};
 use steadfast::{ErrorKind, Limits, Outcome};
 
 use super::*;
@@ -249,8 +251,8 @@ async fn a_redirect_within_the_origin_is_followed_with_headers_and_body() {
 struct Prover;
 
 impl Authorize for Prover {
-    fn attempt(&self, _: &::http::Method, url: &str) -> Box<dyn RequestAuthorization> {
-        Box::new(Proof(url.to_owned()))
+    fn attempt(&self, request: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
+        Box::new(Proof(request.url.to_owned()))
     }
 }
 

@@ -6,7 +6,9 @@ use std::task::{Context, Poll, Waker};
 use serde_json::{Value, json};
 use steadfast::client::Change;
 use steadfast::runtime::{Runtime, RuntimeTask, Timer, TokioRuntime};
-use steadfast::transport::http::{Authorize, RequestAuthorization, RequestAuthorizationFuture, TransportFetchRequest};
+use steadfast::transport::http::{
+    Authorize, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture, TransportFetchRequest,
+};
 use steadfast::{Limits, Moment, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 
@@ -276,7 +278,7 @@ async fn an_unaccepted_initialized_notification_does_not_delay_later_calls() {
 struct Hesitant(Signal);
 
 impl Authorize for Hesitant {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         self.0.set();
         Box::new(Self(self.0.clone()))
     }
@@ -454,7 +456,7 @@ struct Slowly {
 }
 
 impl Authorize for Slowly {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::Value;
-use steadfast::transport::http::{Authorize, RequestAuthorization, RequestAuthorizationFuture};
+use steadfast::transport::http::{Authorize, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture};
 use steadfast::{ClientCapabilities, ErrorKind, JsonObject, Outcome, SubscriptionFilter, model::TASKS_EXTENSION};
 
 use super::*;
@@ -317,7 +317,7 @@ async fn the_body_of_a_400_is_read_before_falling_back() {
 struct Token;
 
 impl Authorize for Token {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         Box::new(self.clone())
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Mutex;
 
 use serde_json::json;
 use steadfast::client::ReconnectPolicy;
-use steadfast::transport::http::{Authorize, HttpTarget, RequestAuthorization, RequestAuthorizationFuture};
+use steadfast::transport::http::{
+    Authorize, HttpTarget, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture,
+};
 use steadfast::{ErrorKind, Outcome};
 
 use crate::http::client::{OLDER, ReceivedRequest, older, raw, response};
@@ -57,7 +59,7 @@ struct One {
 }
 
 impl Authorize for Never {
-    fn attempt(&self, _: &::http::Method, _: &str) -> Box<dyn RequestAuthorization> {
+    fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
         Box::new(One { number: self.attempts.fetch_add(1, Ordering::SeqCst), never: self.clone() })
     }
 }

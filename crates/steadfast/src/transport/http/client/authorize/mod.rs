@@ -18,15 +18,15 @@ pub type RequestAuthorizationFuture<'a, T> =
 /// request is not sent.
 ///
 /// ```
-/// use http::{HeaderMap, HeaderValue, Method, header::AUTHORIZATION};
-/// use steadfast::transport::http::{RequestAuthorization, Authorize, RequestAuthorizationFuture};
+/// use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+/// use steadfast::transport::http::{Authorize, OutgoingHttpRequest, RequestAuthorization, RequestAuthorizationFuture};
 ///
 /// /// A fixed token.
 /// #[derive(Clone)]
 /// struct Token(HeaderValue);
 ///
 /// impl Authorize for Token {
-///     fn attempt(&self, _: &Method, _: &str) -> Box<dyn RequestAuthorization> {
+///     fn attempt(&self, _: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
 ///         Box::new(self.clone())
 ///     }
 /// }
@@ -39,13 +39,30 @@ pub type RequestAuthorizationFuture<'a, T> =
 /// }
 /// ```
 pub trait Authorize: Send + Sync + 'static {
-    /// Begins the authorization of a request to this URL.
-    fn attempt(&self, method: &Method, url: &str) -> Box<dyn RequestAuthorization>;
+    /// Begins the authorization of a request.
+    fn attempt(&self, request: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization>;
 }
 
 impl<T: Authorize + ?Sized> Authorize for Arc<T> {
-    fn attempt(&self, method: &Method, url: &str) -> Box<dyn RequestAuthorization> {
-        (**self).attempt(method, url)
+    fn attempt(&self, request: &OutgoingHttpRequest<'_>) -> Box<dyn RequestAuthorization> {
+        (**self).attempt(request)
+    }
+}
+
+/// An HTTP request of a client that is not yet sent, as its authorizer sees it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct OutgoingHttpRequest<'a> {
+    /// The HTTP method.
+    pub method: &'a Method,
+    /// The URL that the request is sent to.
+    pub url: &'a str,
+}
+
+impl<'a> OutgoingHttpRequest<'a> {
+    /// A request with this method to this URL, for authorizers that wrap another one, and for their tests.
+    pub fn new(method: &'a Method, url: &'a str) -> Self {
+        Self { method, url }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method, StatusCode};
 
-use super::{Authorize, RequestAuthorization};
+use super::{Authorize, OutgoingHttpRequest, RequestAuthorization};
 use crate::runtime::{Runtime, on_workers};
 
 type BoxError = Box<dyn StdError + Send + Sync>;
@@ -63,7 +63,9 @@ impl ClientRequestAuthorizer {
 impl RequestAuthorizationStage {
     fn begin(self) -> Result<Box<dyn RequestAuthorization>, BoxError> {
         match self {
-            Self::NotBegun { authorize, method, url } => Ok(authorize.attempt(&method, &url)),
+            Self::NotBegun { authorize, method, url } => {
+                Ok(authorize.attempt(&OutgoingHttpRequest::new(&method, &url)))
+            }
             Self::Begun(attempt) => Ok(attempt),
             Self::OnWorker => panicked(),
         }
