@@ -252,7 +252,7 @@ impl Server {
     /// let server = Server::builder("growing", "1.0.0").build();
     /// server.add_tool(ServerTool::new("ready").handler(|| async { true }));
     /// assert!(server.tool("ready").is_some());
-    /// assert!(server.remove_tool("ready"));
+    /// assert!(server.remove_tool("ready").is_some());
     /// assert!(server.tools().is_empty());
     /// ```
     pub fn add_tool(&self, tool: ServerTool) -> Option<ServerTool> {
@@ -264,11 +264,11 @@ impl Server {
         replaced
     }
 
-    /// Removes a tool. Returns false if the server has no tool with that name. Running calls of a removed tool
+    /// Removes a tool and returns it; `None` if the server has no tool with that name. Running calls of a removed tool
     /// finish.
-    pub fn remove_tool(&self, name: &str) -> bool {
+    pub fn remove_tool(&self, name: &str) -> Option<ServerTool> {
         let removed = self.inner.tools.remove(name);
-        if removed {
+        if removed.is_some() {
             self.inner.watchers.notify(&ServerChange::Tools);
         }
         removed

@@ -304,8 +304,8 @@ fn watchers_are_called_after_each_change_until_they_are_dropped() {
     server.watch(&watcher);
     assert!(server.add_tool(ready("a")).is_none());
     assert!(server.add_tool(ready("a")).is_some());
-    assert!(server.remove_tool("a"));
-    assert!(!server.remove_tool("a"));
+    assert!(server.remove_tool("a").is_some());
+    assert!(server.remove_tool("a").is_none());
     assert_eq!(count.load(Ordering::Relaxed), 3);
     drop(watcher);
     server.add_tool(ready("b"));

@@ -42,17 +42,17 @@ impl Change {
     pub(crate) fn make(self, server: &Server) {
         match self {
             Self::Tools => {
-                if !server.remove_tool("extra") {
+                if server.remove_tool("extra").is_none() {
                     server.add_tool(ServerTool::new("extra").handler(|| async { "extra" }));
                 }
             }
             Self::Prompts => {
-                if !server.remove_prompt("extra") {
+                if server.remove_prompt("extra").is_none() {
                     server.add_prompt(prompt("extra"));
                 }
             }
             Self::Resources => {
-                if !server.remove_resource(EXTRA) {
+                if server.remove_resource(EXTRA).is_none() {
                     server.add_resource(resource(EXTRA));
                 }
             }

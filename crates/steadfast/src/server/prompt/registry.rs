@@ -52,7 +52,7 @@ impl Server {
     /// let server = Server::builder("growing", "1.0.0").expect_prompts().build();
     /// server.add_prompt(ServerPrompt::new("hello").handler(|| async { "Say hello." }));
     /// assert!(server.prompt("hello").is_some());
-    /// assert!(server.remove_prompt("hello"));
+    /// assert!(server.remove_prompt("hello").is_some());
     /// assert!(server.prompts().is_empty());
     /// ```
     pub fn add_prompt(&self, prompt: ServerPrompt) -> Option<ServerPrompt> {
@@ -68,10 +68,10 @@ impl Server {
         replaced
     }
 
-    /// Removes a prompt. Returns false if no prompt has that name.
-    pub fn remove_prompt(&self, name: &str) -> bool {
+    /// Removes a prompt and returns it; `None` if no prompt has that name.
+    pub fn remove_prompt(&self, name: &str) -> Option<ServerPrompt> {
         let removed = self.inner.prompts.remove(name);
-        if removed {
+        if removed.is_some() {
             self.inner.watchers.notify(&ServerChange::Prompts);
         }
         removed

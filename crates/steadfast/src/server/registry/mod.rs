@@ -117,12 +117,12 @@ impl<T: CatalogItem> Catalog<T> {
         (Self::of_distinct(list, next_serial, self.page_size), replaced)
     }
 
-    /// Returns this catalog without the item with that key; `None` if there is no such item.
-    pub(crate) fn without(&self, key: &str) -> Option<Self> {
+    /// Returns this catalog without the item with that key, and the item; `None` if there is no such item.
+    pub(crate) fn without(&self, key: &str) -> Option<(Self, T)> {
         let position = self.position(key)?;
         let mut list = self.list.clone();
-        list.remove(position);
-        Some(Self::of_distinct(list, self.next_serial, self.page_size))
+        let removed = list.remove(position);
+        Some((Self::of_distinct(list, self.next_serial, self.page_size), removed.item))
     }
 
     /// Returns the encoded result of a list request: the page at the cursor, or the first page. The first page of a
@@ -198,12 +198,12 @@ impl<T: CatalogItem> LiveCatalog<T> {
         replaced
     }
 
-    /// Removes an item from the catalog. Returns false if the catalog has no item with that key.
-    pub(crate) fn remove(&self, key: &str) -> bool {
+    /// Removes an item from the catalog and returns it; `None` if the catalog has no item with that key.
+    pub(crate) fn remove(&self, key: &str) -> Option<T> {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(catalog) = current.without(key) else { return false };
+        let (catalog, removed) = current.without(key)?;
         *current = Arc::new(catalog);
-        true
+        Some(removed)
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_removed_item_is_not_found() {
-        let tools = catalog(&["b", "c", "a"], 9).without("c").unwrap();
+        let tools = catalog(&["b", "c", "a"], 9).without("c").unwrap().0;
         assert_eq!(names(&tools), ["b", "a"]);
         assert!(tools.find("c").is_none() && tools.without("c").is_none());
     }
@@ -305,9 +305,9 @@ mod tests {
     fn a_cursor_stays_valid_when_items_are_added_and_removed() {
         let tools = catalog(&["a", "b", "c", "d"], 2);
         let cursor = page(&tools, None).1;
-        let tools = tools.without("b").unwrap().without("c").unwrap().with(tool("e", "")).0;
+        let tools = tools.without("b").unwrap().0.without("c").unwrap().0.with(tool("e", "")).0;
         assert_eq!(page(&tools, cursor.as_deref()).0, ["d", "e"]);
-        let tools = tools.without("d").unwrap().without("e").unwrap();
+        let tools = tools.without("d").unwrap().0.without("e").unwrap().0;
         assert_eq!(page(&tools, cursor.as_deref()), (vec![], None));
     }
 

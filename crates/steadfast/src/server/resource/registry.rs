@@ -87,7 +87,7 @@ impl Server {
     /// let server = Server::builder("growing", "1.0.0").expect_resources().build();
     /// server.add_resource(ServerResource::new("note://1", "first").text("milk"));
     /// assert!(server.resource("note://1").is_some());
-    /// assert!(server.remove_resource("note://1"));
+    /// assert!(server.remove_resource("note://1").is_some());
     /// ```
     pub fn add_resource(&self, resource: ServerResource) -> Option<ServerResource> {
         if let Some(problem) = resource.problem() {
@@ -98,10 +98,10 @@ impl Server {
         replaced
     }
 
-    /// Removes a resource. Returns false if the server has no resource at that URI.
-    pub fn remove_resource(&self, uri: &str) -> bool {
+    /// Removes a resource and returns it; `None` if the server has no resource at that URI.
+    pub fn remove_resource(&self, uri: &str) -> Option<ServerResource> {
         let removed = self.inner.resources.remove(uri);
-        if removed {
+        if removed.is_some() {
             self.inner.watchers.notify(&ServerChange::Resources);
         }
         removed
@@ -122,10 +122,10 @@ impl Server {
         replaced
     }
 
-    /// Removes a resource template from the server. Returns false if no template has this text.
-    pub fn remove_resource_template(&self, uri_template: &str) -> bool {
+    /// Removes a resource template and returns it; `None` if no template has this text.
+    pub fn remove_resource_template(&self, uri_template: &str) -> Option<ServerResourceTemplate> {
         let removed = self.inner.resource_templates.remove(uri_template);
-        if removed {
+        if removed.is_some() {
             self.inner.watchers.notify(&ServerChange::Resources);
         }
         removed

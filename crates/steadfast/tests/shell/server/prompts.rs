@@ -196,7 +196,7 @@ async fn prompts_are_added_and_removed() {
     server.add_prompt(trip());
     let told = json!({"jsonrpc":"2.0","method":"notifications/prompts/list_changed"});
     assert_eq!(soon(peer.line()).await.unwrap(), told);
-    assert!(server.remove_prompt("trip") && !server.remove_prompt("trip"));
+    assert!(server.remove_prompt("trip").is_some() && server.remove_prompt("trip").is_none());
     assert_eq!(soon(peer.line()).await.unwrap(), told);
     peer.send(&json!({"jsonrpc":"2.0","id":2,"method":"prompts/list"})).await;
     assert_eq!(soon(peer.line()).await.unwrap()["result"], json!({"prompts":[]}));
