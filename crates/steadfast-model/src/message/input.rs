@@ -135,7 +135,7 @@ setters!(InputRequiredResult {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct InputResponses(pub JsonObject);
+pub struct InputResponses(JsonObject);
 
 impl InputResponses {
     /// No responses.
@@ -152,6 +152,28 @@ impl InputResponses {
     pub fn insert<T: Serialize>(&mut self, key: impl Into<String>, answer: &T) -> Result<(), serde_json::Error> {
         self.0.insert(key.into(), serde_json::to_value(answer)?);
         Ok(())
+    }
+
+    /// All responses as JSON, by their keys.
+    pub fn as_object(&self) -> &JsonObject {
+        &self.0
+    }
+
+    /// All responses as JSON, by their keys.
+    pub fn as_object_mut(&mut self) -> &mut JsonObject {
+        &mut self.0
+    }
+}
+
+impl From<JsonObject> for InputResponses {
+    fn from(object: JsonObject) -> Self {
+        Self(object)
+    }
+}
+
+impl From<InputResponses> for JsonObject {
+    fn from(responses: InputResponses) -> Self {
+        responses.0
     }
 }
 

@@ -187,8 +187,9 @@ impl Encode for ElicitParams {
 /// choice of several options.
 fn first_form(form: &FormSchema) -> Result<FormSchema, String> {
     let mut form = form.clone();
-    form.0.shift_remove("$schema");
-    let properties = form.0.get_mut("properties").and_then(Value::as_object_mut);
+    let schema = form.as_object_mut();
+    schema.shift_remove("$schema");
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for (name, field) in properties.into_iter().flatten() {
         let Value::Object(field) = field else { continue };
         match field.get("type").and_then(Value::as_str) {

@@ -75,7 +75,7 @@ impl<'a, M: SerializeMap> ObjectEncoder<'a, M> {
     /// Writes `_meta`: on the outermost object always, with the entries that are added to each message; on inner objects since
     /// 2025-06-18.
     pub fn meta(&mut self, meta: Option<&Meta>) -> Result<(), M::Error> {
-        self.raw_meta(meta.map(|meta| &meta.0))
+        self.raw_meta(meta.map(|meta| &**meta))
     }
 
     pub(super) fn raw_meta(&mut self, own: Option<&JsonObject>) -> Result<(), M::Error> {

@@ -814,7 +814,7 @@ fn progress_extends_the_first_timeout_and_never_the_second() {
     let mut world = World::opened(Revision::V2025_11_25);
     let mut call = Call::new(Method::ListRoots, None);
     (call.timeout, call.total_timeout) = (Some(Duration::from_secs(3)), Some(Duration::from_secs(7)));
-    call.progress_token = Some(ProgressToken("t".into()));
+    call.progress_token = Some(ProgressToken::from("t"));
     world.connection.call(world.now, CallKey::new(0), call).unwrap();
     world.wire();
     for step in 1..=3 {
@@ -1638,7 +1638,7 @@ fn the_teardown_limit_is_released_however_a_call_ends() {
     for round in 0..12_u64 {
         let mut call = Call::new(Method::CancelTask, None);
         call.timeout = Some(Duration::from_secs(1));
-        call.progress_token = Some(ProgressToken("t".into()));
+        call.progress_token = Some(ProgressToken::from("t"));
         world.connection.call(world.now, CallKey::new(round), call).unwrap();
         if round % 2 == 0 {
             world.wire();

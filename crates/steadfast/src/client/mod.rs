@@ -107,7 +107,7 @@ impl ClientInner {
     }
 
     fn next_token(&self) -> ProgressToken {
-        ProgressToken(self.next_token.fetch_add(1, Ordering::Relaxed).into())
+        self.next_token.fetch_add(1, Ordering::Relaxed).into()
     }
 
     fn wire_format(&self, revision: Revision) -> RevisionAndTransport {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use steadfast_model::{Method, ProgressParams, RequestId};
+use steadfast_model::{Method, ProgressParams, ProgressToken, RequestId};
 use steadfast_proto::Moment;
 use steadfast_proto::connection::{CancelReason, Connection, InboundRequestKey, Request};
 
@@ -78,7 +78,7 @@ impl Ledger {
         self.requests.push(Entry {
             key: request.key,
             id: request.id.clone(),
-            token: request.progress_token.clone().map(|token| token.0),
+            token: request.progress_token.clone().map(ProgressToken::into_id),
             bytes: request.params.text().len(),
             started: self.now,
             lasts: matches!(request.method, Method::Listen | Method::GetTaskPayload),
@@ -206,7 +206,7 @@ impl Ledger {
     }
 
     fn wrote_progress(&mut self, progress: &ProgressParams) {
-        let token = &progress.progress_token.0;
+        let token = progress.progress_token.as_id();
         let mut speakers: Vec<&mut Entry> =
             self.requests.iter_mut().filter(|entry| entry.reports_under(token)).collect();
         assert!(!speakers.is_empty(), "progress of no request that may speak: {progress:?}");
@@ -254,7 +254,7 @@ impl Ledger {
                     self.requests[place].assert_may_speak();
                     *logs.entry(place).or_default() += 1;
                 }
-                Some("notifications/progress") => tokens.push(frame.params::<ProgressParams>().progress_token.0),
+                Some("notifications/progress") => tokens.push(frame.params::<ProgressParams>().progress_token.into_id()),
                 _ => {}
             }
         }

@@ -212,7 +212,7 @@ impl World {
         call.total_timeout = (patience & 2 != 0).then_some(Duration::from_secs(1));
         // The tokens of calls: small integers, as the peer's progress names them.
         call.progress_token =
-            (patience & 4 != 0).then(|| ProgressToken(RequestId::from(i64::try_from(serial).unwrap_or(0))));
+            (patience & 4 != 0).then(|| ProgressToken::from(i64::try_from(serial).unwrap_or(0)));
         call.cancellable = patience & 8 == 0;
         self.open(key, call, |connection, now, call| connection.call(now, key, call).is_ok());
     }

@@ -26,7 +26,7 @@ pub fn object(value: Value) -> JsonObject {
 
 /// Some `_meta`.
 pub fn meta() -> Meta {
-    Meta(object(json!({ "org.example/colour": "red", "org.example/list": [1, { "a": null }] })))
+    Meta::from(object(json!({ "org.example/colour": "red", "org.example/list": [1, { "a": null }] })))
 }
 
 /// The `_meta` of a request.

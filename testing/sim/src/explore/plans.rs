@@ -112,7 +112,7 @@ fn duplicates(size: Size) -> Plan {
 fn calls(size: Size) -> Plan {
     let full = size == Size::Full;
     let mut first = timed(Call::new(Method::ListRoots, None));
-    first.progress_token = Some(ProgressToken("t".into()));
+    first.progress_token = Some(ProgressToken::from("t"));
     first.total_timeout = Some(Duration::from_secs(5));
     Plan {
         inputs: vec![

@@ -280,7 +280,7 @@ impl<'a> World<'a> {
             params[HANDLER_PLAN] = json!(plan);
         }
         let mut call = Call::new(method, Some(params.to_string().into()));
-        call.progress_token = token.map(|token| ProgressToken(token.into()));
+        call.progress_token = token.map(ProgressToken::from);
         call
     }
 

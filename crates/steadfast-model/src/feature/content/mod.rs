@@ -102,7 +102,7 @@ impl Content {
             Self::Resource(content) => content.meta = Some(meta),
             Self::ToolUse(content) => content.meta = Some(meta),
             Self::ToolResult(content) => content.meta = Some(meta),
-            Self::Other(object) => drop(object.insert("_meta".to_owned(), Value::Object(meta.0))),
+            Self::Other(object) => drop(object.insert("_meta".to_owned(), Value::Object(meta.into()))),
         }
         self
     }

@@ -23,7 +23,7 @@ use crate::json::JsonObject;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct FormSchema(pub JsonObject);
+pub struct FormSchema(JsonObject);
 
 impl Default for FormSchema {
     fn default() -> Self {
@@ -90,11 +90,33 @@ impl FormSchema {
         }
     }
 
+    /// The JSON Schema of the form.
+    pub fn as_object(&self) -> &JsonObject {
+        &self.0
+    }
+
+    /// The JSON Schema of the form, for keywords that [`FormField`] does not have.
+    pub fn as_object_mut(&mut self) -> &mut JsonObject {
+        &mut self.0
+    }
+
     fn insert(&mut self, name: String, field: &FormField) {
         let properties = self.0.entry("properties").or_insert_with(|| JsonObject::new().into());
         if let (Value::Object(properties), Ok(schema)) = (properties, serde_json::to_value(field)) {
             properties.insert(name, schema);
         }
+    }
+}
+
+impl From<JsonObject> for FormSchema {
+    fn from(object: JsonObject) -> Self {
+        Self(object)
+    }
+}
+
+impl From<FormSchema> for JsonObject {
+    fn from(form: FormSchema) -> Self {
+        form.0
     }
 }
 

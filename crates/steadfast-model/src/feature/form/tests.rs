@@ -34,7 +34,7 @@ fn invalid_fields_are_refused_and_skipped() {
     )
     .unwrap();
     assert_eq!(form.fields().count(), 1);
-    assert_eq!(form.0["x"], 1);
+    assert_eq!(form.as_object()["x"], 1);
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub mod key {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Meta(pub JsonObject);
+pub struct Meta(JsonObject);
 
 impl Meta {
     /// An empty `_meta`.
@@ -181,6 +181,12 @@ impl From<JsonObject> for Meta {
     }
 }
 
+impl From<Meta> for JsonObject {
+    fn from(meta: Meta) -> Self {
+        meta.0
+    }
+}
+
 /// The part of a request's `_meta` that the receiver of the request needs, decoded without building a map.
 ///
 /// ```
@@ -217,7 +223,19 @@ pub struct RequestMeta {
 /// The token that connects progress notifications to a request: a string or an integer, as exact as a [`RequestId`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct ProgressToken(pub RequestId);
+pub struct ProgressToken(RequestId);
+
+impl ProgressToken {
+    /// The string or integer of the token.
+    pub fn as_id(&self) -> &RequestId {
+        &self.0
+    }
+
+    /// The string or integer of the token.
+    pub fn into_id(self) -> RequestId {
+        self.0
+    }
+}
 
 impl<T: Into<RequestId>> From<T> for ProgressToken {
     fn from(token: T) -> Self {

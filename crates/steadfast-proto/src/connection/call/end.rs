@@ -216,7 +216,7 @@ impl Connection {
         let Ok(progress) = serde_json::from_str::<ProgressParams>(params.text()) else {
             return self.warn(ProtocolWarning::UnknownNotification("malformed notifications/progress".to_owned()));
         };
-        let Some(call) = self.outbound.tokens.get(&progress.progress_token.0).copied() else { return };
+        let Some(call) = self.outbound.tokens.get(progress.progress_token.as_id()).copied() else { return };
         if let Some((timeout, when)) = self.outbound.calls.get_mut(&call).and_then(|waiting| waiting.timeout.as_mut()) {
             self.timers.clear(*when, TimerPurpose::Call(call));
             *when = now + *timeout;

@@ -232,7 +232,7 @@ impl Connection {
         if let Some(when) = total {
             self.timers.set(when, TimerPurpose::CallTotal(key));
         }
-        let token = call.progress_token.clone().map(|token| token.0);
+        let token = call.progress_token.clone().map(ProgressToken::into_id);
         if let Some(token) = &token {
             self.outbound.tokens.insert(token.clone(), key);
         }

@@ -69,7 +69,7 @@ impl Connection {
         params: &Params<'_>,
     ) -> Result<RequestMetadata, ErrorObject> {
         let meta = RawMetaMembers::of(params);
-        let progress_token = meta.progress_token.and_then(RequestId::parse).map(ProgressToken);
+        let progress_token = meta.progress_token.and_then(RequestId::parse).map(ProgressToken::from);
         let Some(version) = meta.version else {
             return Ok(RequestMetadata { peer: self.stateful_peer(method)?, progress_token, log_level: None });
         };

@@ -65,8 +65,8 @@ impl CallRounds {
 
     fn prepare_next(&mut self, responses: InputResponses, state: Option<String>) {
         let mut members = JsonObject::new();
-        if !responses.0.is_empty() {
-            members.insert("inputResponses".to_owned(), Value::Object(responses.0));
+        if !responses.as_object().is_empty() {
+            members.insert("inputResponses".to_owned(), Value::Object(responses.into()));
         }
         if let Some(state) = state {
             members.insert("requestState".to_owned(), Value::String(state));

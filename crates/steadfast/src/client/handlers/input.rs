@@ -75,7 +75,7 @@ impl Future for InputHandlersFuture {
         let mut responses = InputResponses::new();
         for entry in self.0.drain(..) {
             if let InputHandlerState::Done(value) = entry.state {
-                responses.0.insert(entry.key, value);
+                responses.as_object_mut().insert(entry.key, value);
             }
         }
         Poll::Ready(Ok(responses))

@@ -46,8 +46,8 @@ use crate::validation::form;
 /// }
 ///
 /// let form = Order::form().unwrap();
-/// assert_eq!(form.0["properties"]["email"]["format"], "email");
-/// assert_eq!(form.0["properties"]["size"]["oneOf"][0]["title"], "Fits most");
+/// assert_eq!(form.as_object()["properties"]["email"]["format"], "email");
+/// assert_eq!(form.as_object()["properties"]["size"]["oneOf"][0]["title"], "Fits most");
 /// assert!(form.is_required("pieces") && !form.is_required("size"));
 /// ```
 #[diagnostic::on_unimplemented(
@@ -107,7 +107,7 @@ pub(crate) fn of<T: JsonSchema>() -> Result<(FormSchema, FormShape), Error> {
     if let Some(required) = required {
         form.insert("required".to_owned(), required);
     }
-    Ok((FormSchema(form), shape))
+    Ok((form.into(), shape))
 }
 
 /// Checks the content of a form and decodes it.
@@ -307,7 +307,7 @@ mod tests {
     }
 
     fn field_of<T: JsonSchema>(name: &str) -> Value {
-        of::<T>().unwrap().0.0["properties"][name].clone()
+        of::<T>().unwrap().0.as_object()["properties"][name].clone()
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn optional_fields_are_not_required() {
         let (form, shape) = of::<All>().unwrap();
-        assert_eq!(form.0["required"], json!(["name", "score", "plain", "colours", "units"]));
+        assert_eq!(form.as_object()["required"], json!(["name", "score", "plain", "colours", "units"]));
         assert_eq!(shape, FormShape::Fields);
         assert_eq!(form.fields().count(), 9, "`FormSchema::fields` yields every field of the form");
     }
@@ -349,7 +349,7 @@ mod tests {
         let content = json!({"answer": "green"}).as_object().cloned().unwrap();
         assert_eq!(read::<PlainColor>(shape, &form, content), Ok(PlainColor::Green));
         let (form, shape) = of::<bool>().unwrap();
-        assert_eq!(form.0["properties"], json!({"answer": {"type": "boolean"}}));
+        assert_eq!(form.as_object()["properties"], json!({"answer": {"type": "boolean"}}));
         assert!(read::<bool>(shape, &form, JsonObject::new()).is_err());
     }
 

@@ -207,9 +207,9 @@ impl ServerTasks {
             let mut changed = false;
             // Null is not an answer. If it were accepted, the input would be requested again, under a key that must not
             // be used twice.
-            for (key, answer) in answers.0.iter().filter(|(_, answer)| !answer.is_null()) {
+            for (key, answer) in answers.as_object().iter().filter(|(_, answer)| !answer.is_null()) {
                 if pending.remove(key).is_some() {
-                    record.input_responses.0.insert(key.clone(), answer.clone());
+                    record.input_responses.as_object_mut().insert(key.clone(), answer.clone());
                     changed = true;
                 }
             }

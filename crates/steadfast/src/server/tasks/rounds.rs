@@ -28,7 +28,7 @@ pub(super) struct ServerTaskSuspension {
 
 impl ServerTaskRounds {
     pub(super) fn new(record: &TaskRecord, longest: usize) -> Arc<Self> {
-        let (state, answers) = (record.state.clone(), record.input_responses.0.clone());
+        let (state, answers) = (record.state.clone(), JsonObject::from(record.input_responses.clone()));
         Arc::new(Self { state, answers, longest, suspended: Mutex::default() })
     }
 

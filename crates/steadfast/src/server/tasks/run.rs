@@ -214,7 +214,7 @@ impl ServerTaskRunEnd {
                 shown.task.status = TaskStatus::InputRequired;
                 shown.input_requests = Some(requests.clone());
                 record.state.clone_from(state);
-                record.input_responses.0.clear();
+                record.input_responses.as_object_mut().clear();
             }
             Self::Completed(result) => {
                 shown.task.status = TaskStatus::Completed;

@@ -62,7 +62,7 @@ pub(super) fn begin(scope: ServerDispatchContext<'_>, tool: &ServerTool, request
         if let Some(rounds) = ctx.execution().and_then(|execution| execution.input_rounds()) {
             let (state, answers) = rounds.opened();
             new.state = write_state(&state)?;
-            new.answers = InputResponses(answers);
+            new.answers = answers.into();
         }
         if let Some(first) = first
             && let Err(error) = first.ask(ctx).await
@@ -211,7 +211,7 @@ fn read_call(tool: &ServerTool, owner: Option<String>, request: &Request) -> Res
 fn read_answers(request: &Request) -> Result<Option<InputResponses>, ErrorObject> {
     let answers = request.params.get("inputResponses").map(serde_json::from_str::<JsonObject>).transpose();
     let answers = answers.map_err(|_| ErrorObject::invalid_params("params.inputResponses must be an object"))?;
-    Ok(answers.map(InputResponses))
+    Ok(answers.map(InputResponses::from))
 }
 
 pub(crate) fn without_tasks(what: &str) -> ErrorObject {

@@ -42,7 +42,7 @@ async fn an_elicitation_without_a_mode_is_a_form_and_its_defaults_are_filled_in(
     let asked = asked.lock().unwrap();
     let [ElicitParams::Form(shown)] = &asked[..] else { panic!("{asked:?}") };
     // The user can see the defaults.
-    assert_eq!(shown.requested_schema.0["properties"]["age"]["default"], 30);
+    assert_eq!(shown.requested_schema.as_object()["properties"]["age"]["default"], 30);
 }
 
 #[tokio::test]
