@@ -10,6 +10,7 @@ pub mod counts;
 pub mod endpoint;
 pub mod era;
 pub mod figures;
+pub mod http;
 pub mod mode;
 pub mod options;
 pub mod process;
@@ -17,3 +18,8 @@ pub mod programs;
 pub mod rates;
 pub mod report;
 mod watchdog;
+
+/// The error of a contestant that does not do what it should.
+pub fn misbehaved(what: impl Into<String>) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, what.into())
+}

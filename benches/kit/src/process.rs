@@ -1,5 +1,6 @@
 //! One contestant as a child process: started, watched, its CPU time read, ended.
 
+use crate::misbehaved;
 use crate::rates::{Latency, Taken};
 use crate::watchdog::Watchdog;
 use nix::time::{ClockId, clock_getcpuclockid};
@@ -57,7 +58,7 @@ impl Subject {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
-        let missing = || io::Error::new(io::ErrorKind::InvalidData, "no VmRSS in the status of the process");
+        let missing = || misbehaved("no VmRSS in the status of the process");
         kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(missing)
     }
 

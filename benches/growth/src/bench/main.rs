@@ -11,7 +11,6 @@ mod options;
 mod pipe;
 mod report;
 mod servers;
-mod settle;
 mod trial;
 
 use bench_kit::options::print;

@@ -1,6 +1,6 @@
 //! A connection of revision 2025-11-25 to a server on pipes.
 
-use crate::trial::broken;
+use bench_kit::misbehaved;
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout};
@@ -53,7 +53,7 @@ impl Pipe {
         pipe.input.write_all(format!("{opening}\n").as_bytes())?;
         let answer = pipe.receive()?;
         if answer["id"] != 0 || answer.get("result").is_none() {
-            return Err(broken(format!("initialize was answered with {answer}")));
+            return Err(misbehaved(format!("initialize was answered with {answer}")));
         }
         pipe.input.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
         Ok(pipe)
@@ -78,7 +78,7 @@ impl Pipe {
             return Ok(());
         }
         let shown: String = answer.to_string().chars().take(300).collect();
-        Err(broken(format!("the next message after request {id} is {shown}")))
+        Err(misbehaved(format!("the next message after request {id} is {shown}")))
     }
 
     fn receive(&mut self) -> io::Result<Value> {

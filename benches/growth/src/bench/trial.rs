@@ -37,8 +37,3 @@ impl Trial<'_> {
         watch.end("on HTTP", measure(&endpoint))
     }
 }
-
-/// A server that does not do what it should.
-pub(crate) fn broken(what: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.into())
-}

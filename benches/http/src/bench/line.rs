@@ -1,8 +1,8 @@
 //! One connection to a server, on which one thing is asked at a time.
 
 use crate::request::{self, Call, FIRST_ID, Tool};
-use crate::response::{Inbox, Response, broken};
-use serde_json::Value;
+use bench_kit::http::{Inbox, Response};
+use bench_kit::misbehaved;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -39,7 +39,7 @@ impl Line {
         loop {
             match self.inbox.head()? {
                 Some(head) if head.status == 200 && head.events => return Ok(self.stream),
-                Some(head) => return Err(broken(format!("a stream was refused with status {}", head.status))),
+                Some(head) => return Err(misbehaved(format!("a stream was refused with status {}", head.status))),
                 None => self.fill()?,
             }
         }
@@ -47,21 +47,18 @@ impl Line {
 
     fn fill(&mut self) -> io::Result<()> {
         self.reads += 1;
-        if self.inbox.fill(&mut self.stream)? {
-            return Ok(());
-        }
-        Err(io::ErrorKind::UnexpectedEof.into())
+        self.inbox.fill(&mut self.stream)
     }
 
     /// Opens a session, and returns its id.
     pub(crate) fn open_session(&mut self, to: SocketAddr) -> io::Result<String> {
         let response = self.ask(&request::initialize(to))?;
-        let session = response.session.ok_or_else(|| broken("initialize opened no session"))?;
+        let session = response.session.ok_or_else(|| misbehaved("initialize opened no session"))?;
         let accepted = self.ask(&request::initialized(to, &session))?;
         if accepted.status == 202 {
             return Ok(session);
         }
-        Err(broken(format!("the end of the handshake was answered with status {}", accepted.status)))
+        Err(misbehaved(format!("the end of the handshake was answered with status {}", accepted.status)))
     }
 
     /// Makes one stateless call and checks all of its answer.
@@ -72,23 +69,12 @@ impl Line {
     /// Makes this call and checks all of its answer.
     pub(crate) fn check_call(&mut self, call: &mut Call, tool: Tool) -> io::Result<Response> {
         let response = self.ask(call.under(FIRST_ID))?;
-        let shown = || String::from_utf8_lossy(&response.body).into_owned();
-        let answer = answer_in(&response);
+        let answer = response.message();
         let text = answer.as_ref().and_then(|answer| answer["result"]["content"][0]["text"].as_str());
         let id = answer.as_ref().map(|answer| answer["id"].clone());
         if response.status == 200 && text.is_some_and(|text| tool.is_answered_by(text)) && id == Some(FIRST_ID.into()) {
             return Ok(response);
         }
-        Err(broken(format!("{} was answered with status {} and {}", tool.name(), response.status, shown())))
+        Err(misbehaved(format!("{} was answered with {}", tool.name(), response.shown())))
     }
-}
-
-/// The message of a response, or the last one of its events.
-fn answer_in(response: &Response) -> Option<Value> {
-    if !response.events {
-        return serde_json::from_slice(&response.body).ok();
-    }
-    let text = std::str::from_utf8(&response.body).ok()?;
-    let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
-    serde_json::from_str(data.last()?.trim()).ok()
 }

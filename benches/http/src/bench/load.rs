@@ -7,8 +7,8 @@ use crate::contestants::Contestant;
 use crate::line::Line;
 use crate::options::Options;
 use crate::request::{BLOB_BYTES, Call, FIRST_ID, Tool};
-use crate::response::broken;
 use bench_kit::endpoint::Endpoint;
+use bench_kit::misbehaved;
 use bench_kit::rates::{Cell, Taken};
 use memchr::memmem;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -196,7 +196,7 @@ impl Connection {
     }
 
     fn wrong(&self) -> io::Error {
-        broken(format!("request {} was answered with {}", self.id, String::from_utf8_lossy(&self.arrived)))
+        misbehaved(format!("request {} was answered with {}", self.id, String::from_utf8_lossy(&self.arrived)))
     }
 }
 

@@ -9,7 +9,6 @@ mod load;
 mod memory;
 mod options;
 mod request;
-mod response;
 mod stalls;
 mod verdict;
 

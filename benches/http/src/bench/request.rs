@@ -144,7 +144,7 @@ fn post(to: SocketAddr, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
         body.len()
     );
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head.extend([name, ": ", value, "\r\n"]);
     }
     format!("{head}\r\n{body}").into_bytes()
 }

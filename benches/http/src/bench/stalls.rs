@@ -8,9 +8,10 @@ use crate::contestants::Contestant;
 use crate::line::Line;
 use crate::options::Options;
 use crate::request::{Call, FIRST_ID, Tool};
-use crate::response::{Response, broken};
 use bench_kit::endpoint::Endpoint;
 use bench_kit::figures::Spread;
+use bench_kit::http::Response;
+use bench_kit::misbehaved;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -49,12 +50,12 @@ fn compare(server: &Endpoint, calls: usize) -> io::Result<Streaming> {
     for id in (FIRST_ID..).take(calls) {
         let (response, without) = timed(&mut line, plain.under(id))?;
         if response.events {
-            return Err(broken("a call that says nothing before its answer was answered with a stream"));
+            return Err(misbehaved("a call that says nothing before its answer was answered with a stream"));
         }
         let (response, with) = timed(&mut line, streamed.under(id))?;
         let events = memchr::memmem::find_iter(&response.body, b"data:").count();
         if !response.events || events < 2 {
-            return Err(broken(format!("a stream of {events} events")));
+            return Err(misbehaved(format!("a stream of {events} events")));
         }
         ratios.push(with.as_secs_f64() / without.as_secs_f64());
         reads.push(line.reads as f64);

@@ -1,7 +1,6 @@
 //! What a call costs whose argument, and whose answer, has n bytes.
 
 use crate::pipe::Call;
-use crate::settle::settled;
 use crate::trial::Trial;
 use std::io;
 
@@ -11,7 +10,7 @@ pub(super) fn measure(trial: &Trial<'_>) -> io::Result<f64> {
     let cost = trial.over_pipes(0, |server, pipe| {
         let echo = Call::echo("echo", &"x".repeat(trial.n));
         pipe.call(&echo)?;
-        settled(server)?;
+        server.settle()?;
         trial.effort.cpu_per_call(server, || pipe.call(&echo))
     })?;
     Ok(cost / (1.0 + trial.n as f64 / 1024.0))

@@ -2,7 +2,6 @@
 
 use crate::http::connection::{BATCH, Connection};
 use crate::http::request::Tool;
-use crate::settle::{resident, settled};
 use crate::trial::Trial;
 use std::io;
 
@@ -11,7 +10,7 @@ pub(super) fn measure(trial: &Trial<'_>) -> io::Result<f64> {
     trial.over_http(|endpoint| {
         let _idle = Connection::open_idle(endpoint.address, trial.n)?;
         let mut connection = Connection::open(endpoint.address)?;
-        settled(&endpoint.subject)?;
+        endpoint.subject.settle()?;
         trial.effort.cpu_per_call(&endpoint.subject, || connection.call(Tool::Echo))
     })
 }
@@ -20,7 +19,7 @@ pub(super) fn measure(trial: &Trial<'_>) -> io::Result<f64> {
 /// some connections already, so that what a server needs but once is there.
 pub(super) fn measure_memory(trial: &Trial<'_>) -> io::Result<f64> {
     trial.over_http(|endpoint| {
-        let look = || settled(&endpoint.subject).and_then(|()| resident(&endpoint.subject));
+        let look = || endpoint.subject.settle().and_then(|()| endpoint.subject.resident_bytes());
         let _before = Connection::open_idle(endpoint.address, BATCH)?;
         let before = look()?;
         let _idle = Connection::open_idle(endpoint.address, trial.n)?;

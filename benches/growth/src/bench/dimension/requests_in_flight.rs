@@ -2,7 +2,6 @@
 
 use crate::http::request::SHORT_TEXT;
 use crate::pipe::Call;
-use crate::settle::settled;
 use crate::trial::Trial;
 use serde_json::json;
 use std::io;
@@ -25,7 +24,7 @@ pub(super) fn measure(trial: &Trial<'_>) -> io::Result<f64> {
             pipe.call(&echo)?;
             rest -= batch;
         }
-        settled(server)?;
+        server.settle()?;
         trial.effort.cpu_per_call(server, || pipe.call(&echo))
     })
 }

@@ -4,7 +4,6 @@
 use crate::http::connection::Connection;
 use crate::http::request::Tool;
 use crate::http::session;
-use crate::settle::settled;
 use crate::trial::Trial;
 use bench_kit::endpoint::Endpoint;
 use std::io;
@@ -16,7 +15,7 @@ const CONNECTIONS: usize = 8;
 pub(super) fn measure(trial: &Trial<'_>) -> io::Result<f64> {
     trial.over_http(|endpoint| {
         let (mut connections, sessions) = open(endpoint, trial.n)?;
-        settled(&endpoint.subject)?;
+        endpoint.subject.settle()?;
         let mut calls: usize = 0;
         trial.effort.cpu_per_call(&endpoint.subject, || {
             let connection = calls % connections.len();
@@ -31,7 +30,7 @@ pub(super) fn measure(trial: &Trial<'_>) -> io::Result<f64> {
 pub(super) fn measure_turnover(trial: &Trial<'_>) -> io::Result<f64> {
     trial.over_http(|endpoint| {
         let (mut connections, _sessions) = open(endpoint, trial.n)?;
-        settled(&endpoint.subject)?;
+        endpoint.subject.settle()?;
         trial.effort.cpu_per_call(&endpoint.subject, || {
             for opened in session::open(&mut connections[..1], 1)? {
                 session::end(&mut connections[0], &opened)?;

@@ -3,7 +3,6 @@
 use crate::http::connection::Connection;
 use crate::http::request::Tool;
 use crate::http::subscription::Subscription;
-use crate::settle::settled;
 use crate::trial::Trial;
 use std::io;
 
@@ -13,7 +12,7 @@ pub(super) fn measure(trial: &Trial<'_>) -> io::Result<f64> {
     let cost = trial.over_http(|endpoint| {
         let mut publisher = Connection::open(endpoint.address)?;
         let mut subscriptions = Subscription::open_all(endpoint.address, trial.n)?;
-        settled(&endpoint.subject)?;
+        endpoint.subject.settle()?;
         trial.effort.cpu_per_call(&endpoint.subject, || {
             publisher.call(Tool::Touch)?;
             subscriptions.iter_mut().try_for_each(Subscription::notified)
@@ -26,7 +25,7 @@ pub(super) fn measure(trial: &Trial<'_>) -> io::Result<f64> {
 pub(super) fn measure_turnover(trial: &Trial<'_>) -> io::Result<f64> {
     trial.over_http(|endpoint| {
         let _subscriptions = Subscription::open_all(endpoint.address, trial.n)?;
-        settled(&endpoint.subject)?;
+        endpoint.subject.settle()?;
         trial.effort.cpu_per_call(&endpoint.subject, || Subscription::open(endpoint.address).map(drop))
     })
 }

@@ -1,8 +1,8 @@
 //! A keep-alive connection, on which one request is in flight at a time.
 
 use super::request::{self, Tool};
-use super::response::{Inbox, Response};
-use crate::trial::broken;
+use bench_kit::http::{Inbox, Response};
+use bench_kit::misbehaved;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -78,5 +78,5 @@ fn answered(response: &Response, tool: Tool, id: u64) -> io::Result<()> {
     if response.status == 200 && message["id"] == id && message["result"]["content"][0]["text"] == tool.text() {
         return Ok(());
     }
-    Err(broken(format!("a call was answered with {}", response.shown())))
+    Err(misbehaved(format!("a call was answered with {}", response.shown())))
 }

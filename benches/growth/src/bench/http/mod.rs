@@ -3,6 +3,5 @@
 
 pub(crate) mod connection;
 pub(crate) mod request;
-mod response;
 pub(crate) mod session;
 pub(crate) mod subscription;

@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::request;
-use crate::trial::broken;
+use bench_kit::misbehaved;
 use std::io;
 
 /// Opens that many sessions over these connections, on all of them at once. Returns their ids.
@@ -17,7 +17,7 @@ pub(crate) fn open(over: &mut [Connection], count: usize) -> io::Result<Vec<Stri
         let mut opened = Vec::with_capacity(size);
         for connection in batch.iter_mut() {
             let response = connection.receive()?;
-            let refused = || broken(format!("initialize was answered with {}", response.shown()));
+            let refused = || misbehaved(format!("initialize was answered with {}", response.shown()));
             opened.push(response.session.clone().ok_or_else(refused)?);
         }
         for (connection, session) in batch.iter_mut().zip(&opened) {
@@ -26,7 +26,7 @@ pub(crate) fn open(over: &mut [Connection], count: usize) -> io::Result<Vec<Stri
         for connection in batch.iter_mut() {
             let response = connection.receive()?;
             if response.status != 202 {
-                return Err(broken(format!("notifications/initialized was answered with {}", response.shown())));
+                return Err(misbehaved(format!("notifications/initialized was answered with {}", response.shown())));
             }
         }
         sessions.append(&mut opened);
@@ -41,5 +41,5 @@ pub(crate) fn end(over: &mut Connection, session: &str) -> io::Result<()> {
     if (200..300).contains(&response.status) {
         return Ok(());
     }
-    Err(broken(format!("the end of a session was answered with {}", response.shown())))
+    Err(misbehaved(format!("the end of a session was answered with {}", response.shown())))
 }

@@ -2,7 +2,7 @@
 
 use super::connection::{BATCH, Connection};
 use super::request::{self, RESOURCE};
-use crate::trial::broken;
+use bench_kit::misbehaved;
 use memchr::memmem;
 use std::io;
 use std::net::SocketAddr;
@@ -54,7 +54,7 @@ impl Subscription {
             }
         };
         if head.status != 200 || !head.events {
-            return Err(broken(format!("subscriptions/listen was answered with status {}", head.status)));
+            return Err(misbehaved(format!("subscriptions/listen was answered with status {}", head.status)));
         }
         self.event("notifications/subscriptions/acknowledged")
     }
@@ -70,7 +70,7 @@ impl Subscription {
                 // The method and the parameters stand in either order.
                 let of_resource = memmem::find(&inbox.bytes[..start + end], RESOURCE.as_bytes()).is_some();
                 inbox.bytes.drain(..start + end + 2);
-                return if of_resource { Ok(()) } else { Err(broken(format!("{method} without {RESOURCE}"))) };
+                return if of_resource { Ok(()) } else { Err(misbehaved(format!("{method} without {RESOURCE}"))) };
             }
             inbox.fill(stream)?;
         }

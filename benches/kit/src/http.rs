@@ -1,32 +1,37 @@
-//! Responses of HTTP/1.1 out of the bytes that arrive.
+//! Responses of HTTP/1.1 out of the bytes that arrive: as much of HTTP as the servers here speak.
 
-use crate::trial::broken;
+use crate::misbehaved;
 use memchr::memmem;
 use serde_json::Value;
 use std::io;
 
 /// Bytes that arrived and were not yet taken.
 #[derive(Default)]
-pub(crate) struct Inbox {
-    pub(crate) bytes: Vec<u8>,
+pub struct Inbox {
+    /// The bytes.
+    pub bytes: Vec<u8>,
 }
 
 /// A whole response.
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) session: Option<String>,
-    /// Whether its body is a stream of events.
-    events: bool,
+pub struct Response {
+    /// Its status code.
+    pub status: u16,
     /// Without the framing of its transfer coding.
-    body: Vec<u8>,
+    pub body: Vec<u8>,
+    /// The session that it opens.
+    pub session: Option<String>,
+    /// Whether its body is a stream of events.
+    pub events: bool,
 }
 
 /// The head of a response.
-pub(crate) struct Head {
-    pub(crate) status: u16,
-    pub(crate) events: bool,
-    session: Option<String>,
+pub struct Head {
+    /// The status code.
+    pub status: u16,
     length: Length,
+    session: Option<String>,
+    /// Whether the body is a stream of events.
+    pub events: bool,
     /// Of the head itself, with the empty line.
     bytes: usize,
 }
@@ -38,7 +43,7 @@ enum Length {
 
 impl Response {
     /// The message in it, or the last one of its events.
-    pub(crate) fn message(&self) -> Option<Value> {
+    pub fn message(&self) -> Option<Value> {
         if !self.events {
             return serde_json::from_slice(&self.body).ok();
         }
@@ -48,7 +53,7 @@ impl Response {
     }
 
     /// The status and the beginning of the body, for an error message.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let body: String = String::from_utf8_lossy(&self.body).chars().take(300).collect();
         format!("status {} and {body:?}", self.status)
     }
@@ -56,7 +61,7 @@ impl Response {
 
 impl Inbox {
     /// Takes in what one read gives. The end of the stream is an error.
-    pub(crate) fn fill(&mut self, from: &mut impl io::Read) -> io::Result<()> {
+    pub fn fill(&mut self, from: &mut impl io::Read) -> io::Result<()> {
         let mut piece = [0; 16 * 1024];
         let read = from.read(&mut piece)?;
         if read == 0 {
@@ -67,7 +72,7 @@ impl Inbox {
     }
 
     /// The response that is there whole, if one is.
-    pub(crate) fn take(&mut self) -> io::Result<Option<Response>> {
+    pub fn take(&mut self) -> io::Result<Option<Response>> {
         let Some(head) = self.head()? else { return Ok(None) };
         let rest = &self.bytes[head.bytes..];
         let (body, taken) = match head.length {
@@ -79,20 +84,20 @@ impl Inbox {
             },
         };
         self.bytes.drain(..head.bytes + taken);
-        Ok(Some(Response { status: head.status, session: head.session, events: head.events, body }))
+        Ok(Some(Response { status: head.status, body, session: head.session, events: head.events }))
     }
 
     /// The head of the next response, if it is there whole.
-    pub(crate) fn head(&self) -> io::Result<Option<Head>> {
+    pub fn head(&self) -> io::Result<Option<Head>> {
         let Some(end) = memmem::find(&self.bytes, b"\r\n\r\n") else { return Ok(None) };
-        let text = std::str::from_utf8(&self.bytes[..end]).map_err(|_| broken("a head that is not text"))?;
+        let text = std::str::from_utf8(&self.bytes[..end]).map_err(|_| misbehaved("a head that is not text"))?;
         let mut lines = text.split("\r\n");
         let status = lines.next().and_then(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok());
-        let status = status.ok_or_else(|| broken("no status line"))?;
-        let mut head = Head { status, events: false, session: None, length: Length::Known(0), bytes: end + 4 };
+        let status = status.ok_or_else(|| misbehaved("no status line"))?;
+        let mut head = Head { status, length: Length::Known(0), session: None, events: false, bytes: end + 4 };
         for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
             if name.eq_ignore_ascii_case("content-length") {
-                head.length = Length::Known(value.parse().map_err(|_| broken("no content length"))?);
+                head.length = Length::Known(value.parse().map_err(|_| misbehaved("no content length"))?);
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
                 head.length = Length::Chunked;
             } else if name.eq_ignore_ascii_case("mcp-session-id") {
@@ -112,7 +117,7 @@ fn unchunk(mut rest: &[u8]) -> io::Result<Option<(Vec<u8>, usize)>> {
     loop {
         let Some(line) = memmem::find(rest, b"\r\n") else { return Ok(None) };
         let size = std::str::from_utf8(&rest[..line]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
-        let size = size.ok_or_else(|| broken("no size of a chunk"))?;
+        let size = size.ok_or_else(|| misbehaved("no size of a chunk"))?;
         let Some(chunk) = rest.get(line + 2..line + 4 + size) else { return Ok(None) };
         body.extend_from_slice(&chunk[..size]);
         rest = &rest[line + 4 + size..];
@@ -129,8 +134,7 @@ mod tests {
     #[test]
     fn responses_are_taken_whole_and_one_after_the_other() {
         let mut inbox = Inbox::default();
-        let wire = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab\
-            HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\ncd\r\n1\r\ne\r\n0\r\n\r\n";
+        let wire = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nabHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\ncd\r\n1\r\ne\r\n0\r\n\r\n";
         let mut bodies = Vec::new();
         for byte in wire {
             inbox.bytes.push(*byte);
