@@ -185,7 +185,7 @@ impl Connection {
         !self.input_ended && !self.stage.is_closed() && unread < self.limits.outbox_bytes
     }
 
-    /// Whether the peer has answered `server/discover` with a result, and no handshake was begun since.
+    /// Whether the peer has answered `server/discover` with a result, and `initialize` was not sent since.
     pub fn has_discovered(&self) -> bool {
         self.discovery == Discovery::Answered
     }

@@ -1256,6 +1256,24 @@ fn a_client_that_has_given_up_discovery_sends_no_responses_after_its_late_result
 }
 
 #[test]
+fn a_handshake_that_was_not_sent_does_not_change_what_discovery_showed() {
+    let ping = json!({"jsonrpc":"2.0","id":"p","method":"ping"});
+    for withdrawn in [false, true] {
+        let mut world = discovering();
+        world.connection.cancel_call(world.now, CallKey::new(0), None);
+        let initialize = Call::new(Method::Initialize, None);
+        world.connection.initialize(world.now, CallKey::new(1), initialize, Revision::V2025_11_25).unwrap();
+        if withdrawn {
+            world.connection.cancel_call(world.now, CallKey::new(1), None);
+        }
+        world.say(&json!({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}));
+        world.say(&ping);
+        let wire = world.wire();
+        assert!(wire.iter().all(|message| message["id"] != "p"), "withdrawn: {withdrawn}, {wire:?}");
+    }
+}
+
+#[test]
 fn a_server_that_is_asked_for_a_handshake_after_discover_is_answered() {
     let mut world = client();
     world.connection.call(world.now, CallKey::new(0), Call::new(Method::Discover, None)).unwrap();

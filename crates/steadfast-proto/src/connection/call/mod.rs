@@ -265,8 +265,11 @@ impl Connection {
         if crate::mutant!(ForgetWhatWasSent) {
             return;
         }
-        if let Some(waiting) = self.outbound.calls.get_mut(&key) {
-            waiting.state = CallSendState::Sent;
+        let Some(waiting) = self.outbound.calls.get_mut(&key) else { return };
+        waiting.state = CallSendState::Sent;
+        if waiting.method == Method::Initialize {
+            // Whatever the result of `server/discover` was, the revision is a stateful one now, in which servers send requests.
+            self.discovery = Discovery::NotSent;
         }
     }
 

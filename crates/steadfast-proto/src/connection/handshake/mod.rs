@@ -32,8 +32,8 @@ pub(in crate::connection) enum Discovery {
     NotSent,
     /// The client has queued `server/discover` with this id. The call may have ended since, without an answer.
     Sent(RequestId),
-    /// The peer has answered `server/discover` with a result, so the peer uses a stateless revision and sends no requests, unless a
-    /// handshake follows.
+    /// The peer has answered `server/discover` with a result, so the peer uses a stateless revision and sends no requests, unless
+    /// `initialize` is sent. While `initialize` is only queued, the peer does not know of it, and it may be withdrawn.
     Answered,
 }
 
@@ -54,8 +54,6 @@ impl Connection {
         // These types have string keys and finite numbers, so they can be encoded.
         request.params = wire::params_text(offered, &params, &PerMessageMembers::none()).ok();
         request.cancellable = false;
-        // Whatever the result of `server/discover` was, the revision is a stateful one now, in which servers send requests.
-        self.discovery = Discovery::NotSent;
         self.open_call(now, call, request)
     }
 
