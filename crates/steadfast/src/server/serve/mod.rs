@@ -199,6 +199,9 @@ impl ServeBuilder {
         };
         let hello = self.server.hello();
         let server = self.server;
+        // Kept until the end, so that what the program has put into the server is dropped here and not on the I/O loop, which a
+        // slow destructor would hold up.
+        let kept = server.clone();
         let ping_runtime = Arc::clone(&runtime);
         let driver = ConnectionDriver::new(
             transport,
@@ -215,20 +218,23 @@ impl ServeBuilder {
             ping_lost.map(|lost| (Box::pin(lost) as BoxFuture<()>, DriverCommand::ShutDown { at_once: true })),
         ];
         let Some(io_loop) = io_loop else { return Ok(drive_until(driver, ends, mailbox).await) };
-        if self.on_signals {
+        let signals = if self.on_signals {
             let mailbox = Arc::downgrade(&mailbox);
             let shut_down = move || {
                 mailbox
                     .upgrade()
                     .is_some_and(|mailbox| mailbox.post(DriverCommand::ShutDown { at_once: false }).is_ok())
             };
-            signals::listen(io_loop.handle(), shut_down).map_err(start_failed)?;
-        }
+            Some(signals::listen(io_loop.handle(), shut_down).map_err(start_failed)?)
+        } else {
+            None
+        };
         // If the future that waits here is dropped, the guard shuts the connection down.
         let end_process = Arc::new(AtomicBool::new(self.end_process));
         let guard = ConnectionCloseGuard { mailbox: Some(Arc::clone(&mailbox)), end_process: Arc::clone(&end_process) };
         let driven = io_loop.handle().spawn(async move {
             let ended = driver.await;
+            drop(signals);
             if ended.abandoned > 0 && end_process.load(Ordering::SeqCst) {
                 std::process::exit(0);
             }
@@ -236,6 +242,7 @@ impl ServeBuilder {
         });
         let ended = drive_until(async { driven.await.map_err(start_failed) }, ends, mailbox).await;
         guard.disarm();
+        drop(kept);
         ended
     }
 }

@@ -5,3 +5,5 @@ mod driver_migration;
 mod io_loop;
 mod isolation;
 mod lost_runtime;
+#[cfg(all(unix, feature = "http", feature = "http-client"))]
+mod signals;

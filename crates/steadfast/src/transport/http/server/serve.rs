@@ -117,14 +117,16 @@ impl ServeHttpBuilder {
         let drain = self.options.limits.as_ref().unwrap_or(self.server.limits()).drain_deadline;
         let service = HttpService::with(self.server, self.options, origin_policy, OnceLock::from(runtime));
         let on_signals = self.shutdown.is_none();
-        if on_signals {
+        let signals = if on_signals {
             let shared = Arc::downgrade(&service.shared);
             let begin = move || {
                 let service = shared.upgrade().map(|shared| HttpService { shared, runtime: None });
                 service.inspect(HttpService::shutdown).is_some()
             };
-            listen_for_signals(&io, begin).map_err(start_failed)?;
-        }
+            Some(listen_for_signals(&io, begin).map_err(start_failed)?)
+        } else {
+            None
+        };
         tracing::info!(%address, path = self.path, "serving HTTP");
         let endpoint = HttpEndpointService {
             path: self.path.into(),
@@ -138,6 +140,7 @@ impl ServeHttpBuilder {
         let load = Arc::clone(&service.shared.load);
         let mut serving = io.spawn(async move {
             let served = accept(listener, endpoint, io_loops, drain).await;
+            drop(signals);
             // On this thread, because handlers cannot block it.
             if end_process && load.has_abandoned() {
                 std::process::exit(0);
@@ -234,11 +237,17 @@ async fn accept(
         drop(io.spawn(serve_connection(stream, endpoint, drain, permit, waited_for, drained.clone())));
     }
     drop(alive);
-    let deadline = tokio::time::Instant::now() + drain + DRAIN_SLACK;
+    // Without a deadline if it is later than the system can count.
+    let deadline = tokio::time::Instant::now().checked_add(drain.saturating_add(DRAIN_SLACK));
     let mut draining = std::pin::pin!(async {
         gone.recv().await;
         // Handlers whose clients have disconnected, and cleanups, have no connection to wait for.
-        tokio::time::timeout_at(deadline, shared.load.idle()).await.is_ok()
+        let idle = shared.load.idle();
+        if let Some(deadline) = deadline {
+            return tokio::time::timeout_at(deadline, idle).await.is_ok();
+        }
+        idle.await;
+        true
     });
     // Clients may need a new connection to send what running handlers wait for. Other requests on it are refused, and the drain
     // does not wait for its end.
@@ -257,6 +266,9 @@ async fn accept(
     }
     Ok(())
 }
+
+/// Longer timeouts for the head of a request are as good as none.
+const MAX_HEAD_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// How long a shutdown of the HTTP server waits, after the drain deadline, for the last handlers to end.
 const DRAIN_SLACK: Duration = Duration::from_millis(100);
@@ -311,11 +323,13 @@ async fn serve_connection(
 }
 
 fn builder(shared: &HttpServiceState) -> Builder<TokioExecutor> {
+    // hyper adds it to the current time, which may not overflow.
+    let head_timeout = shared.options.head_timeout.min(MAX_HEAD_TIMEOUT);
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(shared.options.head_timeout).max_buf_size(MAX_HEAD);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_timeout).max_buf_size(MAX_HEAD);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_STREAMS).max_header_list_size(MAX_HEADER_LIST);
     // HTTP/2 streams may be idle for any time, so pings have to find out whether the client is still there.
-    builder.http2().keep_alive_interval(shared.options.head_timeout);
+    builder.http2().keep_alive_interval(head_timeout);
     builder
 }
 

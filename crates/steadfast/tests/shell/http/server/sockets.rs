@@ -344,3 +344,15 @@ async fn a_hang_up_with_unread_bytes_in_the_socket_cancels() {
     soon(dropped.wait()).await;
     running.stop().await;
 }
+
+#[tokio::test]
+async fn durations_without_an_end_are_taken() {
+    let mut limits = steadfast::Limits::default();
+    limits.drain_deadline = std::time::Duration::MAX;
+    let options = HttpServerOptions::new().limits(limits).head_timeout(std::time::Duration::MAX);
+    let running = serve([echo()], options);
+    let mut stream = TcpStream::connect(running.address).await.unwrap();
+    let answer = exchange(&mut stream, running.address, Sent::modern(1, "tools/list", json!({}))).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    running.stop().await;
+}
