@@ -15,6 +15,15 @@ use crate::runtime::{RequestExchange, Runtime, Timer};
 use crate::server::Server;
 use crate::server::dispatch::ServerDispatcher;
 
+/// How often a change is tried that the store fails to make. With the pauses, that is about a quarter of an hour.
+const STORE_ATTEMPTS: u32 = 36;
+
+/// The pause after the first failure of the store. Each further pause is twice as long.
+const FIRST_STORE_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause between two attempts.
+const LONGEST_STORE_PAUSE: Duration = Duration::from_secs(30);
+
 /// Runs the handler of one MCP task.
 pub(super) struct ServerTaskRunner {
     pub(super) server: Server,
@@ -27,6 +36,8 @@ impl ServerTaskRunner {
     pub(super) async fn run(&self, id: &str) {
         let tasks = self.server.tasks();
         let waker = tasks.enter(id);
+        // Also if the store panics.
+        let _running = RunningTaskGuard { tasks, id };
         let (mut work, mut expired) = (pin!(self.work(tasks, id, &waker)), pin!(self.expiry(tasks, id)));
         std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(()),
@@ -34,15 +45,13 @@ impl ServerTaskRunner {
             Poll::Pending => expired.as_mut().poll(cx),
         })
         .await;
-        tasks.leave(id);
     }
 
     async fn work(&self, tasks: &ServerTasks, id: &str, waker: &ServerTaskChangeSignal) {
         let mut run: Option<ServerTaskRun> = None;
         let mut status_message = StatusMessageThrottle::new(tasks.poll_interval, &self.runtime);
         loop {
-            // If the store fails the task stays as it is, and the log says why.
-            let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
+            let Some(record) = self.change(tasks, id, |_| false).await else { return };
             match record.task.task.status {
                 TaskStatus::Working if run.is_none() => run = Some(self.begin(&record)),
                 TaskStatus::Working | TaskStatus::InputRequired => {}
@@ -55,7 +64,7 @@ impl ServerTaskRunner {
                 ServerTaskRunEvent::Response(response) => Some(ServerTaskRunEnd::read(run.take(), &response)),
             };
             let message = status_message.take(&*self.runtime);
-            let stored = tasks.change(id, |record| {
+            let store = |record: &mut TaskRecord| {
                 if message.is_some() {
                     record.task.task.status_message.clone_from(&message);
                 }
@@ -63,11 +72,42 @@ impl ServerTaskRunner {
                     end.store_in(record);
                 }
                 true
-            });
-            if stored.await.is_err() {
-                return;
+            };
+            if end.is_some() {
+                if self.change(tasks, id, store).await.is_none() {
+                    return;
+                }
+            } else {
+                // A status message that cannot be stored is lost, and nothing else: the log says why.
+                let _ = tasks.change(id, store).await;
             }
         }
+    }
+
+    /// Changes the record of the MCP task. If the store fails, the change is tried again, with longer and longer pauses: what a
+    /// handler has done must not be lost because its store restarts. `None` if there is no such record any more, or if the store
+    /// has failed [`STORE_ATTEMPTS`] times. The log says why.
+    async fn change(
+        &self,
+        tasks: &ServerTasks,
+        id: &str,
+        mut change: impl FnMut(&mut TaskRecord) -> bool,
+    ) -> Option<TaskRecord> {
+        let mut pause = FIRST_STORE_PAUSE;
+        for _ in 1..STORE_ATTEMPTS {
+            if let Ok(record) = tasks.change(id, &mut change).await {
+                return record;
+            }
+            self.sleep(pause).await;
+            pause = LONGEST_STORE_PAUSE.min(pause * 2);
+        }
+        tasks.change(id, change).await.ok().flatten()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        let mut timer = self.runtime.timer();
+        timer.reset(Some(self.runtime.now() + duration));
+        std::future::poll_fn(|cx| timer.poll(cx)).await;
     }
 
     /// Starts one run of the MCP task's handler.
@@ -82,17 +122,35 @@ impl ServerTaskRunner {
 
     /// Completes when the MCP task has expired; never completes if the task does not expire.
     async fn expiry(&self, tasks: &ServerTasks, id: &str) {
-        let mut timer = self.runtime.timer();
         loop {
-            let Ok(Some(record)) = tasks.change(id, |_| false).await else { return };
+            let record = match tasks.change(id, |_| false).await {
+                Ok(Some(record)) => record,
+                Ok(None) => return,
+                // That the store fails does not mean that the task has expired.
+                Err(_) => {
+                    self.sleep(tasks.poll_interval.max(FIRST_STORE_PAUSE)).await;
+                    continue;
+                }
+            };
             let Some(expires) = record.expires_at else { return std::future::pending().await };
             // A store whose clock is behind may still have a record that has expired by this clock, which decides.
             let Some(left) = expires.duration_since(SystemTime::now()).ok().filter(|left| !left.is_zero()) else {
                 return;
             };
-            timer.reset(Some(self.runtime.now() + left));
-            std::future::poll_fn(|cx| timer.poll(cx)).await;
+            self.sleep(left).await;
         }
+    }
+}
+
+/// Removes an MCP task from the tasks that run in this process.
+struct RunningTaskGuard<'a> {
+    tasks: &'a ServerTasks,
+    id: &'a str,
+}
+
+impl Drop for RunningTaskGuard<'_> {
+    fn drop(&mut self) {
+        self.tasks.leave(self.id);
     }
 }
 

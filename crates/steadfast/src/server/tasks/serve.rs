@@ -17,6 +17,7 @@ use super::rounds::write_state;
 use super::run::ServerTaskRunner;
 use super::{NewTask, ServerTaskRequestRoutes, TaskMode, task_not_found};
 use crate::error::Error;
+use crate::runtime::threads::workers::poll_as_handler;
 use crate::runtime::{HandlerExecution, HandlerJob, PreparedHandler};
 use crate::server::dispatch::ServerDispatchContext;
 use crate::server::dispatch::encode::ServerHandlerOutput;
@@ -107,7 +108,8 @@ async fn make(
             drop(tasks.cancel(&unsent, owner.as_deref()).await);
         }
     }));
-    runner.run(&id).await;
+    // The store is code of the program: it may block, and it may panic.
+    poll_as_handler(&*runner.runtime, runner.run(&id)).await;
 }
 
 /// The route of `tasks/get`, `tasks/update` and `tasks/cancel`.

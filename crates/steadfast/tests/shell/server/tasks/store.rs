@@ -47,6 +47,36 @@ impl TaskStore for OneTask {
     }
 }
 
+/// A store for one task that fails at chosen operations, counted from 1.
+#[derive(Clone, Default)]
+struct FailingStore {
+    inner: OneTask,
+    loads: Arc<AtomicUsize>,
+    replaces: Arc<AtomicUsize>,
+    failing_loads: &'static [usize],
+    failing_replaces: &'static [usize],
+}
+
+impl TaskStore for FailingStore {
+    fn insert(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
+        self.inner.insert(record)
+    }
+
+    fn load<'a>(&'a self, id: &'a str) -> TaskStoreFuture<'a, Option<TaskRecord>> {
+        if self.failing_loads.contains(&(self.loads.fetch_add(1, Ordering::SeqCst) + 1)) {
+            return Box::pin(std::future::ready(Err(TaskStoreError::Failed("restarting".into()))));
+        }
+        self.inner.load(id)
+    }
+
+    fn replace(&self, record: TaskRecord) -> TaskStoreFuture<'_, ()> {
+        if self.failing_replaces.contains(&(self.replaces.fetch_add(1, Ordering::SeqCst) + 1)) {
+            return Box::pin(std::future::ready(Err(TaskStoreError::Failed("restarting".into()))));
+        }
+        self.inner.replace(record)
+    }
+}
+
 fn serve(tool: ServerTool, settings: TaskSettings) -> Peer {
     Peer::of(Server::builder("test", "1").tool(tool).tasks(settings).build())
 }
@@ -91,4 +121,40 @@ async fn progress_of_a_task_is_stored_once_per_poll_interval() {
     let shown = peer.after(&task, "working").await;
     assert_eq!((&shown["status"], &shown["statusMessage"]), (&json!("completed"), &json!("the second")));
     assert_eq!(store.stored_working.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_for_a_while_neither_stops_a_task_nor_loses_its_result() {
+    for (failing_loads, failing_replaces) in
+        [(&[1][..], &[][..]), (&[2], &[]), (&[3], &[]), (&[], &[1]), (&[], &[1, 2])]
+    {
+        let store = FailingStore { failing_loads, failing_replaces, ..FailingStore::default() };
+        let release = Signal::default();
+        let tool = {
+            let release = release.clone();
+            ServerTool::new("once").task(TaskMode::Required).handler(move || {
+                let release = release.clone();
+                async move { release.wait().await }
+            })
+        };
+        // Its record is looked at directly: the client would load it too.
+        let record = Arc::clone(&store.inner.record);
+        let loads = Arc::clone(&store.loads);
+        serve(tool, TaskSettings::new(store)).begin("once", json!({})).await;
+        soon(async {
+            while loads.load(Ordering::SeqCst) < 2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        release.set();
+        let is_completed =
+            || record.lock().unwrap().as_ref().is_some_and(|record| record.task.task.status == TaskStatus::Completed);
+        soon(async {
+            while !is_completed() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    }
 }
