@@ -77,6 +77,11 @@ impl Connection {
     pub fn is_open(&self, key: InboundRequestKey) -> bool {
         self.running(key).is_some()
     }
+
+    /// Whether something of a request of the peer goes on: it is open, or its handler, a shield or a cleanup has not ended.
+    pub fn is_live(&self, key: InboundRequestKey) -> bool {
+        self.is_open(key) || self.executions.contains_key(&key)
+    }
 }
 
 impl Connection {

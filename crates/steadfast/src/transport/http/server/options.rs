@@ -178,6 +178,9 @@ impl HttpServerOptions {
     /// state of requests that ask the client for input, belong to their principal in the same way. Handlers see the
     /// principal as [`Context::principal`](crate::Context::principal).
     ///
+    /// `identify` is called on the thread of the connection for each HTTP request, and must not block: if it has to look
+    /// something up, do so in a layer around the service, and leave the principal in the extensions of the request.
+    ///
     /// ```
     /// use steadfast::transport::http::HttpServerOptions;
     /// // A proxy in front authenticates users, and removes this header from their requests.

@@ -476,3 +476,55 @@ async fn legacy_requests_count_towards_the_request_limit() {
     }
     assert!(taken <= 2, "{taken} requests run at once, and 2 is the limit");
 }
+
+#[tokio::test]
+async fn messages_that_are_no_requests_do_not_fill_an_unread_stream_with_errors() {
+    let mut limits = steadfast::Limits::default();
+    limits.outbox_bytes = 4_096;
+    for revision in ["2024-11-05", "2025-03-26"] {
+        let service = HttpService::new(server([]), options().limits(limits.clone()));
+        let mut client = Client::open(&service, revision).await;
+        let mut taken = 0;
+        loop {
+            match status(&client.post(&json!([1])).to(&service).await) {
+                202 => taken += 1,
+                503 => break,
+                other => panic!("{other}"),
+            }
+            assert!(taken < 1_000, "there is no limit");
+        }
+        // What is never answered is taken in any case.
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}})).await;
+        for _ in 0..taken {
+            client.message().await;
+        }
+        client.send(&ping(1)).await;
+        assert_eq!(client.message().await["id"], 1);
+    }
+}
+
+#[tokio::test]
+async fn a_request_counts_until_its_shield_has_ended() {
+    let (begun, release) = (Signal::default(), Signal::default());
+    let mut limits = steadfast::Limits::default();
+    limits.in_flight = 1;
+    let service = HttpService::new(server([shielded(&begun, &release)]), options().limits(limits));
+    let mut one = Client::open(&service, "2025-11-25").await;
+    let mut two = Client::open(&service, "2025-11-25").await;
+    one.send(&call(1, "shielded", json!({}))).await;
+    soon(begun.wait()).await;
+    one.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})).await;
+    for id in 2..10 {
+        assert_eq!(two.refused(&ping(id)).await, 503);
+    }
+    release.set();
+    soon(async {
+        while two.refused(&ping(2)).await != 202 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(two.message().await["id"], 2);
+    one.send(&ping(3)).await;
+    assert_eq!(one.message().await["id"], 3);
+}

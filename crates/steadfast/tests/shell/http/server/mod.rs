@@ -201,6 +201,21 @@ async fn open(service: &HttpService, revision: &str) -> String {
     session
 }
 
+/// A tool that waits in a shield, which goes on although the call is cancelled.
+fn shielded(begun: &Signal, release: &Signal) -> ServerTool {
+    let (begun, release) = (begun.clone(), release.clone());
+    ServerTool::new("shielded").handler(move |ctx: Context| {
+        let (begun, release) = (begun.clone(), release.clone());
+        async move {
+            let shield = async move {
+                begun.set();
+                release.wait().await;
+            };
+            ctx.shield(shield).await;
+        }
+    })
+}
+
 fn call(id: i64, name: &str, arguments: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
 }

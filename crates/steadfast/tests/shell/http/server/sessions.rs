@@ -554,3 +554,28 @@ async fn no_session_opens_once_a_shutdown_has_begun() {
     let response = soon(response).await.unwrap_or_else(|never| match never {});
     assert_eq!((status(&response), service.sessions()), (503, 0));
 }
+
+#[tokio::test]
+async fn a_request_counts_until_its_shield_has_ended() {
+    let (begun, release) = (Signal::default(), Signal::default());
+    let mut limits = steadfast::Limits::default();
+    limits.in_flight = 1;
+    let options = HttpServerOptions::new().limits(limits);
+    let service = HttpService::new(server([shielded(&begun, &release)]), options);
+    let (one, two) = (open(&service, "2025-11-25").await, open(&service, "2025-11-25").await);
+    let running = tokio::spawn(Sent::in_session(&one, &call(1, "shielded", json!({}))).begin(&service));
+    soon(begun.wait()).await;
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    assert_eq!(status(&Sent::in_session(&one, &cancel).to(&service).await), 202);
+    soon(running).await.unwrap();
+    for id in 2..10 {
+        assert_eq!(status(&Sent::in_session(&two, &ping(id)).to(&service).await), 503);
+    }
+    release.set();
+    soon(async {
+        while status(&Sent::in_session(&two, &ping(2)).to(&service).await) != 200 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

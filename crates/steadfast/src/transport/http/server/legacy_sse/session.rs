@@ -94,7 +94,7 @@ impl ServerLegacySseSession {
     }
 
     /// Handles a message of the client, which holds requests with these ids. The `permit` counts the
-    /// message towards the limits of the HTTP service until all requests in the message have ended.
+    /// message towards the limits of the HTTP service until nothing of the requests in the message goes on.
     pub(crate) fn submit(
         &self,
         principal: Option<&Principal>,
@@ -108,8 +108,10 @@ impl ServerLegacySseSession {
         if state.ended || connection.closed().is_some() {
             return Err(LegacySseSubmitError::SessionEnded);
         }
-        // Responses and cancellations are accepted in any case: they let requests end.
-        if !ids.is_empty() && !connection.wants_input() {
+        // A response or a cancellation is accepted in any case: it lets a request end, and is never answered. A member of a batch
+        // may be answered with an error.
+        let is_never_answered = matches!(message, Message::Response { .. } | Message::Notification { .. });
+        if !is_never_answered && !connection.wants_input() {
             return Err(LegacySseSubmitError::OutputFull);
         }
         if let [id] = ids
@@ -151,7 +153,7 @@ impl ServerLegacySseSession {
     /// comment at every keep-alive interval; a client that does not begin its handshake must not hold a session.
     pub(crate) fn idle_deadline(&self, state: &ServerLegacySseSessionState) -> Moment {
         match state.engine.connection.peer() {
-            Some(_) => state.last_used + self.idle.max(self.keep_alive * 2),
+            Some(_) => state.last_used + self.idle.max(self.keep_alive.saturating_mul(2)),
             None => state.opened + self.idle,
         }
     }
@@ -173,10 +175,10 @@ impl ServerLegacySseSessionState {
         self.wake_driver();
     }
 
-    /// Drops the load permits of messages whose requests have all ended.
+    /// Drops the load permits of messages of whose requests nothing goes on.
     pub(crate) fn release_permits(&mut self) {
         let connection = &self.engine.connection;
-        self.permits.retain(|(keys, _)| keys.iter().any(|key| connection.is_open(*key)));
+        self.permits.retain(|(keys, _)| keys.iter().any(|key| connection.is_live(*key)));
     }
 
     pub(crate) fn wake_reader(&mut self) {

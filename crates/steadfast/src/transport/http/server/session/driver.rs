@@ -49,9 +49,11 @@ impl Future for ServerHttpSessionDriver {
             state.engine.process_events();
             state.deliver(now, None);
             state.engine.process_events();
+            state.release_lingering();
             if let Some(ended) = state.engine.ended() {
                 driver.load.abandoned(ended.abandoned);
                 state.engine.abandon_all();
+                state.lingering.clear();
                 state.finish();
                 drop(guard);
                 if let Some(sessions) = driver.sessions.upgrade() {

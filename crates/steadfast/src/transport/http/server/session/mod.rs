@@ -87,6 +87,9 @@ struct ServerHttpSessionState {
     next_post: PostNumber,
     /// The number of the POST in which each open request arrived.
     routes: BTreeMap<InboundRequestKey, PostNumber>,
+    /// The load permits of requests that have ended although something of them goes on, such as a handler that was cancelled and
+    /// blocks its thread.
+    lingering: Vec<(Vec<InboundRequestKey>, ServerLoadPermit)>,
     /// The wakers of the HTTP responses that wait for the next event of their stream.
     readers: BTreeMap<SseStreamKey, Waker>,
     driver: Option<Waker>,
@@ -126,6 +129,7 @@ impl ServerHttpSession {
             posts: BTreeMap::new(),
             next_post: 0,
             routes: BTreeMap::new(),
+            lingering: Vec::new(),
             readers: BTreeMap::new(),
             driver: None,
             open_responses: 0,

@@ -26,8 +26,9 @@ pub(super) struct ServerSessionPost {
     pub(super) withdrawn: bool,
     /// Wakes the HTTP response that waits for the first message.
     pub(super) waker: Option<Waker>,
-    /// Counts the requests towards the load of the service until they have ended, whether or not the client waits.
-    _permit: ServerLoadPermit,
+    /// Counts the requests towards the load of the service, whether or not the client waits. `None` if the requests have ended
+    /// and their executions have not: then the permit is in [`ServerHttpSessionState::lingering`].
+    permit: Option<ServerLoadPermit>,
 }
 
 /// Where the messages about the requests of a POST go.
@@ -65,7 +66,7 @@ impl ServerHttpSessionState {
             released: false,
             withdrawn: false,
             waker: None,
-            _permit: permit,
+            permit: Some(permit),
         };
         self.posts.insert(number, post);
         number
@@ -109,6 +110,12 @@ impl ServerHttpSessionState {
         }
     }
 
+    /// Drops the load permits of ended requests of whose executions nothing goes on.
+    pub(super) fn release_lingering(&mut self) {
+        let connection = &self.engine.connection;
+        self.lingering.retain(|(keys, _)| keys.iter().any(|key| connection.is_live(*key)));
+    }
+
     /// Completes the HTTP response to a POST if all requests of the POST have ended.
     pub(super) fn settle(&mut self, number: PostNumber) {
         let Some(post) = self.posts.get_mut(&number) else { return };
@@ -116,6 +123,10 @@ impl ServerHttpSessionState {
             return;
         }
         post.done = true;
+        if post.keys.iter().any(|key| self.engine.connection.is_live(*key)) {
+            let keys = post.keys.clone();
+            self.lingering.extend(post.permit.take().map(|permit| (keys, permit)));
+        }
         for key in &post.keys {
             self.routes.remove(key);
         }
