@@ -20,7 +20,7 @@ use steadfast_proto::connection::{CancelReason, InboundRequestKey, PeerInfo, Pro
 
 use super::input_rounds::HandlerInputs;
 use crate::runtime::connection::mailbox::{DriverCommand, DriverMailbox};
-use crate::runtime::{Runtime, RuntimeTask};
+use crate::runtime::{Runtime, RuntimeTask, TokioRuntime};
 
 /// The maximum number of log messages and vendor notifications of one request in the mailbox of the connection's
 /// driver. Further log messages and vendor notifications of the request are dropped.
@@ -339,6 +339,7 @@ impl<F: Future<Output = ()>> Future for ShieldFuture<F> {
         let Some(guard) = &self.guard else { return Poll::Ready(()) };
         let execution = Arc::clone(&guard.0);
         execution.wake_on_change(cx.waker());
+        let _watch = execution.runtime.as_tokio().map(TokioRuntime::watch_poll);
         let pending = !execution.is_abandoned()
             && self.future.as_mut().is_some_and(|future| {
                 super::catch_panic::poll_catching_panics(future.as_mut(), cx).is_ok_and(|poll| poll.is_pending())

@@ -295,10 +295,13 @@ impl<E: HandlerOutputEncoder> HandlerTask<E> {
                 }
                 continue;
             };
+            let watchdog = self.execution.runtime.as_tokio().filter(|_| self.is_watched);
+            let watch = watchdog.map(TokioRuntime::watch_poll);
             if let Ok(Poll::Pending) = poll_catching_panics(task.as_mut(), cx) {
                 return Some(HandlerStage::CleaningUp(Some(task)));
             }
             drop_catching_panics(task);
+            drop(watch);
         }
     }
 }

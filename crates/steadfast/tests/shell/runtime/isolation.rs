@@ -87,3 +87,66 @@ async fn more_responses_than_the_outbox_holds_all_arrive() {
         assert_eq!(text(&soon(call).await.unwrap()).len(), 40_000);
     }
 }
+
+#[test]
+fn a_shield_that_blocks_its_worker_does_not_delay_other_responses() {
+    // The test is not on the workers that the shield stalls, and neither are its timeouts.
+    let workers = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let here = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // A test that fails drops the sender, and so releases the worker.
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let (begun, released) = (Signal::default(), Arc::new(std::sync::Mutex::new(released)));
+    let slow = ServerTool::new("slow").on_workers().handler(|| async {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        "woke"
+    });
+    let shielded = {
+        let (begun, released) = (begun.clone(), Arc::clone(&released));
+        ServerTool::new("shielded").on_workers().handler(move |ctx: Context| {
+            let (begun, released) = (begun.clone(), Arc::clone(&released));
+            async move {
+                let shield = async move {
+                    // Woken by the worker that serves the timers, and so on it.
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                    begun.set();
+                    let _ = released.lock().unwrap().recv();
+                };
+                ctx.shield(shield).await;
+            }
+        })
+    };
+    let (near, far) = steadfast::transport::memory::pair(1 << 16);
+    workers.spawn(server([slow, shielded]).serve(far).into_future());
+    here.block_on(async {
+        let client = soon(Client::connect(near).into_future()).await.unwrap();
+        let waiting = client.call_tool("slow", json!({})).start();
+        let blocked = client.call_tool("shielded", json!({})).start();
+        soon(begun.wait()).await;
+        assert_eq!(text(&soon(waiting).await.unwrap()), "woke");
+        release.send(()).unwrap();
+        soon(blocked).await.unwrap();
+    });
+    workers.shutdown_background();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_program_puts_into_a_server_is_not_dropped_on_an_io_loop() {
+    struct Probe(Arc<std::sync::Mutex<Option<String>>>);
+    impl Drop for Probe {
+        fn drop(&mut self) {
+            *self.0.lock().unwrap() = std::thread::current().name().map(str::to_owned);
+        }
+    }
+    let dropped_on = Arc::default();
+    let probe = Probe(Arc::clone(&dropped_on));
+    let tool = ServerTool::new("probe").handler(move || {
+        let _ = &probe;
+        async {}
+    });
+    let (near, far) = steadfast::transport::memory::pair(1 << 16);
+    let serving = tokio::spawn(server([tool]).serve(far).into_future());
+    drop(near);
+    soon(serving).await.unwrap().unwrap();
+    let thread = dropped_on.lock().unwrap().clone();
+    assert!(thread.as_ref().is_some_and(|thread| !thread.starts_with("steadfast")), "{thread:?}");
+}
