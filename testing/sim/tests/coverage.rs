@@ -28,6 +28,8 @@ const OPENED: &str = "a handler runs only after the handshake";
 const CLIENT_ONLY: &str = "only a connection of a client has this effect";
 const LEAVING: &str = "a client that leaves does so at once (`shut_down_now`), a server with a window (`shut_down`)";
 const INPUT_ENDED: &str = "a client has a drain window only after its input has ended";
+const SERVICE_LIMIT: &str =
+    "the limit of the whole service counts the same executions, and refuses before a session would";
 const STOPPED: &str = "an HTTP client that leaves gives up its calls and reads no more responses";
 const NO_STREAM: &str = "HTTP has no stream as a whole that could end or fail";
 const HELD_UP: &str = "reported only where input is held up by too much output, and before a drain";
@@ -182,6 +184,7 @@ const UNREACHED: &[(&str, &[World], &str)] = &[
     ("refusal: error with the id of the message", CLIENTS, RARE),
     ("refusal: error without an id", CLIENTS, RARE),
     ("refusal: not admitted", &[HttpClient], RARE),
+    ("refusal: not admitted", &[Http], SERVICE_LIMIT),
     ("request: cancelled by the peer", &[HttpClient], RARE),
 ];
 
